@@ -1,0 +1,36 @@
+/**
+ * Every error code of the controller, `Source.Type`, with what it means to an operator.
+ * The table in README.md is generated from nothing else: a test compares the two.
+ */
+export const ERROR_CATALOGUE = {
+  'Config.Invalid': 'An environment variable is missing or holds a value outside its rule; all faults are listed.',
+  'Kube.ConfigInvalid': 'The kubeconfig or the in-cluster service account cannot be used; the message names the field.',
+  'Kube.RequestFailed': 'The API server answered a request with an error status.',
+  'Kube.ConnectionFailed': 'A request to the API server got no whole answer: refused, cut, or out of time.',
+  'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
+  'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
+  'Arklet.InvalidIdentity':
+    'A base calls itself by a name that cannot be a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',
+  'Arklet.IdentityMismatch': 'The identity inside a payload differs from the one in its topic; the message is dropped.',
+  'Tunnel.NotConnected': 'A command could not be sent since the link to the broker is down; it is sent again later.',
+  'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',
+  'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** An error of this program: a code to look up, a message for people, the cause for the log. */
+export class ControllerError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'ControllerError';
+    this.code = code;
+  }
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,34 @@
+import type { EventObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
+
+/** A JSON merge patch (RFC 7386) or strategic merge patch, as an object. `metadata.uid` in it = that incarnation only. */
+export type Patch = Record<string, unknown>;
+
+/**
+ * The few calls the controller makes. Each rejects with `ApiError` (an answer with an error status) or with
+ * ControllerError `Kube.ConnectionFailed` (no whole answer: the write has possibly happened).
+ * 429 and cut idle connections are tried again inside, a bounded number of times.
+ */
+export interface KubeClient {
+  getNode(name: string): Promise<NodeObject>;
+  createNode(node: NodeObject): Promise<NodeObject>;
+  /** Merge patch of metadata and spec. */
+  patchNode(name: string, patch: Patch): Promise<NodeObject>;
+  /** Strategic merge patch: conditions are merged by type, addresses by type. */
+  patchNodeStatus(name: string, patch: Patch): Promise<NodeObject>;
+  /** Deletes that incarnation only; 409 when another one has the name. */
+  deleteNode(name: string, uid: string): Promise<void>;
+
+  /** Strategic merge patch: conditions are merged by type, containerStatuses are replaced whole. */
+  patchPodStatus(namespace: string, name: string, patch: Patch): Promise<PodObject>;
+  /** Grace 0, that incarnation only; 409 when another one has the name. */
+  forceDeletePod(namespace: string, name: string, uid: string): Promise<void>;
+
+  /** Leases of Nodes live in `kube-node-lease`; these calls have a lane of their own. */
+  getLease(name: string): Promise<LeaseObject>;
+  createLease(lease: LeaseObject): Promise<LeaseObject>;
+  patchLease(name: string, patch: Patch): Promise<LeaseObject>;
+  deleteLease(name: string, uid: string): Promise<void>;
+
+  createEvent(event: EventObject): Promise<EventObject>;
+  patchEvent(namespace: string, name: string, patch: Patch): Promise<EventObject>;
+}

@@ -1,0 +1,162 @@
+/**
+ * API objects as the JSON they are on the wire, only the fields that the controller reads or writes.
+ * (client-node's own types say `Date` where a watch brings a string.)
+ */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+}
+
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+}
+
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+}
+
+export type ConditionStatus = 'True' | 'False' | 'Unknown';
+
+export interface Condition {
+  type: string;
+  status: ConditionStatus;
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string | null;
+}
+
+export interface NodeCondition extends Condition {
+  lastHeartbeatTime?: string;
+}
+
+export interface PodCondition extends Condition {
+  observedGeneration?: number;
+}
+
+export interface Taint {
+  key: string;
+  value?: string;
+  effect: string;
+}
+
+export interface NodeAddress {
+  type: string;
+  address: string;
+}
+
+export interface NodeStatus {
+  capacity?: Record<string, string | null>;
+  allocatable?: Record<string, string | null>;
+  conditions?: NodeCondition[];
+  addresses?: NodeAddress[];
+  nodeInfo?: Record<string, string>;
+  daemonEndpoints?: { kubeletEndpoint: { Port: number } };
+}
+
+export interface NodeObject extends KubeObject {
+  spec?: { providerID?: string; taints?: Taint[]; unschedulable?: boolean };
+  status?: NodeStatus;
+}
+
+export interface ContainerState {
+  waiting?: { reason?: string; message?: string };
+  running?: { startedAt?: string };
+  terminated?: {
+    exitCode: number;
+    reason?: string;
+    message?: string;
+    startedAt?: string;
+    finishedAt?: string;
+    containerID?: string;
+  };
+}
+
+export interface ContainerStatus {
+  name: string;
+  image: string;
+  imageID: string;
+  containerID?: string;
+  ready: boolean;
+  started?: boolean;
+  restartCount: number;
+  state?: ContainerState;
+  lastState?: ContainerState;
+}
+
+export interface PodStatus {
+  phase?: string;
+  reason?: string;
+  message?: string;
+  observedGeneration?: number;
+  conditions?: PodCondition[];
+  containerStatuses?: ContainerStatus[];
+  hostIP?: string;
+  hostIPs?: { ip: string }[];
+  podIP?: string;
+  podIPs?: { ip: string }[];
+  startTime?: string;
+}
+
+export interface EnvVar {
+  name: string;
+  value?: string;
+  valueFrom?: unknown;
+}
+
+export interface Container {
+  name: string;
+  image?: string;
+  args?: string[];
+  env?: EnvVar[];
+}
+
+export interface PodObject extends KubeObject {
+  spec: {
+    nodeName?: string;
+    restartPolicy?: string;
+    containers: Container[];
+    readinessGates?: { conditionType: string }[];
+    terminationGracePeriodSeconds?: number;
+  };
+  status?: PodStatus;
+}
+
+export interface LeaseSpec {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+  /** RFC 3339 with exactly six fractional digits. */
+  acquireTime?: string;
+  renewTime?: string;
+  leaseTransitions?: number;
+}
+
+export interface LeaseObject extends KubeObject {
+  spec?: LeaseSpec;
+}
+
+export interface EventObject extends KubeObject {
+  involvedObject: { apiVersion: string; kind: string; namespace?: string; name: string; uid?: string };
+  type: 'Normal' | 'Warning';
+  reason: string;
+  message: string;
+  count: number;
+  firstTimestamp: string;
+  lastTimestamp: string;
+  source: { component: string; host?: string };
+  reportingComponent: string;
+  reportingInstance: string;
+}

@@ -1,0 +1,60 @@
+/** Label, taint and annotation keys; `V…` are the numbers of the design document's features. */
+
+export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
+export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
+export const COMPONENT = { module: 'module', vnode: 'vnode', lease: 'vnode-lease' } as const;
+
+/** V22: the labels of the design document. */
+export const VNODE_LABEL = {
+  stack: 'base.koupleless.io/stack',
+  name: 'vnode.koupleless.io/name',
+  version: 'vnode.koupleless.io/version',
+  tunnel: 'vnode.koupleless.io/tunnel',
+} as const;
+
+/** V23: what the Go program writes today; manifests of its users select by these. */
+export const BASE_LABEL = {
+  name: 'base.koupleless.io/name',
+  version: 'base.koupleless.io/version',
+  clusterName: 'base.koupleless.io/cluster-name',
+  hostName: 'base.koupleless.io/host-name',
+} as const;
+
+export const TAINT = {
+  virtualNode: 'schedule.koupleless.io/virtual-node',
+  env: 'schedule.koupleless.io/node-env',
+} as const;
+
+export const ANNOTATION = {
+  metaspaceUsed: 'platform.koupleless.io/metaspace-used',
+} as const;
+
+export const NODE_NAME_PREFIX = 'vnode.';
+/** `kubernetes.io/hostname` holds the node name, and a label value ends at 63 characters. */
+export const MAX_IDENTITY_LENGTH = 63 - NODE_NAME_PREFIX.length;
+
+export function nodeNameOf(identity: string): string {
+  return NODE_NAME_PREFIX + identity;
+}
+
+/** The identity behind a Node name, or undefined when the name is not one of ours. */
+export function identityOf(nodeName: string): string | undefined {
+  return nodeName.startsWith(NODE_NAME_PREFIX) ? nodeName.slice(NODE_NAME_PREFIX.length) : undefined;
+}
+
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Why `identity` cannot be a base's, in words for its owner; undefined when it can. */
+export function identityFault(identity: string): string | undefined {
+  if (identity.length === 0) return 'is empty';
+  if (identity.length > MAX_IDENTITY_LENGTH)
+    return `has ${identity.length} characters, ${MAX_IDENTITY_LENGTH} are allowed`;
+  if (!SUBDOMAIN.test(identity)) return 'is not a lower-case RFC 1123 subdomain (a-z, 0-9, "-" and ".")';
+  return undefined;
+}
+
+/** `text` as a label value: what Kubernetes refuses becomes `_`, at most 63 characters, ends alphanumeric. */
+export function labelValueOf(text: string): string {
+  const cleaned = text.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 63);
+  return cleaned.replace(/^[^A-Za-z0-9]+/, '').replace(/[^A-Za-z0-9]+$/, '');
+}

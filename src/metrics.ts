@@ -1,0 +1,84 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+const PREFIX = 'module_controller_';
+
+/** Every metric of the controller, in one place; series with known labels start at 0, so that absence is visible. */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = <L extends string>(name: string, help: string, buckets: number[], labelNames: readonly L[] = []) =>
+    new Histogram({ name, help, buckets, labelNames, registers });
+  const requestSeconds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+  const queueSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
+
+  return {
+    registry,
+    /** Adds the `process_*` and `nodejs_*` series; once per process. */
+    collectProcessMetrics: (): void => collectDefaultMetrics({ register: registry }),
+
+    restRequests: counter('rest_client_requests_total', 'Requests to the API server.', ['method', 'code']),
+    restRequestSeconds: histogram(
+      'rest_client_request_duration_seconds',
+      'Time from sending a request to the API server to its whole answer.',
+      requestSeconds,
+      ['verb'],
+    ),
+    restRetries: counter('rest_client_request_retries_total', 'Requests sent again after 429 or a cut connection.', [
+      'verb',
+    ]),
+    informerObjects: gauge('informer_objects', 'Objects in an informer cache.', ['kind']),
+    informerRelists: counter('informer_relists_total', 'Lists that an informer had to start anew.', ['kind', 'reason']),
+    informerLastEventAge: gauge('watch_last_event_age_seconds', 'Age of the last event or bookmark of a watch.', [
+      'kind',
+    ]),
+    informerParseErrors: counter('informer_parse_errors_total', 'Watch lines that could not be read.', ['kind']),
+
+    queueDepth: gauge('workqueue_depth', 'Keys that wait in a queue.', ['name']),
+    queueAdds: counter('workqueue_adds_total', 'Keys added to a queue.', ['name']),
+    queueRetries: counter('workqueue_retries_total', 'Keys added again after an error.', ['name']),
+    queueSeconds: histogram('workqueue_queue_duration_seconds', 'Time a key waits in a queue.', queueSeconds, ['name']),
+    queueWorkSeconds: histogram('workqueue_work_duration_seconds', 'Time one sync takes.', queueSeconds, ['name']),
+
+    events: counter('events_total', 'Kubernetes Events by what became of them.', ['result']),
+    tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
+    tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
+    tunnelCommands: counter('tunnel_commands_total', 'Commands to bases.', ['tunnel', 'command', 'result']),
+    tunnelUp: gauge('tunnel_up', 'Whether the link of a tunnel is up.', ['tunnel']),
+    tunnelReconnects: counter('tunnel_reconnects_total', 'Connections of a tunnel made after the first.', ['tunnel']),
+
+    vnodes: gauge(`${PREFIX}vnodes`, 'VNodes by what is known of their base.', ['state']),
+    livenessFrozen: gauge(
+      `${PREFIX}liveness_frozen`,
+      '1 while no base of the tunnel is judged, because the link is not proven.',
+      ['tunnel'],
+    ),
+    unroutableBases: counter(
+      `${PREFIX}unroutable_base_addresses_total`,
+      'Bases found with an address no Service can use.',
+    ),
+    nodeNameConflicts: counter(
+      `${PREFIX}node_name_conflicts_total`,
+      'Bases refused since their Node belongs to others.',
+    ),
+    podStatusWrites: counter(`${PREFIX}pod_status_writes_total`, 'Writes of pods/status.', ['result']),
+    nodeStatusWrites: counter(`${PREFIX}node_status_writes_total`, 'Writes of nodes/status.', ['result']),
+    podDeletes: counter(`${PREFIX}pod_deletes_total`, 'Pods deleted with grace 0.', ['reason']),
+    moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install and uninstall.', [
+      'command',
+      'result',
+    ]),
+    moduleOperationSeconds: histogram(
+      `${PREFIX}module_operation_duration_seconds`,
+      'Time from a command to its end.',
+      [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
+      ['command'],
+    ),
+    leaseRenewals: counter('node_lease_renew_total', 'Renewals of node leases.', ['result']),
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;

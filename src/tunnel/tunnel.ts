@@ -1,0 +1,63 @@
+import type { BaseHealth, BaseInfo } from './base.ts';
+import type { ModuleId, ModuleSpec, ModuleStatus, OperationResult } from './module.ts';
+
+/** V24: the names that Nodes carry in `vnode.koupleless.io/tunnel`. */
+export const TUNNEL_NAMES = ['mqtt_tunnel_provider', 'http_tunnel_provider'] as const;
+export type TunnelName = (typeof TUNNEL_NAMES)[number];
+
+/** Where a message came from and when. */
+export interface Envelope {
+  readonly tunnel: TunnelName;
+  readonly identity: string;
+  /** The base's wall clock in ms, where it says so. It orders messages of one base and proves nothing else. */
+  readonly publishedAt: number | undefined;
+}
+
+/** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */
+export interface InvalidMessage {
+  readonly tunnel: TunnelName;
+  readonly code: 'Arklet.InvalidMessage' | 'Arklet.InvalidIdentity' | 'Arklet.IdentityMismatch';
+  /** The identity of the topic or connection, as far as there is one. */
+  readonly identity: string | undefined;
+  readonly message: string;
+}
+
+/**
+ * What the core wants to hear from a tunnel. Calls come in the order of arrival, must return at once
+ * and must not throw. Any call about a base is a sign of life of that base.
+ */
+export interface TunnelHandler {
+  onHeartbeat(envelope: Envelope, base: BaseInfo): void;
+  onHealth(envelope: Envelope, health: BaseHealth): void;
+  /** The whole list; a list that could not be read wholly is never passed on. */
+  onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void;
+  onOperationResult(envelope: Envelope, result: OperationResult): void;
+  /** A base process has just started and asks what it should have: whatever it had before is gone. */
+  onBaselineQuery(envelope: Envelope): void;
+  /** The tunnel's own link came up (again): commands and messages sent before may be lost. */
+  onLinkUp(tunnel: TunnelName): void;
+  onLinkDown(tunnel: TunnelName): void;
+}
+
+/** Whom a command is for; over HTTP the address matters, over MQTT the identity. */
+export type BaseAddress = Pick<BaseInfo, 'identity' | 'ip' | 'port'>;
+
+/**
+ * The pipe to bases. Speaks of bases and modules, never of Nodes and Pods.
+ * A command resolves when it is handed over (MQTT: acknowledged by the broker), not when the base has
+ * answered: answers come to the handler. It rejects with ControllerError `Tunnel.NotConnected` or
+ * `Tunnel.SendFailed`, within 10 s; then the base has possibly got it all the same.
+ */
+export interface Tunnel {
+  readonly name: TunnelName;
+  /** Connects and keeps connected until `signal` is aborted; resolves when all is closed. Called once. */
+  run(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
+  /** Whether the link is up now and all subscriptions are acknowledged. */
+  isUp(): boolean;
+  /** Sends a message to ourselves through the link; true when it came back within `timeoutMs`. Never rejects. */
+  probeLink(timeoutMs: number): Promise<boolean>;
+  queryModules(base: BaseAddress): Promise<void>;
+  queryHealth(base: BaseAddress): Promise<void>;
+  installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
+  uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
+}
