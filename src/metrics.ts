@@ -36,6 +36,9 @@ export function createMetrics() {
       'kind',
     ]),
     informerParseErrors: counter('informer_parse_errors_total', 'Watch lines that could not be read.', ['kind']),
+    informerHandlerErrors: counter('informer_handler_errors_total', 'Exceptions thrown by handlers of an informer.', [
+      'kind',
+    ]),
 
     queueDepth: gauge('workqueue_depth', 'Keys that wait in a queue.', ['name']),
     queueAdds: counter('workqueue_adds_total', 'Keys added to a queue.', ['name']),
@@ -46,6 +49,9 @@ export function createMetrics() {
     events: counter('events_total', 'Kubernetes Events by what became of them.', ['result']),
     tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
+    tunnelRetainedMessages: counter('tunnel_retained_messages_total', 'Retained, so possibly old, messages ignored.', [
+      'tunnel',
+    ]),
     tunnelCommands: counter('tunnel_commands_total', 'Commands to bases.', ['tunnel', 'command', 'result']),
     tunnelUp: gauge('tunnel_up', 'Whether the link of a tunnel is up.', ['tunnel']),
     tunnelReconnects: counter('tunnel_reconnects_total', 'Connections of a tunnel made after the first.', ['tunnel']),

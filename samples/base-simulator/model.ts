@@ -1,0 +1,92 @@
+import type { Clock } from '../../src/clock.ts';
+
+export type BizState = 'UNRESOLVED' | 'RESOLVED' | 'ACTIVATED' | 'DEACTIVATED' | 'BROKEN' | 'STOPPED';
+
+/** `batchInstallBiz` is what a `base/baseline` message runs. */
+export type CommandName = 'installBiz' | 'uninstallBiz' | 'queryAllBiz' | 'health' | 'batchInstallBiz';
+
+export type Outcome =
+  | 'in work'
+  | 'executed'
+  | 'failed'
+  | 'refused:REPEAT_BIZ'
+  | 'refused:NOT_FOUND_BIZ'
+  | 'refused:conflict'
+  | 'refused:invalid'
+  | 'ignored:silent'
+  | 'ignored:unparsable'
+  | 'ignored:unsupported'
+  /** The process died before the command was done. */
+  | 'died';
+
+/** What a command says about a module; any part may be missing on the wire. */
+export interface BizRequest {
+  bizName?: string;
+  bizVersion?: string;
+  bizUrl?: string;
+  installStrategy?: string;
+}
+
+export interface ModuleKey {
+  bizName: string;
+  bizVersion: string;
+}
+
+export interface SimulatedModule extends ModuleKey {
+  state: BizState;
+  bizUrl: string;
+  /** Where the real agent unpacks the jar. */
+  tempWorkDir: string;
+}
+
+export interface ArkletResponse {
+  code: 'SUCCESS' | 'FAILED';
+  message?: string;
+  data?: unknown;
+}
+
+export interface Reply {
+  outcome: Outcome;
+  /** Absent when the process died before it could answer. */
+  response?: ArkletResponse;
+}
+
+/** How one install goes; the script decides it. */
+export interface InstallPlan {
+  /** Default: the base's `installMs`. */
+  installMs?: number;
+  /** The Java exception that ends the install, e.g. `java.lang.OutOfMemoryError: Metaspace`. */
+  failure?: string;
+  /** The install fails and leaves the module behind in state BROKEN. */
+  isBroken?: boolean;
+}
+
+export interface ArkletOptions {
+  /** Name and version of the base, as its health shows them. */
+  name: string;
+  version: string;
+  installMs: number;
+  uninstallMs: number;
+  /** The JVM property `activate.new.module`. */
+  activateNewModule: boolean;
+  /** Bytes, -1 = unlimited. */
+  maxMetaspace: number;
+  clock: Clock;
+  /** Gives [0, 1). */
+  random: () => number;
+}
+
+export function identityOf(module: ModuleKey): string {
+  return `${module.bizName}:${module.bizVersion}`;
+}
+
+/** Reads the fields of a command, as lenient as the agent's own parser: a number counts as text. */
+export function readBizRequest(content: Record<string, unknown>): BizRequest {
+  const request: BizRequest = {};
+  for (const field of ['bizName', 'bizVersion', 'bizUrl', 'installStrategy'] as const) {
+    const value = content[field];
+    if (typeof value === 'string') request[field] = value;
+    if (typeof value === 'number') request[field] = String(value);
+  }
+  return request;
+}

@@ -1,0 +1,60 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { buildIntoCache } from './build-source.ts';
+import { hasAllPrograms, missingPrograms } from './programs.ts';
+import { ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
+
+/** A place that the programs may come from. */
+export interface BinarySource {
+  name: string;
+  /** A directory with all programs; undefined when this source has none, so that the next one is asked. */
+  tryGet(): Promise<string | undefined>;
+}
+
+export interface BinaryOptions {
+  /** Gets a line at each step, and each few seconds of a build. Default: nobody. */
+  onProgress?: (line: string) => void;
+}
+
+/** The directory that holds all four programs; builds them if there are none yet. */
+export async function ensureBinaries({ onProgress = () => {} }: BinaryOptions = {}): Promise<string> {
+  return firstOf(binarySources(process.env, onProgress));
+}
+
+/** In the order in which they are asked. A download would stand before the build. */
+function binarySources(env: NodeJS.ProcessEnv, onProgress: (line: string) => void): BinarySource[] {
+  const cacheDirectory = cacheDirectoryOf(env);
+  return [
+    { name: 'CONTROL_PLANE_BIN_DIR', tryGet: () => fromDirectory(env.CONTROL_PLANE_BIN_DIR) },
+    { name: 'cache', tryGet: async () => ((await hasAllPrograms(cacheDirectory)) ? cacheDirectory : undefined) },
+    {
+      name: 'build',
+      tryGet: async () => {
+        await buildIntoCache({ cacheDirectory, onProgress });
+        return cacheDirectory;
+      },
+    },
+  ];
+}
+
+export async function firstOf(sources: BinarySource[]): Promise<string> {
+  for (const source of sources) {
+    const directory = await source.tryGet();
+    if (directory !== undefined) return directory;
+  }
+  throw new Error(`no control plane binaries from any of: ${sources.map((source) => source.name).join(', ')}`);
+}
+
+/** One directory a version, so that an update never meets the programs of another one. */
+export function cacheDirectoryOf(env: NodeJS.ProcessEnv): string {
+  const version = `${KUBERNETES_VERSION}-etcd${ETCD_VERSION}-${process.platform}-${process.arch}`;
+  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'module-controller', 'control-plane', version);
+}
+
+/** A directory that the user named must be right: falling back to a build would hide a typing error. */
+async function fromDirectory(directory: string | undefined): Promise<string | undefined> {
+  if (!directory) return undefined;
+  const missing = await missingPrograms(directory);
+  if (missing.length > 0) throw new Error(`CONTROL_PLANE_BIN_DIR=${directory} has no executable ${missing.join(', ')}`);
+  return directory;
+}

@@ -1,0 +1,118 @@
+import type { ApiClient, KubeObject } from './api-client.ts';
+import { AuditLog } from './audit-log.ts';
+import { ensureBinaries } from './binaries.ts';
+import { bootstrap, type RunningParts } from './bootstrap.ts';
+import type { CertificateRequest, KeyPair } from './certificates.ts';
+import type { Component } from './component.ts';
+import { type Identity, IdentityIssuer } from './identities.ts';
+import { applyManifests } from './manifests.ts';
+import type { RequestCounts, RequestFilter } from './request-counts.ts';
+import { Supervisor } from './supervisor-client.ts';
+import type { ComponentName } from './versions.ts';
+
+export interface ControlPlaneOptions {
+  /** Count the API requests, for `requestCounts`. Default false. */
+  auditLog?: boolean;
+  /** etcd does not wait for the disk; the data outlives a crash of etcd, not one of the machine. Default true. */
+  unsafeNoFsync?: boolean;
+  /** Added behind our own arguments, so a repeated one wins. Default none. */
+  extraArgs?: Partial<Record<ComponentName, string[]>>;
+  /** Gets a line at each step, each few seconds of a build, and at each exit of a component. Default: nobody. */
+  onProgress?: (line: string) => void;
+}
+
+/** A Kubernetes control plane on 127.0.0.1. It keeps this process alive until `stop`. */
+export class ControlPlane {
+  /** `https://127.0.0.1:port` */
+  readonly server: string;
+  /** The user `admin` of the group `system:masters`. */
+  readonly admin: ApiClient;
+  /** Everything that this control plane has written; goes with it. */
+  readonly directory: string;
+  readonly #supervisor: Supervisor;
+  readonly #parts: RunningParts;
+  readonly #identities: IdentityIssuer;
+  readonly #auditLog: AuditLog | undefined;
+
+  constructor(supervisor: Supervisor, parts: RunningParts, options: { auditLog: boolean }) {
+    this.server = parts.server;
+    this.admin = parts.admin;
+    this.directory = parts.layout.directory;
+    this.#supervisor = supervisor;
+    this.#parts = parts;
+    this.#identities = new IdentityIssuer({ ...parts, directory: parts.layout.kubeconfigs });
+    this.#auditLog = options.auditLog ? new AuditLog(parts.layout.auditLog) : undefined;
+  }
+
+  /** In PEM. */
+  get certificateAuthority(): string {
+    return this.#parts.authority.certificate;
+  }
+
+  /** The process that ends the components when this one dies. */
+  get supervisorPid(): number {
+    return this.#supervisor.pid;
+  }
+
+  /** The path of a new kubeconfig file for that identity. */
+  kubeconfig(identity: Identity): Promise<string> {
+    return this.#identities.kubeconfig(identity);
+  }
+
+  /** A client with the rights of that identity. */
+  client(identity: Identity): Promise<ApiClient> {
+    return this.#identities.client(identity);
+  }
+
+  /** Signed by the authority of this control plane, for example for a kubelet's server. */
+  issueCertificate(request: CertificateRequest): KeyPair {
+    return this.#parts.authority.issue(request);
+  }
+
+  /** Server-side apply as admin: YAML of one or more documents, an object, or several; the applied objects in order. */
+  apply(manifests: string | KubeObject | KubeObject[]): Promise<KubeObject[]> {
+    return applyManifests(this.admin, manifests);
+  }
+
+  component(name: ComponentName): Component {
+    return this.#parts.components[name];
+  }
+
+  /** Every request answered until now: a mark for `requestCounts({ since })`. */
+  mark(): Promise<RequestCounts> {
+    return this.requestCounts();
+  }
+
+  /** Requests answered, of all identities and since the start unless said otherwise. Needs the option `auditLog`. */
+  async requestCounts({ since, ...filter }: RequestFilter & { since?: RequestCounts } = {}): Promise<RequestCounts> {
+    if (this.#auditLog === undefined) throw new Error('request counts need startControlPlane({ auditLog: true })');
+    const counts = (await this.#auditLog.read()).of(filter);
+    return since === undefined ? counts : counts.since(since);
+  }
+
+  /** Resolves when every process has exited and the directory is gone; may be called again. */
+  async stop(): Promise<void> {
+    const clients = [...this.#parts.probes, this.#identities];
+    await Promise.all([this.#supervisor.stop(), this.#auditLog?.close(), ...clients.map((client) => client.close())]);
+  }
+}
+
+/** Resolves in about four seconds (the first time on a machine: minutes of build) with everything ready. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { auditLog = false, unsafeNoFsync = true, extraArgs = {}, onProgress = () => {} } = options;
+  const binaries = await ensureBinaries({ onProgress });
+  const startedAt = performance.now();
+  const supervisor = await Supervisor.start();
+  try {
+    supervisor.on('exited', (component, reason) => {
+      if (supervisor.isConnected) onProgress(`${component} has ended: ${reason}`);
+    });
+    const parts = await bootstrap({ supervisor, binaries, auditLog, unsafeNoFsync, extraArgs });
+    const tookSeconds = (performance.now() - startedAt) / 1000;
+    onProgress(`control plane ready at ${parts.server} after ${tookSeconds.toFixed(1)} s`);
+    return new ControlPlane(supervisor, parts, { auditLog });
+  } catch (error) {
+    await supervisor.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+import { ControllerError } from '../errors.ts';
+
+export interface StatusCause {
+  readonly reason?: string;
+  readonly field?: string;
+  readonly message?: string;
+}
+
+/** The parts of a `v1.Status` that are read. */
+export interface StatusObject {
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly StatusCause[]; readonly retryAfterSeconds?: number };
+}
+
+export interface ApiErrorFields {
+  readonly status: number;
+  readonly reason?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly causes?: readonly StatusCause[] | undefined;
+}
+
+/** An answer of the API server with an error status. Holds what is decided by, never the object of the request. */
+export class ApiError extends ControllerError {
+  readonly status: number;
+  /** `reason` of the Status, '' when the answer had none. */
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+  readonly causes: readonly StatusCause[];
+
+  constructor(message: string, fields: ApiErrorFields) {
+    super('Kube.RequestFailed', message);
+    this.status = fields.status;
+    this.reason = fields.reason ?? '';
+    this.retryAfterMs = fields.retryAfterMs;
+    this.causes = fields.causes ?? [];
+  }
+}
+
+const hasStatus = (error: unknown, status: number): error is ApiError =>
+  error instanceof ApiError && error.status === status;
+
+export const isNotFound = (error: unknown): boolean => hasStatus(error, 404);
+
+/** The name is taken (409 of a create). */
+export const isAlreadyExists = (error: unknown): boolean => hasStatus(error, 409) && error.reason === 'AlreadyExists';
+
+/** A precondition does not hold (409): a stale resourceVersion, or on a delete another UID. */
+export const isConflict = (error: unknown): boolean => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
+
+/** The history asked for is no longer kept (410): list anew. */
+export const isGone = (error: unknown): boolean => hasStatus(error, 410);
+
+/** A patch named the UID of another incarnation of the object. */
+export const isInvalidUid = (error: unknown): boolean =>
+  hasStatus(error, 422) && error.causes.some((cause) => cause.field === 'metadata.uid');
+
+export const isForbidden = (error: unknown): boolean => hasStatus(error, 403);
+
+export const isUnauthorized = (error: unknown): boolean => hasStatus(error, 401);
+
+export const isTooManyRequests = (error: unknown): boolean => hasStatus(error, 429);
+
+/** No whole answer: a write has possibly happened. */
+export const isConnectionFailed = (error: unknown): boolean =>
+  error instanceof ControllerError && error.code === 'Kube.ConnectionFailed';
+
+/**
+ * Whether the very same request may succeed later: no whole answer, 401 (credentials rotate), 408, 429, 5xx.
+ * A conflict is not: it needs a new look at the object first.
+ */
+export function isRetriable(error: unknown): boolean {
+  if (error instanceof ApiError) return [401, 408, 429].includes(error.status) || error.status >= 500;
+  return isConnectionFailed(error);
+}

@@ -1,0 +1,141 @@
+import type { Dispatcher } from 'undici';
+import { type Clock, sleep } from '../clock.ts';
+import { ControllerError, messageOf } from '../errors.ts';
+import type { Metrics } from '../metrics.ts';
+import { ApiError, isUnauthorized } from './api-error.ts';
+import { apiErrorOf } from './api-response.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import type { ConnectionPool } from './connection-pool.ts';
+import { Deadline } from './deadline.ts';
+import { mayResend, retryDelayMs } from './request-retry.ts';
+import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts';
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const USER_AGENT = 'module-controller';
+
+export interface HttpLaneOptions {
+  readonly access: ClusterAccess;
+  readonly pool: ConnectionPool;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly random: () => number;
+  /** Ends the waits between tries. */
+  readonly closing: AbortSignal;
+}
+
+interface Exchange<T> {
+  readonly request: RestRequest;
+  /** The body as JSON text; made once for all tries. */
+  readonly text: string | null;
+  readonly receive: (response: Dispatcher.ResponseData) => Promise<T> | T;
+  /** Whether `signal` stays linked when the headers have come. */
+  readonly isStream: boolean;
+}
+
+/** The one way to the API server: authorization, deadlines, retries, metrics. */
+export class HttpLane implements RestLane {
+  readonly #options: HttpLaneOptions;
+  readonly #pathPrefix: string;
+
+  constructor(options: HttpLaneOptions) {
+    this.#options = options;
+    this.#pathPrefix = options.access.server.pathname.replace(/\/+$/, '');
+  }
+
+  async request<T = unknown>(request: RestRequest): Promise<T> {
+    const { clock, metrics, random } = this.#options;
+    const text = request.body === undefined ? null : JSON.stringify(request.body);
+    const receive = async ({ body }: Dispatcher.ResponseData): Promise<T> => (await body.json()) as T;
+    const exchange = { request, text, receive, isStream: false };
+    const startedAt = clock.now();
+    for (let tries = 1, resends = 0; ; tries++) {
+      try {
+        return await this.#attempt(exchange);
+      } catch (error) {
+        const soFar = { tries, resends, elapsedMs: clock.now() - startedAt };
+        if (mayResend(error, request, soFar)) resends++;
+        else {
+          const delay = retryDelayMs(error, soFar, random);
+          if (delay === undefined || !(await this.#wait(delay, request.signal))) throw error;
+        }
+        metrics.restRetries.inc({ verb: request.method });
+      }
+    }
+  }
+
+  async open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>> {
+    return this.#attempt({ request, text: null, receive: ({ body }) => body, isStream: true });
+  }
+
+  /** False when the wait was cut short. */
+  async #wait(delayMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+    const { clock, closing } = this.#options;
+    const either = signal ? AbortSignal.any([signal, closing]) : closing;
+    await sleep(clock, delayMs, either);
+    return !either.aborted;
+  }
+
+  /** One try, or two when the first is answered with 401 and there is a newer credential. */
+  async #attempt<T>(exchange: Exchange<T>): Promise<T> {
+    const { access } = this.#options;
+    const authorization = access.authorization();
+    try {
+      return await this.#send(exchange, authorization);
+    } catch (error) {
+      if (!isUnauthorized(error) || !(await access.onUnauthorized(authorization))) throw error;
+      return this.#send(exchange, access.authorization());
+    }
+  }
+
+  async #send<T>({ request, text, receive, isStream }: Exchange<T>, authorization: string | undefined): Promise<T> {
+    const { clock, metrics, pool } = this.#options;
+    const { method } = request;
+    const startedAt = clock.now();
+    const deadline = new Deadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
+    let code = '<error>';
+    try {
+      const response = await pool.send({
+        method,
+        path: this.#pathOf(request),
+        headers: headersOf(request, text, authorization),
+        body: text,
+        signal: deadline.signal,
+      });
+      code = String(response.statusCode);
+      if (response.statusCode >= 300) throw await answerError(request, response);
+      const received = await receive(response);
+      if (!isStream) deadline.unlink();
+      return received;
+    } catch (error) {
+      deadline.unlink();
+      if (error instanceof ApiError) throw error;
+      const why = deadline.reason ?? messageOf(error);
+      throw new ControllerError('Kube.ConnectionFailed', `${describeRequest(request)}: ${why}`, { cause: error });
+    } finally {
+      deadline.clear();
+      metrics.restRequests.inc({ method, code });
+      metrics.restRequestSeconds.observe({ verb: method }, (clock.now() - startedAt) / 1000);
+    }
+  }
+
+  #pathOf(request: RestRequest): string {
+    let text = '';
+    for (const [key, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) text += `${text === '' ? '?' : '&'}${key}=${encodeURIComponent(value)}`;
+    }
+    return this.#pathPrefix + request.path + text;
+  }
+}
+
+function headersOf(request: RestRequest, text: string | null, authorization: string | undefined) {
+  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': USER_AGENT };
+  if (text !== null) headers['content-type'] = request.contentType ?? 'application/json';
+  if (authorization !== undefined) headers.authorization = authorization;
+  return headers;
+}
+
+async function answerError(request: RestRequest, response: Dispatcher.ResponseData): Promise<ApiError> {
+  const retryAfter = response.headers['retry-after'];
+  const head = { status: response.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined };
+  return apiErrorOf(describeRequest(request), head, await response.body.text());
+}

@@ -1,0 +1,47 @@
+import type { KubeObject } from './objects.ts';
+
+/** The least that a cached object keeps of its metadata. */
+export interface CachedObject {
+  /** '' for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** `namespace/name`, or `name` alone for cluster-scoped objects. */
+export function objectKey(object: { readonly namespace: string; readonly name: string }): string {
+  return object.namespace === '' ? object.name : `${object.namespace}/${object.name}`;
+}
+
+/**
+ * Called in the order of events, and inside the reading of the stream, so it must be cheap: queue a key and return.
+ * An update never joins two incarnations of a name: that is `onDelete(old)` and then `onAdd(new)`.
+ * What a handler throws is logged and counted; the next event comes all the same.
+ */
+export interface InformerHandler<T> {
+  onAdd?(object: T): void;
+  onUpdate?(old: T, object: T): void;
+  /** `last` is the state that the deletion was reported with, or the last cached one after a gap. */
+  onDelete?(last: T): void;
+}
+
+/** A local copy of one kind of object, kept current by a watch. */
+export interface Informer<T extends CachedObject> {
+  /** The objects of the cache are handed to a late handler at once, as adds. */
+  addHandler(handler: InformerHandler<T>): void;
+  get(key: string): T | undefined;
+  list(): readonly T[];
+  byIndex(index: string, value: string): readonly T[];
+  /** Whether the cache has been whole once; stays true while a later watch is broken. */
+  hasSynced(): boolean;
+  /** Resolves with true once the cache is whole and handlers have seen it, with false on abort. */
+  whenSynced(signal?: AbortSignal): Promise<boolean>;
+  /** Age of the last sign of life of the watch; Infinity before the first one. */
+  lastEventAgeMs(): number;
+  /**
+   * Read your writes: takes the answer to a write of our own. Stored only over an older version of the same
+   * incarnation; the watch's own event for it is then no second update.
+   */
+  upsert(raw: KubeObject): void;
+}

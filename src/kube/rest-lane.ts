@@ -1,0 +1,31 @@
+export interface RestRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** From the root of the API, its parts escaped already. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Of `body`. Default `application/json`. */
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+  /** From queueing to the whole answer (of a stream: to its headers), for each try anew. Default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Requests that share connections, and with them the wait for a free one. Both calls reject with `ApiError` or
+ * with ControllerError `Kube.ConnectionFailed`, also on abort.
+ */
+export interface RestLane {
+  /** Resolves with the parsed JSON answer; the type is a claim of the caller. */
+  request<T = unknown>(request: RestRequest): Promise<T>;
+  /**
+   * Resolves with the body once a good status has come. Never tried again inside, but after a 401.
+   * `signal` must be of this stream alone: aborting it ends the stream with an error.
+   */
+  open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;
+}
+
+/** `PATCH /api/v1/nodes/a`: what logs and error messages call a request. */
+export function describeRequest(request: RestRequest): string {
+  return `${request.method} ${request.path}`;
+}

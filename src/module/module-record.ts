@@ -1,0 +1,108 @@
+import { type BackoffOptions, backoffMs } from '../queue/backoff.ts';
+import type { ModuleCommand, ModuleId, ModuleSpec, ModuleState } from '../tunnel/module.ts';
+import type { Failure } from './failure.ts';
+
+/** A command that was sent and not answered, as far as we know. */
+export interface CommandInFlight {
+  readonly command: ModuleCommand;
+  readonly sentAt: number;
+  readonly deadlineAt: number;
+  /** The link or the base was gone since: the command or its answer may be lost; the next list decides. */
+  readonly uncertain: boolean;
+  /** What an install installs. */
+  readonly fingerprint: string | undefined;
+}
+
+/** What is known of one `name:version` on one base. */
+export interface ModuleRecord {
+  readonly id: ModuleId;
+  /** undefined = not on the base. */
+  readonly state: ModuleState | undefined;
+  /** The base's clock at the newest evidence, where it says so: a list published before it is no news. */
+  readonly publishedAt: number | undefined;
+  /** Since when the state is what it is. */
+  readonly since: number;
+  /** A list lacked a module that was there: believed when a list that was asked for later lacks it too. */
+  readonly missingSince: number | undefined;
+  /** The state is from an answer, and another version of the name is here: what is true the next list tells. */
+  readonly unconfirmed: boolean;
+  readonly inFlight: CommandInFlight | undefined;
+  /** Failures and crashes in a row; counted anew once the module has run for `STABLE_MS`. */
+  readonly failures: number;
+  /** The failure that stands now; undefined while the module is as wanted. */
+  readonly failure: Failure | undefined;
+  /** The install that failed: another one need not wait for its back-off. */
+  readonly failedFingerprint: string | undefined;
+  /** No command before this time. */
+  readonly retryAt: number;
+  /** What we installed; undefined when somebody before us did. */
+  readonly fingerprint: string | undefined;
+}
+
+export function newRecord(id: ModuleId, now: number): ModuleRecord {
+  return {
+    id: { name: id.name, version: id.version },
+    state: undefined,
+    publishedAt: undefined,
+    since: now,
+    missingSince: undefined,
+    unconfirmed: false,
+    inFlight: undefined,
+    failures: 0,
+    failure: undefined,
+    failedFingerprint: undefined,
+    retryAt: 0,
+    fingerprint: undefined,
+  };
+}
+
+/** Two installs with one fingerprint give the same module; a different one needs another BIZ_VERSION. */
+export function fingerprintOf(spec: ModuleSpec): string {
+  const envs = Object.entries(spec.envs).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([spec.url, spec.args, envs]);
+}
+
+export function withState(record: ModuleRecord, state: ModuleState | undefined, now: number): ModuleRecord {
+  const since = record.state === state ? record.since : now;
+  return { ...record, state, since, missingSince: undefined };
+}
+
+/** A module that ran this long and then ends starts with no failures, as a container of a kubelet does. */
+const STABLE_MS = 600_000;
+
+/** A failed command: the next try waits, longer after each failure in a row. */
+export function withFailure(
+  record: ModuleRecord,
+  failure: Failure,
+  now: number,
+  backoff: BackoffOptions,
+): ModuleRecord {
+  const failures = record.failures + 1;
+  const failedFingerprint = record.inFlight?.fingerprint;
+  const retryAt = now + backoffMs(failures, backoff);
+  return { ...record, inFlight: undefined, failures, failure, failedFingerprint, retryAt };
+}
+
+/** A module that ran and ended by itself: the first restart is at once, later ones wait, as a kubelet's. */
+export function withCrash(record: ModuleRecord, failure: Failure, now: number, backoff: BackoffOptions): ModuleRecord {
+  const wasStable = record.state === 'ACTIVATED' && now - record.since >= STABLE_MS;
+  const failures = (wasStable ? 0 : record.failures) + 1;
+  const retryAt = now + backoffMs(failures - 1, backoff);
+  return { ...record, failures, failure, failedFingerprint: record.fingerprint, retryAt };
+}
+
+/** The module is as wanted; how often it failed before is kept, in case it ends soon again. */
+export function withoutFailure(record: ModuleRecord): ModuleRecord {
+  if (record.failure === undefined && record.retryAt === 0) return record;
+  return { ...record, failure: undefined, failedFingerprint: undefined, retryAt: 0 };
+}
+
+/** In work on the base, whether by our command or by one that an earlier controller sent. */
+export function isInWork(record: ModuleRecord): boolean {
+  return record.inFlight !== undefined || record.state === 'RESOLVED' || record.state === 'UNRESOLVED';
+}
+
+/** Nothing of it is on the base, and no command of ours can bring it back. */
+export function isGone(record: ModuleRecord | undefined): boolean {
+  return record === undefined || (record.state === undefined && record.inFlight === undefined);
+}

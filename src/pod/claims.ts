@@ -1,0 +1,78 @@
+import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
+import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
+import { moduleSpecsOf } from './module-spec.ts';
+import type { VPod } from './vpod.ts';
+
+/** Who has a module of a base, and as what; Pods with the same fingerprint share it, others wait. */
+export interface Claim {
+  readonly owner: VPod;
+  readonly spec: ModuleSpec;
+  readonly fingerprint: string;
+  /** What is on the base is something else under the same name and version, and no living Pod asks for that. */
+  readonly isReplacement: boolean;
+}
+
+interface Claimant {
+  readonly pod: VPod;
+  readonly spec: ModuleSpec;
+  readonly fingerprint: string;
+}
+
+/**
+ * Settles who owns each module that living Pods ask for. Both lists oldest first; leaving Pods own nothing,
+ * but their status tells what is installed when an earlier controller did it.
+ */
+export function claimsOf(
+  living: readonly VPod[],
+  leaving: readonly VPod[],
+  recordOf: (key: ModuleKey) => ModuleRecord | undefined,
+): Map<ModuleKey, Claim> {
+  const claimants = claimantsOf(living);
+  const others = claimantsOf(leaving);
+  const claims = new Map<ModuleKey, Claim>();
+  for (const [key, candidates] of claimants) {
+    const adoptedUrl = runningUrlOf([...candidates, ...(others.get(key) ?? [])]);
+    const claim = claimOf(candidates, recordOf(key), adoptedUrl);
+    if (claim) claims.set(key, claim);
+  }
+  return claims;
+}
+
+function claimantsOf(pods: readonly VPod[]): Map<ModuleKey, Claimant[]> {
+  const claimants = new Map<ModuleKey, Claimant[]>();
+  for (const pod of pods) {
+    for (const spec of moduleSpecsOf(pod)) {
+      const key = moduleKeyOf(spec);
+      const claimant = { pod, spec, fingerprint: fingerprintOf(spec) };
+      const others = claimants.get(key);
+      if (others) others.push(claimant);
+      else claimants.set(key, [claimant]);
+    }
+  }
+  return claimants;
+}
+
+function claimOf(
+  claimants: readonly Claimant[],
+  record: ModuleRecord | undefined,
+  adoptedUrl: string | undefined,
+): Claim | undefined {
+  const [oldest] = claimants;
+  if (oldest === undefined) return undefined;
+  const installed = record?.inFlight?.fingerprint ?? record?.fingerprint;
+  const holder = claimants.find(({ spec, fingerprint }) =>
+    installed === undefined ? spec.url === adoptedUrl : fingerprint === installed,
+  );
+  const { pod: owner, spec, fingerprint } = holder ?? oldest;
+  const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
+  return { owner, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
+}
+
+/** What a Pod's own status says that its container runs: known to us even after a restart of the controller. */
+function runningUrlOf(claimants: readonly Claimant[]): string | undefined {
+  for (const { pod, spec } of claimants) {
+    const status = pod.status.containerStatuses.find(({ name }) => name === spec.name);
+    if (status?.state?.running !== undefined) return status.imageID;
+  }
+  return undefined;
+}

@@ -1,0 +1,137 @@
+import type { ModuleRecord } from '../module/module-record.ts';
+import type { ModuleCommand } from '../tunnel/module.ts';
+import type { Claim } from './claims.ts';
+import type { ModuleView } from './module-view.ts';
+
+/** What to do about one `name:version` of a base whose list is known. */
+export interface ModuleDecision {
+  readonly command?: ModuleCommand;
+  /** For the Pods that claim it. */
+  readonly view: ModuleView;
+  /** The module stays: a leaving Pod need not wait for its end. */
+  readonly keeps: boolean;
+  /** When the base should be asked for its list. */
+  readonly lookAt?: number;
+  readonly wakeAt?: number;
+}
+
+export interface ModuleDecisionInput {
+  readonly record: ModuleRecord | undefined;
+  /** undefined = no living Pod wants it: it has to go. */
+  readonly claim: Claim | undefined;
+  readonly askedAt: number;
+  readonly now: number;
+}
+
+/** A command is usually answered; if not, the list is looked at this often. */
+const LOOK_AT_SILENT_COMMAND_MS = 15_000;
+/** A module in work whose end nobody will report is looked at this often. */
+const LOOK_AT_WORK_MS = 3_000;
+
+export function decideModule(input: ModuleDecisionInput): ModuleDecision {
+  const { record, claim } = input;
+  if (record?.inFlight) return decideInFlight(input, record);
+  if (claim === undefined) return decideRemoval(input);
+  if (record === undefined || record.state === undefined) return decideInstall(input, claim, record);
+  if (record.missingSince !== undefined || record.unconfirmed) {
+    // Not yet believed; asked for once more, and shown as it was.
+    return { view: { kind: 'Unknown' }, keeps: true, lookAt: lookAfter(input, record.missingSince ?? record.since) };
+  }
+  if (claim.isReplacement) return decideReplacement(input, record);
+  return decidePresent(input, record);
+}
+
+function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const { inFlight } = record;
+  const sentAt = inFlight?.sentAt ?? input.now;
+  const everyMs = inFlight?.uncertain ? LOOK_AT_WORK_MS : LOOK_AT_SILENT_COMMAND_MS;
+  const view: ModuleView = { kind: 'Installing', sinceMs: sentAt, isEnded: true };
+  const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
+  return { view, keeps: false, ...times };
+}
+
+function decideRemoval({ record, now }: ModuleDecisionInput): ModuleDecision {
+  const view: ModuleView = { kind: 'Unknown' };
+  if (record === undefined || record.state === undefined) return { view, keeps: false };
+  const isBlocked = record.failure === undefined || record.failure.reason === 'KillContainerError';
+  if (isBlocked && now < record.retryAt) return { view, keeps: false, wakeAt: record.retryAt };
+  return { view, keeps: false, command: 'uninstall' };
+}
+
+function decideInstall({ now }: ModuleDecisionInput, claim: Claim, record: ModuleRecord | undefined): ModuleDecision {
+  const failure = record?.failure;
+  const isOther = record?.failedFingerprint !== undefined && record.failedFingerprint !== claim.fingerprint;
+  const isBlocked = record !== undefined && now < record.retryAt && !isOther;
+  const view: ModuleView =
+    failure === undefined || isOther
+      ? { kind: 'Installing', sinceMs: now, isEnded: true }
+      : waitingFor(record, failure.reason, failure.message);
+  return isBlocked ? { view, keeps: false, wakeAt: record.retryAt } : { view, keeps: false, command: 'install' };
+}
+
+function decideReplacement({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const message = 'the module is uninstalled first, since its URL, args or env changed';
+  const view: ModuleView = { kind: 'Waiting', reason: 'ContainerCreating', message, isEnded: true };
+  if (now < record.retryAt) return { view, keeps: false, wakeAt: record.retryAt };
+  return { view, keeps: false, command: 'uninstall' };
+}
+
+function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  switch (record.state) {
+    case 'ACTIVATED':
+      return { view: { kind: 'Running' }, keeps: true };
+    case 'DEACTIVATED':
+      return { view: deactivated(), keeps: true };
+    case 'BROKEN':
+    case 'STOPPED':
+      return decideBroken(input, record);
+    default:
+      return decideForeignWork(input, record);
+  }
+}
+
+/** arklet refuses to install over a broken module: it is uninstalled, and installed when it is gone. */
+function decideBroken({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const view = waitingFor(
+    record,
+    record.failure?.reason ?? 'ModuleBroken',
+    record.failure?.message ?? 'the module is broken',
+  );
+  return now < record.retryAt
+    ? { view, keeps: true, wakeAt: record.retryAt }
+    : { view, keeps: true, command: 'uninstall' };
+}
+
+/** In work by a command of an earlier controller, or by one whose deadline is over. */
+function decideForeignWork(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const { failure } = record;
+  const lookAt = lookAfter(input, record.since);
+  if (failure === undefined) {
+    return { view: { kind: 'Installing', sinceMs: record.since, isEnded: true }, keeps: true, lookAt };
+  }
+  const view = waitingFor(record, failure.reason, failure.message);
+  if (input.now < record.retryAt) return { view, keeps: true, lookAt, wakeAt: record.retryAt };
+  return { view, keeps: true, command: 'uninstall', lookAt };
+}
+
+function waitingFor(record: ModuleRecord | undefined, reason: string, message: string): ModuleView {
+  return { kind: 'Waiting', reason: repeatedReason(reason, record?.failures ?? 0), message, isEnded: true };
+}
+
+/** The kubelet's two words for one thing: the first failure, and the wait for another try after several. */
+function repeatedReason(reason: string, failures: number): string {
+  if (failures < 2) return reason;
+  if (reason === 'ErrImagePull') return 'ImagePullBackOff';
+  if (reason === 'RunContainerError' || reason.startsWith('Module')) return 'CrashLoopBackOff';
+  return reason;
+}
+
+function deactivated(): ModuleView {
+  const message =
+    'the base runs another version of the module; start the base with -Dactivate.new.module=true to have the newest one active';
+  return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false };
+}
+
+function lookAfter({ askedAt }: ModuleDecisionInput, suspectedAt: number): number {
+  return askedAt < suspectedAt ? suspectedAt : askedAt + LOOK_AT_WORK_MS;
+}

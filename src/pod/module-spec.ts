@@ -1,0 +1,38 @@
+import type { ModuleSpec } from '../tunnel/module.ts';
+import type { VPod, VPodContainer } from './vpod.ts';
+
+export const VERSION_ENV = 'BIZ_VERSION';
+
+/** What one container of a vPod asks for. */
+export type ContainerModule =
+  | { readonly kind: 'module'; readonly container: string; readonly spec: ModuleSpec }
+  /** Its image is no jar: no module, and nothing that a base can run. */
+  | { readonly kind: 'unsupported'; readonly container: string }
+  /** A jar, but the manifest does not say what to install. */
+  | { readonly kind: 'invalid'; readonly container: string; readonly message: string };
+
+/** The modules of a vPod, one per container, in spec order (V25, V28–V30). */
+export function containerModulesOf(pod: VPod): ContainerModule[] {
+  return pod.containers.map(containerModuleOf);
+}
+
+function containerModuleOf(container: VPodContainer): ContainerModule {
+  // V29: `.jar` anywhere in the image, since a URL may go on with a query.
+  if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
+  const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
+  const unresolved = container.env.find((entry) => entry.value === undefined);
+  if (unresolved) {
+    return invalid(`env ${unresolved.name}: valueFrom is not supported for a module, give a value`);
+  }
+  const version = container.env.find((entry) => entry.name === VERSION_ENV)?.value ?? '';
+  if (version === '') return invalid(`env ${VERSION_ENV} is missing: it must be the module's version`);
+  const envs: Record<string, string> = {};
+  for (const { name, value } of container.env) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
+  const { name, image: url, args } = container;
+  return { kind: 'module', container: name, spec: { name, version, url, args, envs } };
+}
+
+/** The modules that a vPod wants on its base. */
+export function moduleSpecsOf(pod: VPod): ModuleSpec[] {
+  return containerModulesOf(pod).flatMap((entry) => (entry.kind === 'module' ? [entry.spec] : []));
+}

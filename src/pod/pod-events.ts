@@ -1,0 +1,71 @@
+import type { ContainerStatus } from '../kube/objects.ts';
+import type { ContainerView } from './module-view.ts';
+import { UNSUPPORTED_MESSAGE } from './pod-status.ts';
+import type { VPod, VPodStatus } from './vpod.ts';
+
+export interface PodEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * The events of one status change, with a kubelet's reasons. They follow from what is written and what was
+ * written before, so a restart of the controller tells nothing twice.
+ */
+export function podEventsOf(pod: VPod, next: VPodStatus, views: readonly ContainerView[]): PodEvent[] {
+  const prev = pod.status;
+  const events: PodEvent[] = [];
+  if (next.reason !== prev.reason) {
+    if (next.reason === 'UnsupportedWorkload') events.push(warning('UnsupportedWorkload', UNSUPPORTED_MESSAGE));
+    if (next.reason === 'BaseUnreachable') events.push(warning('NodeNotReady', next.message ?? ''));
+  }
+  for (const status of next.containerStatuses) {
+    const before = prev.containerStatuses.find(({ name }) => name === status.name);
+    const view = views.find(({ container }) => container === status.name)?.view;
+    if (view !== undefined) events.push(...containerEventsOf(status, before, view));
+  }
+  return events;
+}
+
+function containerEventsOf(
+  status: ContainerStatus,
+  before: ContainerStatus | undefined,
+  view: ContainerView['view'],
+): PodEvent[] {
+  const { name } = status;
+  if (status.state?.running && !before?.state?.running) return startedEvents(name, view);
+  const waiting = status.state?.waiting;
+  if (waiting === undefined || view.kind === 'Unsupported') return [];
+  const old = before?.state?.waiting;
+  if (old?.reason === waiting.reason && old?.message === waiting.message) return [];
+  if (waiting.reason === 'ContainerCreating') {
+    return waiting.message === undefined ? [normal('Pulling', `Installing module of container ${name}`)] : [];
+  }
+  return [
+    warning(eventReasonOf(waiting.reason ?? ''), `${waiting.reason}: container ${name}: ${waiting.message ?? ''}`),
+  ];
+}
+
+function startedEvents(name: string, view: ContainerView['view']): PodEvent[] {
+  const started = normal('Started', `Started module of container ${name}`);
+  if (view.kind !== 'Running' || view.sharedWith === undefined) return [started];
+  const message = `Container ${name} shares the module that Pod ${view.sharedWith} has on this base; it is uninstalled with the last of them`;
+  return [started, warning('ModuleShared', message)];
+}
+
+/** Waiting reasons that have an event reason of their own; all else is a kubelet's `Failed` or `BackOff`. */
+function eventReasonOf(waitingReason: string): string {
+  if (waitingReason === 'VersionInUse' || waitingReason === 'BizDeactivated' || waitingReason === 'BaseRestarted') {
+    return waitingReason;
+  }
+  return waitingReason.endsWith('BackOff') ? 'BackOff' : 'Failed';
+}
+
+function normal(reason: string, message: string): PodEvent {
+  return { type: 'Normal', reason, message };
+}
+
+function warning(reason: string, message: string): PodEvent {
+  return { type: 'Warning', reason, message };
+}

@@ -1,0 +1,94 @@
+import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
+
+/** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
+export interface VPodEnv {
+  readonly name: string;
+  readonly value: string | undefined;
+}
+
+export interface VPodContainer {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env: readonly VPodEnv[];
+}
+
+/** What the informer keeps of a Pod: what we use, nothing else. */
+export interface VPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation: number | undefined;
+  readonly createdAt: string;
+  readonly nodeName: string | undefined;
+  readonly isDeleting: boolean;
+  readonly restartPolicy: string;
+  readonly readinessGates: readonly string[];
+  readonly containers: readonly VPodContainer[];
+  readonly status: VPodStatus;
+}
+
+export interface VPodStatus {
+  readonly phase: string;
+  readonly reason: string | undefined;
+  readonly message: string | undefined;
+  readonly observedGeneration: number | undefined;
+  readonly startTime: string | undefined;
+  readonly podIP: string | undefined;
+  readonly hostIP: string | undefined;
+  readonly conditions: readonly PodCondition[];
+  readonly containerStatuses: readonly ContainerStatus[];
+}
+
+/** Projection at the watch (a cached Pod stays under 2.5 KB). */
+export function projectPod(object: KubeObject): VPod {
+  const { metadata, spec, status = {} } = object as PodObject;
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    generation: metadata.generation,
+    createdAt: metadata.creationTimestamp ?? '',
+    nodeName: spec.nodeName,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    restartPolicy: spec.restartPolicy ?? 'Always',
+    readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
+    containers: spec.containers.map((container) => ({
+      name: container.name,
+      image: container.image ?? '',
+      args: container.args ?? [],
+      env: (container.env ?? []).map(({ name, value, valueFrom }) => ({
+        name,
+        value: valueFrom === undefined ? (value ?? '') : undefined,
+      })),
+    })),
+    status: projectStatus(status),
+  };
+}
+
+function projectStatus(status: PodStatus): VPodStatus {
+  return {
+    phase: status.phase ?? 'Pending',
+    reason: status.reason,
+    message: status.message,
+    observedGeneration: status.observedGeneration,
+    startTime: status.startTime,
+    podIP: status.podIP,
+    hostIP: status.hostIP,
+    conditions: status.conditions ?? [],
+    containerStatuses: status.containerStatuses ?? [],
+  };
+}
+
+/** Failed and Succeeded are final: nothing of such a Pod runs again, and nothing is written to it again. */
+export function isTerminal(pod: VPod): boolean {
+  return pod.status.phase === 'Failed' || pod.status.phase === 'Succeeded';
+}
+
+/** The order in which statuses of one base are written and claims are weighed (V34). */
+export function byCreation(a: VPod, b: VPod): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
+  return a.uid < b.uid ? -1 : 1;
+}

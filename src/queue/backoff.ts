@@ -1,0 +1,10 @@
+export interface BackoffOptions {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+/** client-go's item backoff: `baseMs` after the first failure, doubled after each further one, at most `maxMs`. */
+export function backoffMs(failures: number, options: BackoffOptions): number {
+  if (failures <= 0) return 0;
+  return Math.min(options.maxMs, options.baseMs * 2 ** Math.min(failures - 1, 30));
+}

@@ -1,0 +1,162 @@
+import TinyQueue from 'tinyqueue';
+import type { Clock, Timer } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { type BackoffOptions, backoffMs } from './backoff.ts';
+
+export interface WorkQueueOptions {
+  readonly name: string;
+  /** How many keys are synced at a time; one key never twice at a time. */
+  readonly workers: number;
+  /** Brings the world of `key` to what it should be; called again with a growing delay when it rejects. */
+  readonly sync: (key: string) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Default 100 ms, doubled to 30 s. */
+  readonly backoff?: BackoffOptions;
+}
+
+interface Delayed {
+  readonly key: string;
+  readonly dueAt: number;
+}
+
+/**
+ * client-go's work queue: a key that is added while it waits is not queued twice, one that is added while it
+ * runs runs once more. All delays share one heap and one timer.
+ */
+export class WorkQueue {
+  readonly #options: WorkQueueOptions;
+  /** Waiting keys in order of arrival, with the time of arrival. Emptied by the workers. */
+  readonly #waiting = new Map<string, number>();
+  /** Keys in work; true = added again meanwhile. Emptied when the sync ends. */
+  readonly #running = new Map<string, boolean>();
+  /** The one valid due time of a delayed key; older heap entries are skipped. Emptied when due. */
+  readonly #dueAt = new Map<string, number>();
+  readonly #heap = new TinyQueue<Delayed>([], (a, b) => a.dueAt - b.dueAt);
+  /** Failures in a row. Emptied by a success or by `forget`. */
+  readonly #failures = new Map<string, number>();
+  #timer: Timer | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #started = false;
+  #stopped = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options;
+  }
+
+  get depth(): number {
+    return this.#waiting.size;
+  }
+
+  add(key: string): void {
+    if (this.#stopped) return;
+    if (this.#running.has(key)) {
+      this.#running.set(key, true);
+      return;
+    }
+    if (this.#waiting.has(key)) return;
+    this.#waiting.set(key, this.#options.clock.now());
+    this.#options.metrics.queueAdds.inc({ name: this.#options.name });
+    this.#startWorkers();
+  }
+
+  /** Adds the key after `delayMs`; of several delays of one key the earliest counts. */
+  addAfter(key: string, delayMs: number): void {
+    if (this.#stopped) return;
+    if (delayMs <= 0) {
+      this.add(key);
+      return;
+    }
+    const dueAt = this.#options.clock.now() + delayMs;
+    const known = this.#dueAt.get(key);
+    if (known !== undefined && known <= dueAt) return;
+    this.#dueAt.set(key, dueAt);
+    this.#heap.push({ key, dueAt });
+    this.#armTimer();
+  }
+
+  /** Drops the key's failures and delay; a running sync ends as it would. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+    this.#dueAt.delete(key);
+    this.#waiting.delete(key);
+  }
+
+  /** Works until `signal` is aborted; resolves when the syncs that were under way have ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#started = true;
+    this.#startWorkers();
+    if (!signal.aborted) {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    }
+    this.#stopped = true;
+    this.#timer?.cancel();
+    if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  #startWorkers(): void {
+    while (this.#started && !this.#stopped && this.#running.size < this.#options.workers) {
+      const next = this.#waiting.entries().next();
+      if (next.done) break;
+      const [key, addedAt] = next.value;
+      this.#waiting.delete(key);
+      void this.#work(key, addedAt);
+    }
+    this.#options.metrics.queueDepth.set({ name: this.#options.name }, this.#waiting.size);
+  }
+
+  async #work(key: string, addedAt: number): Promise<void> {
+    const { clock, metrics, name, sync } = this.#options;
+    const startedAt = clock.now();
+    this.#running.set(key, false);
+    metrics.queueSeconds.observe({ name }, (startedAt - addedAt) / 1000);
+    try {
+      await sync(key);
+      this.#failures.delete(key);
+    } catch (error) {
+      this.#retry(key, error);
+    }
+    metrics.queueWorkSeconds.observe({ name }, (clock.now() - startedAt) / 1000);
+    const again = this.#running.get(key) === true;
+    this.#running.delete(key);
+    if (this.#stopped && this.#running.size === 0) this.#onIdle?.();
+    if (again) this.add(key);
+    else this.#startWorkers();
+  }
+
+  #retry(key: string, error: unknown): void {
+    const { name, logger, metrics, backoff = { baseMs: 100, maxMs: 30_000 } } = this.#options;
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    metrics.queueRetries.inc({ name });
+    const delayMs = backoffMs(failures, backoff);
+    logger.warn({ queue: name, key, failures, retryInMs: delayMs, err: error }, 'sync failed, will be tried again');
+    this.addAfter(key, delayMs);
+  }
+
+  #armTimer(): void {
+    const first = this.#heap.peek();
+    if (first === undefined || first.dueAt >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = first.dueAt;
+    this.#timer = this.#options.clock.setTimer(
+      () => this.#fire(),
+      Math.max(0, first.dueAt - this.#options.clock.now()),
+    );
+  }
+
+  #fire(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#options.clock.now();
+    for (let first = this.#heap.peek(); first !== undefined && first.dueAt <= now; first = this.#heap.peek()) {
+      this.#heap.pop();
+      if (this.#dueAt.get(first.key) !== first.dueAt) continue;
+      this.#dueAt.delete(first.key);
+      this.add(first.key);
+    }
+    this.#armTimer();
+  }
+}

@@ -1,0 +1,92 @@
+/** What a base's silence means. `Dead` is final for its VNode; a heartbeat later makes a new one. */
+export type Liveness = 'Reachable' | 'Unreachable' | 'Dead';
+
+/** V39: heartbeats come each 10 s (MQTT) or 12 s (HTTP). */
+export const UNREACHABLE_AFTER_MS = 25_000;
+export const DEAD_AFTER_MS = 60_000;
+/** A base that is this silent has missed a heartbeat: it is counted when many fall silent at once. */
+export const MISSED_HEARTBEAT_MS = 15_000;
+
+/** Bases that pass the limit this close together have one cause: us, or the broker, rather than each of them. */
+const TOGETHER_MS = 25_000;
+/** With fewer bases on a tunnel, half of them may well die at once. */
+const BRAKE_FROM_BASES = 5;
+/** So long an unproven link protects silent bases; a broker may refuse us the message to ourselves. */
+export const BRAKE_MAX_MS = 300_000;
+/** So long a base that was asked directly has to answer. */
+export const ANSWER_WITHIN_MS = 5_000;
+
+export interface Silence {
+  readonly silentMs: number;
+  /** It was asked directly while the link was proven, and did not answer. */
+  readonly isConfirmed: boolean;
+}
+
+/** Judges one base. `isFrozen`: its tunnel's brake is on, so only confirmed silence counts. */
+export function livenessOf({ silentMs, isConfirmed }: Silence, isFrozen: boolean): Liveness | 'Suspended' {
+  if (silentMs < UNREACHABLE_AFTER_MS) return 'Reachable';
+  if (isFrozen && !isConfirmed) return 'Suspended';
+  return silentMs < DEAD_AFTER_MS ? 'Unreachable' : 'Dead';
+}
+
+/** Whether so many bases of a tunnel fell silent together that the link has to be proven first. */
+export function isMassSilence(bases: readonly Silence[]): boolean {
+  if (bases.length < BRAKE_FROM_BASES) return false;
+  const together = bases.filter(
+    ({ silentMs, isConfirmed }) =>
+      !isConfirmed && silentMs >= MISSED_HEARTBEAT_MS && silentMs <= UNREACHABLE_AFTER_MS + TOGETHER_MS,
+  );
+  return together.length * 2 > bases.length && together.some(({ silentMs }) => silentMs >= UNREACHABLE_AFTER_MS);
+}
+
+export type BrakeReason = 'LinkDown' | 'MassSilence' | 'Paused';
+
+/**
+ * The brake of one tunnel. Released: bases are judged by their silence. Proving: nobody is judged until a message
+ * to ourselves came back. Asking: silent bases were asked directly; who does not answer is judged.
+ */
+export type Brake =
+  | { readonly kind: 'Released' }
+  | { readonly kind: 'Proving'; readonly since: number; readonly reason: BrakeReason }
+  | { readonly kind: 'Asking'; readonly since: number; readonly reason: BrakeReason };
+
+export interface BrakeInput {
+  readonly now: number;
+  readonly isLinkUp: boolean;
+  /** A message to ourselves came back since the brake went on. */
+  readonly isLinkProven: boolean;
+  readonly isMassSilence: boolean;
+  /** We did not run for a while (stopped, or overloaded): the silence is ours. */
+  readonly wasPaused: boolean;
+}
+
+/** The next state of a brake; the same object when nothing changes. */
+export function nextBrake(brake: Brake, input: BrakeInput): Brake {
+  const { now, isLinkUp } = input;
+  if (brake.kind !== 'Proving') {
+    const reason = reasonToProve(input);
+    if (reason !== undefined && (brake.kind === 'Released' || reason !== 'MassSilence')) {
+      return { kind: 'Proving', since: now, reason };
+    }
+  }
+  if (brake.kind === 'Proving' && isLinkUp) {
+    const isOver = input.isLinkProven || now - brake.since >= BRAKE_MAX_MS;
+    return isOver ? { kind: 'Asking', since: now, reason: brake.reason } : brake;
+  }
+  if (brake.kind === 'Asking' && now - brake.since >= ANSWER_WITHIN_MS) return { kind: 'Released' };
+  return brake;
+}
+
+function reasonToProve({ isLinkUp, wasPaused, isMassSilence: isMass }: BrakeInput): BrakeReason | undefined {
+  if (!isLinkUp) return 'LinkDown';
+  if (wasPaused) return 'Paused';
+  return isMass ? 'MassSilence' : undefined;
+}
+
+/**
+ * From when on silence counts again after an outage of ours of `outageMs`: a base that tried to reconnect with
+ * a doubling delay waits at most about as long again as the outage took.
+ */
+export function graceAfterOutageMs(outageMs: number): number {
+  return Math.min(outageMs, 120_000);
+}

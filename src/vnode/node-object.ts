@@ -1,0 +1,169 @@
+import type { NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
+import {
+  ANNOTATION,
+  BASE_LABEL,
+  COMPONENT,
+  COMPONENT_LABEL,
+  ENV_LABEL,
+  labelValueOf,
+  nodeNameOf,
+  TAINT,
+  VNODE_LABEL,
+} from '../labels.ts';
+import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
+import type { TunnelName } from '../tunnel/tunnel.ts';
+
+export interface NodeFacts {
+  readonly base: BaseInfo;
+  readonly tunnel: TunnelName;
+  readonly env: string;
+  /** Of this controller; shown as part of the kubelet version. */
+  readonly version: string;
+  readonly health: BaseHealth | undefined;
+  readonly reachability: Reachability;
+}
+
+export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';
+
+/** V23: more Pods than any base can hold; the limit of modules is the base's metaspace. */
+const MAX_PODS = '65535';
+
+/** V22 with V23's names beside it. */
+export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, string> {
+  return {
+    [COMPONENT_LABEL]: COMPONENT.vnode,
+    [ENV_LABEL]: env,
+    [VNODE_LABEL.stack]: 'java',
+    [VNODE_LABEL.name]: labelValueOf(base.name),
+    [VNODE_LABEL.version]: labelValueOf(base.version),
+    [VNODE_LABEL.tunnel]: tunnel,
+    [BASE_LABEL.name]: labelValueOf(base.name),
+    [BASE_LABEL.version]: labelValueOf(base.version),
+    [BASE_LABEL.clusterName]: labelValueOf(base.clusterName),
+    [BASE_LABEL.hostName]: labelValueOf(base.hostName),
+    // V66: each base is a topology domain of its own, also when two share a host.
+    'kubernetes.io/hostname': nodeNameOf(base.identity),
+    'kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': 'amd64',
+    type: 'virtual-kubelet',
+    'node.kubernetes.io/exclude-from-external-load-balancers': 'true',
+  };
+}
+
+/** V22: keep ordinary Pods off, and Pods of other envs. */
+export function nodeTaintsOf(env: string): Taint[] {
+  return [
+    { key: TAINT.virtualNode, value: 'True', effect: 'NoExecute' },
+    { key: TAINT.env, value: env, effect: 'NoExecute' },
+  ];
+}
+
+export function providerIdOf(env: string, identity: string): string {
+  return `koupleless://${env}/${identity}`;
+}
+
+export function nodeAddressesOf(base: BaseInfo): NodeAddress[] {
+  const hostname = base.hostName === '' ? nodeNameOf(base.identity) : base.hostName;
+  return [
+    { type: 'InternalIP', address: base.ip },
+    { type: 'Hostname', address: hostname },
+  ];
+}
+
+/** V31, V32: a base's capacity is its metaspace; without a limit there is none to tell. In KiB. */
+export function nodeMemoryOf(health: BaseHealth | undefined): { capacity: number; allocatable: number } | undefined {
+  const max = health?.metaspaceMaxBytes;
+  if (max === undefined) return undefined;
+  const committed = health?.metaspaceCommittedBytes ?? 0;
+  return { capacity: Math.floor(max / 1024), allocatable: Math.max(0, Math.floor((max - committed) / 1024)) };
+}
+
+export function nodeAnnotationsOf(health: BaseHealth | undefined): Record<string, string> {
+  const used = health?.metaspaceUsedBytes;
+  return used === undefined ? {} : { [ANNOTATION.metaspaceUsed]: `${Math.floor(used / 1024)}Ki` };
+}
+
+export function nodeInfoOf({ base, version }: NodeFacts): Record<string, string> {
+  return {
+    architecture: 'amd64',
+    bootID: base.identity,
+    containerRuntimeVersion: 'koupleless://arklet',
+    kernelVersion: '',
+    kubeProxyVersion: '',
+    kubeletVersion: `v1.35.4-koupleless-${version}`,
+    machineID: base.identity,
+    operatingSystem: 'linux',
+    osImage: `${base.name} ${base.version}`.trim(),
+    systemUUID: base.identity,
+  };
+}
+
+/** Conditions without times; `Unknown` is kube-controller-manager's word for Ready, never ours. */
+export function nodeConditionsOf({ base, reachability }: NodeFacts): NodeCondition[] {
+  const isSilent = reachability === 'Unreachable';
+  return [
+    {
+      type: 'Ready',
+      status: isSilent ? 'False' : 'True',
+      reason: isSilent ? 'BaseUnreachable' : 'KubeletReady',
+      message: isSilent ? unreachableMessage(base) : `base ${base.identity} is reachable`,
+    },
+    pressure('MemoryPressure', 'KubeletHasSufficientMemory', 'metaspace is not judged'),
+    pressure('DiskPressure', 'KubeletHasNoDiskPressure', 'a base has no disk of its own'),
+    pressure('PIDPressure', 'KubeletHasSufficientPID', 'a base has no processes of its own'),
+    pressure('NetworkUnavailable', 'RouteCreated', 'modules use the network of their base'),
+    reachable(reachability, base),
+  ];
+}
+
+export function unreachableMessage(base: BaseInfo): string {
+  return `base ${base.identity} sent nothing for 25 s; it is given up after 60 s`;
+}
+
+function pressure(type: string, reason: string, message: string): NodeCondition {
+  return { type, status: 'False', reason, message };
+}
+
+function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
+  const type = 'BaseReachable';
+  if (reachability === 'Reachable')
+    return { type, status: 'True', reason: 'HeartbeatReceived', message: 'the base sends heartbeats' };
+  if (reachability === 'Unreachable')
+    return { type, status: 'False', reason: 'BaseUnreachable', message: unreachableMessage(base) };
+  const message =
+    'the base is silent, but so is our own link or most other bases: nobody is judged until the link is proven';
+  return { type, status: 'Unknown', reason: 'LivenessFrozen', message };
+}
+
+/** The whole Node of a base we meet for the first time: POST keeps its status, so one write makes a ready Node. */
+export function newNodeOf(facts: NodeFacts, nowText: string): NodeObject {
+  const { base, env, health } = facts;
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: nodeNameOf(base.identity), labels: nodeLabelsOf(facts), annotations: nodeAnnotationsOf(health) },
+    spec: { providerID: providerIdOf(env, base.identity), taints: nodeTaintsOf(env) },
+    status: {
+      ...nodeResourcesOf(health),
+      addresses: nodeAddressesOf(base),
+      nodeInfo: nodeInfoOf(facts),
+      conditions: nodeConditionsOf(facts).map((condition) => ({
+        ...condition,
+        lastHeartbeatTime: nowText,
+        lastTransitionTime: nowText,
+      })),
+    },
+  };
+}
+
+export function nodeResourcesOf(health: BaseHealth | undefined): {
+  capacity: Record<string, string>;
+  allocatable: Record<string, string>;
+} {
+  const memory = nodeMemoryOf(health);
+  if (memory === undefined) return { capacity: { pods: MAX_PODS }, allocatable: { pods: MAX_PODS } };
+  return {
+    capacity: { pods: MAX_PODS, memory: `${memory.capacity}Ki` },
+    allocatable: { pods: MAX_PODS, memory: `${memory.allocatable}Ki` },
+  };
+}

@@ -1,0 +1,153 @@
+import type { Patch } from '../kube/client.ts';
+import type { NodeCondition, Taint } from '../kube/objects.ts';
+import { ANNOTATION } from '../labels.ts';
+import {
+  type NodeFacts,
+  nodeAddressesOf,
+  nodeAnnotationsOf,
+  nodeConditionsOf,
+  nodeInfoOf,
+  nodeLabelsOf,
+  nodeMemoryOf,
+  nodeResourcesOf,
+  nodeTaintsOf,
+  providerIdOf,
+} from './node-object.ts';
+import type { CachedNode } from './vnode-object.ts';
+
+/** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
+export const NODE_STATUS_PERIOD_MS = 300_000;
+/** Metaspace is written at most this often, and only when it moved by 1 MiB or by 2 % of the capacity. */
+export const MEMORY_PERIOD_MS = 15_000;
+const MEMORY_STEP_KIB = 1024;
+const MEMORY_STEP_RATIO = 0.02;
+
+export interface NodePlanInput {
+  readonly node: CachedNode;
+  readonly facts: NodeFacts;
+  readonly now: number;
+  readonly nowText: string;
+  readonly statusWrittenAt: number;
+  readonly memoryWrittenAt: number;
+}
+
+export interface NodePlan {
+  /** Merge patch of labels, taints, providerID. */
+  readonly metadata: Patch | undefined;
+  /** Strategic merge patch of the status, and of our annotations, in one write. */
+  readonly status: Patch | undefined;
+  readonly writesMemory: boolean;
+  readonly wakeAt: number;
+}
+
+/** What has to be written so that the Node says what we know; nothing where it does. */
+export function planNode(input: NodePlanInput): NodePlan {
+  const { node, now, statusWrittenAt, memoryWrittenAt } = input;
+  const isMemoryDue = hasMemoryMoved(input);
+  const writesMemory = isMemoryDue && now - memoryWrittenAt >= MEMORY_PERIOD_MS;
+  const isPeriodic = now - statusWrittenAt >= NODE_STATUS_PERIOD_MS;
+  const memoryWakeAt = isMemoryDue && !writesMemory ? memoryWrittenAt + MEMORY_PERIOD_MS : Number.POSITIVE_INFINITY;
+  const periodicWakeAt = (isPeriodic ? now : statusWrittenAt) + NODE_STATUS_PERIOD_MS;
+  return {
+    metadata: metadataPatchOf(node, input.facts),
+    status: statusPatchOf(input, { isPeriodic, writesMemory }),
+    writesMemory,
+    wakeAt: Math.min(memoryWakeAt, periodicWakeAt),
+  };
+}
+
+function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined {
+  const labels = Object.entries(nodeLabelsOf(facts)).filter(([key, value]) => node.labels[key] !== value);
+  const taints = missingTaints(node, facts.env);
+  const hasProvider = node.providerID !== undefined;
+  if (labels.length === 0 && taints === undefined && hasProvider) return undefined;
+  return {
+    metadata: { uid: node.uid, labels: Object.fromEntries(labels) },
+    spec: {
+      ...(taints === undefined ? {} : { taints }),
+      ...(hasProvider ? {} : { providerID: providerIdOf(facts.env, facts.base.identity) }),
+    },
+  };
+}
+
+/** A merge patch replaces the list, so others' taints (an admin's, the node lifecycle controller's) go along. */
+function missingTaints(node: CachedNode, env: string): Taint[] | undefined {
+  const wanted = nodeTaintsOf(env);
+  const isOurs = (taint: Taint): boolean =>
+    wanted.some(({ key, effect }) => key === taint.key && effect === taint.effect);
+  const isComplete = wanted.every(({ key, value, effect }) =>
+    node.taints.some((taint) => taint.key === key && taint.value === value && taint.effect === effect),
+  );
+  return isComplete ? undefined : [...wanted, ...node.taints.filter((taint) => !isOurs(taint))];
+}
+
+function statusPatchOf(input: NodePlanInput, due: { isPeriodic: boolean; writesMemory: boolean }): Patch | undefined {
+  const { node, facts, nowText } = input;
+  const wanted = nodeConditionsOf(facts);
+  const changed = wanted.filter((condition) => !isSame(condition, conditionOf(node, condition.type)));
+  const status: Record<string, unknown> = {};
+  const isWritten = due.isPeriodic || changed.length > 0;
+  if (isWritten) status.conditions = wanted.map((condition) => stamped(condition, node, nowText));
+  const addresses = nodeAddressesOf(facts.base);
+  if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
+  const nodeInfo = nodeInfoOf(facts);
+  if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
+  if (due.writesMemory || due.isPeriodic) Object.assign(status, resourcePatchOf(node, facts));
+  if (Object.keys(status).length === 0 && !due.writesMemory) return undefined;
+  const annotations = due.writesMemory || due.isPeriodic ? { annotations: nodeAnnotationsOf(facts.health) } : {};
+  return { metadata: { uid: node.uid, ...annotations }, status };
+}
+
+function stamped(condition: NodeCondition, node: CachedNode, nowText: string): NodeCondition {
+  const prev = conditionOf(node, condition.type);
+  const isSameStatus = prev?.status === condition.status && prev.lastTransitionTime;
+  return {
+    ...condition,
+    lastHeartbeatTime: nowText,
+    lastTransitionTime: isSameStatus ? (prev.lastTransitionTime ?? nowText) : nowText,
+  };
+}
+
+function conditionOf(node: CachedNode, type: string): NodeCondition | undefined {
+  return node.conditions.find((condition) => condition.type === type);
+}
+
+function isSame(a: NodeCondition, b: NodeCondition | undefined): boolean {
+  return b !== undefined && a.status === b.status && a.reason === b.reason && a.message === b.message;
+}
+
+function sameEntries<T extends object>(a: readonly T[], b: readonly T[], key: keyof T, value: keyof T): boolean {
+  return (
+    a.length === b.length &&
+    a.every((entry) => b.some((other) => other[key] === entry[key] && other[value] === entry[value]))
+  );
+}
+
+function resourcePatchOf(node: CachedNode, facts: NodeFacts): Record<string, unknown> {
+  const { capacity, allocatable } = nodeResourcesOf(facts.health);
+  const gone = node.capacity.memory && capacity.memory === undefined ? { memory: null } : {};
+  return { capacity: { ...capacity, ...gone }, allocatable: { ...allocatable, ...gone } };
+}
+
+function hasMemoryMoved({ node, facts }: NodePlanInput): boolean {
+  if (facts.health === undefined) return false;
+  const memory = nodeMemoryOf(facts.health);
+  const capacity = kibOf(node.capacity.memory);
+  const step = Math.min(MEMORY_STEP_KIB, memory === undefined ? MEMORY_STEP_KIB : memory.capacity * MEMORY_STEP_RATIO);
+  const moved = (before: number | undefined, after: number | undefined): boolean =>
+    before === undefined || after === undefined ? before !== after : Math.abs(before - after) >= step;
+  const usedKib = kibOf(nodeAnnotationsOf(facts.health)[ANNOTATION.metaspaceUsed]);
+  return (
+    moved(capacity, memory?.capacity) ||
+    moved(kibOf(node.allocatable.memory), memory?.allocatable) ||
+    (usedKib !== undefined && moved(kibOf(node.annotations[ANNOTATION.metaspaceUsed]), usedKib))
+  );
+}
+
+/** The API server may write `1048576Ki` as `1Gi`. */
+function kibOf(quantity: string | null | undefined): number | undefined {
+  const match = /^(\d+)(Ki|Mi|Gi|Ti)?$/.exec(quantity ?? '');
+  if (match === null) return undefined;
+  const factor = { Ki: 1, Mi: 1024, Gi: 1024 ** 2, Ti: 1024 ** 3 }[match[2] ?? ''] ?? 1 / 1024;
+  return Number(match[1]) * factor;
+}

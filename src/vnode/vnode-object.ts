@@ -1,0 +1,44 @@
+import type { KubeObject, NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
+
+/** What the informer keeps of a Node of ours. */
+export interface CachedNode {
+  readonly namespace: '';
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly providerID: string | undefined;
+  readonly conditions: readonly NodeCondition[];
+  readonly addresses: readonly NodeAddress[];
+  readonly capacity: Readonly<Record<string, string | null>>;
+  readonly allocatable: Readonly<Record<string, string | null>>;
+  readonly nodeInfo: Readonly<Record<string, string>>;
+}
+
+/** Projection at the watch: what we write and compare, nothing else. */
+export function projectNode(object: KubeObject): CachedNode {
+  const { metadata, spec = {}, status = {} } = object as NodeObject;
+  return {
+    namespace: '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    labels: metadata.labels ?? {},
+    annotations: ownAnnotations(metadata.annotations),
+    taints: spec.taints ?? [],
+    providerID: spec.providerID,
+    conditions: status.conditions ?? [],
+    addresses: status.addresses ?? [],
+    capacity: status.capacity ?? {},
+    allocatable: status.allocatable ?? {},
+    nodeInfo: status.nodeInfo ?? {},
+  };
+}
+
+function ownAnnotations(annotations: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => key.includes('koupleless.io/')));
+}

@@ -1,0 +1,54 @@
+import { nodeNameOf } from '../labels.ts';
+import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
+import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
+import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
+import type { TunnelName } from '../tunnel/tunnel.ts';
+import type { Liveness } from './liveness.ts';
+
+export interface VNodeOptions {
+  readonly base: BaseInfo;
+  readonly tunnel: TunnelName;
+  readonly now: number;
+  readonly ledger: LedgerOptions;
+}
+
+/**
+ * One base as this process knows it: plain state, no I/O, no timer, no subscription. The controllers change it,
+ * each its own part, and queue the node's name.
+ */
+export class VNode {
+  readonly identity: string;
+  readonly nodeName: string;
+  /** What is on the base and what was commanded. */
+  readonly ledger: ModuleLedger;
+  /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
+  readonly debts = new Map<ModuleKey, ModuleId>();
+
+  base: BaseInfo;
+  tunnel: TunnelName;
+  health: BaseHealth | undefined;
+  healthAskedAt = Number.NEGATIVE_INFINITY;
+
+  /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */
+  lastHeardAt: number;
+  readonly metAt: number;
+  liveness: Liveness = 'Reachable';
+  /** Silent, asked directly over a proven link, and no answer. */
+  isConfirmedSilent = false;
+  /** Silent, but not judged while the tunnel's brake is on. */
+  isSuspended = false;
+  /** Was unreachable and speaks again; its Pods stay not ready until its list was read. */
+  isRecovering = false;
+  /** When list and health should be asked for after an operation. */
+  refreshAt: number | undefined;
+
+  constructor({ base, tunnel, now, ledger }: VNodeOptions) {
+    this.identity = base.identity;
+    this.nodeName = nodeNameOf(base.identity);
+    this.base = base;
+    this.tunnel = tunnel;
+    this.lastHeardAt = now;
+    this.metAt = now;
+    this.ledger = new ModuleLedger(ledger);
+  }
+}

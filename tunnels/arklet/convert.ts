@@ -1,0 +1,128 @@
+import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
+import type {
+  ModuleCommand,
+  ModuleId,
+  ModuleSpec,
+  ModuleState,
+  ModuleStatus,
+  OperationOutcome,
+  OperationResult,
+} from '../../src/tunnel/module.ts';
+import { messageLineOf } from './message-line.ts';
+import type {
+  BatchInstall,
+  BizInfo,
+  BizOperation,
+  ClientResponse,
+  CommandResponse,
+  Health,
+  Heart,
+  InstallBiz,
+  UninstallBiz,
+} from './messages.ts';
+
+/** Messages ↔ the core's words. The last place that says biz. */
+
+export function baseInfoOf(heart: Heart): BaseInfo {
+  const { identity, name, version, clusterName } = heart.baseMetadata;
+  return { identity, name, version, clusterName, ip: heart.localIP, hostName: heart.localHostName, port: heart.port };
+}
+
+/** The peer treats such a heartbeat as the base's end; ours does not count as a sign of life. */
+export function isGoingDown(heart: Heart): boolean {
+  return heart.state === 'DEACTIVATED';
+}
+
+/** A base that could not find out its health answers FAILED and no figures: all is undefined then. */
+export function baseHealthOf(health: Health): BaseHealth {
+  return {
+    metaspaceUsedBytes: amountOf(health.javaUsedMetaspace),
+    metaspaceCommittedBytes: amountOf(health.javaCommittedMetaspace),
+    metaspaceMaxBytes: amountOf(health.javaMaxMetaspace),
+    runTimeSeconds: amountOf(health.runTimeSeconds),
+    javaVersion: health.javaVersion,
+  };
+}
+
+/** The JVM's negative amounts mean "no limit" or "not known". */
+function amountOf(value: number | undefined): number | undefined {
+  return value !== undefined && value >= 0 ? value : undefined;
+}
+
+/**
+ * The base itself ("master biz") is not looked for: both recordings leave it out of the list, whatever
+ * `help` says, and its name is only known from another message, the health.
+ */
+export function moduleStatusesOf(list: readonly BizInfo[]): ModuleStatus[] {
+  return list.map(({ name, version, state }) => ({ name, version, state }));
+}
+
+export function operationResultOf(operation: BizOperation): OperationResult {
+  const { bizName, bizVersion, response } = operation;
+  const command = operation.command === 'installBiz' ? 'install' : 'uninstall';
+  const module = bizName === undefined ? undefined : { name: bizName, version: bizVersion };
+  return { command, module, ...endOf(command, response, module) };
+}
+
+/**
+ * One result for every module that the answer names. A url that failed names none, nor does an answer that
+ * failed as a whole: one result of no module each.
+ */
+export function batchResultsOf(batch: BatchInstall): OperationResult[] {
+  if (batch.responses.length === 0) {
+    return [{ command: 'install', module: undefined, ...endOf('install', batch.response, undefined) }];
+  }
+  return batch.responses.flatMap((response) => {
+    const answer = { code: response.code ?? '', message: '', data: response, errorStackTrace: '' };
+    const modules = response.bizInfos.map(({ name, version }) => ({ name, version }));
+    const named: (ModuleId | undefined)[] = modules.length > 0 ? modules : [undefined];
+    return named.map((module) => ({ command: 'install' as const, module, ...endOf('install', answer, module) }));
+  });
+}
+
+type End = Pick<OperationResult, 'outcome' | 'code' | 'message' | 'state'>;
+
+function endOf(command: ModuleCommand, response: CommandResponse, module: ModuleId | undefined): End {
+  const inner = response.data;
+  const outcome = outcomeOf(command, response, inner);
+  return {
+    outcome,
+    code: (response.code !== 'SUCCESS' && inner?.code === 'SUCCESS' ? undefined : inner?.code) ?? response.code,
+    message: messageLineOf(response.message, inner?.message ?? '', response.errorStackTrace),
+    state: command === 'install' && outcome === 'done' ? stateIn(inner?.bizInfos ?? [], module) : undefined,
+  };
+}
+
+/** arklet refuses a command for a module whose last command still runs with these words and no code of its own. */
+const BUSY_WORDS = 'conflict, exist unfinished command';
+
+function outcomeOf(
+  command: ModuleCommand,
+  response: CommandResponse,
+  inner: ClientResponse | undefined,
+): OperationOutcome {
+  if (response.code === 'SUCCESS' && inner?.code === 'SUCCESS') return 'done';
+  if (inner?.code === (command === 'install' ? 'REPEAT_BIZ' : 'NOT_FOUND_BIZ')) return 'already';
+  if (response.message.includes(BUSY_WORDS) || inner?.message.includes(BUSY_WORDS)) return 'busy';
+  return 'failed';
+}
+
+function stateIn(infos: readonly BizInfo[], module: ModuleId | undefined): ModuleState | undefined {
+  return infos.find(({ name, version }) => name === module?.name && version === module.version)?.state;
+}
+
+/** Without `args` and `envs` where there are none, as older agents know neither. */
+export function installBizOf(spec: ModuleSpec): InstallBiz {
+  const { name, version, url, args, envs } = spec;
+  return {
+    bizName: name,
+    bizVersion: version,
+    bizUrl: url,
+    ...(args.length > 0 && { args }),
+    ...(Object.keys(envs).length > 0 && { envs }),
+  };
+}
+
+export function uninstallBizOf({ name, version }: ModuleId): UninstallBiz {
+  return { bizName: name, bizVersion: version };
+}

@@ -1,0 +1,154 @@
+import type { Clock } from '../../src/clock.ts';
+import { ControllerError } from '../../src/errors.ts';
+import type { Logger } from '../../src/logger.ts';
+import type { Metrics } from '../../src/metrics.ts';
+import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
+import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
+import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
+import { InvalidMessages } from '../arklet/invalid-messages.ts';
+import type { BrokerTls } from './broker-socket.ts';
+import { deliver } from './deliver.ts';
+import { LinkProbe } from './link-probe.ts';
+import { MqttConnection } from './mqtt-connection.ts';
+import { COMMANDS, type Command, MESSAGE_TYPES, Topics } from './topics.ts';
+
+export interface MqttTunnelOptions {
+  /** `mqtt://host:port` or `mqtts://host:port`. */
+  readonly url: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: BrokerTls | undefined;
+  /** The whole MQTT client id; unique at the broker, or the two throw each other out. */
+  readonly clientId: string;
+  readonly env: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' } as const;
+
+/**
+ * Bases behind an MQTT broker. Commands are acknowledged by the broker, never retained (a base would execute
+ * them again at each of its reconnects) and never sent again after a reconnect: that is for the core to decide.
+ */
+export class MqttTunnel implements Tunnel {
+  readonly name = 'mqtt_tunnel_provider';
+  readonly #options: MqttTunnelOptions;
+  readonly #topics: Topics;
+  readonly #probe: LinkProbe;
+  readonly #invalid: InvalidMessages;
+  readonly #connection: MqttConnection;
+  #handler: TunnelHandler | undefined;
+  #hasBeenUp = false;
+
+  constructor(options: MqttTunnelOptions) {
+    this.#options = options;
+    this.#topics = new Topics(options.env, options.clientId);
+    this.#probe = new LinkProbe(options.clock);
+    this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
+    this.#connection = new MqttConnection({
+      ...options,
+      filters: this.#topics.filters(),
+      onMessage: (topic, payload, isRetained) => this.#onMessage(topic, payload, isRetained),
+      onUp: () => this.#onUp(),
+      onDown: () => this.#onDown(),
+    });
+    this.#createSeries();
+  }
+
+  async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    this.#handler = handler;
+    await this.#connection.run(signal);
+  }
+
+  isUp(): boolean {
+    return this.#connection.isUp();
+  }
+
+  async probeLink(timeoutMs: number): Promise<boolean> {
+    if (!this.isUp()) return false;
+    return this.#probe.run((id) => this.#connection.post(this.#topics.echo, id), timeoutMs);
+  }
+
+  queryModules(base: BaseAddress): Promise<void> {
+    return this.#send(base, 'queryAllBiz', {});
+  }
+
+  queryHealth(base: BaseAddress): Promise<void> {
+    return this.#send(base, 'health', {});
+  }
+
+  installModule(base: BaseAddress, spec: ModuleSpec): Promise<void> {
+    return this.#send(base, 'installBiz', installBizOf(spec));
+  }
+
+  uninstallModule(base: BaseAddress, id: ModuleId): Promise<void> {
+    return this.#send(base, 'uninstallBiz', uninstallBizOf(id));
+  }
+
+  async #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
+    const labels = { tunnel: this.name, command };
+    const { tunnelCommands } = this.#options.metrics;
+    try {
+      await this.#connection.publish(this.#topics.command(base.identity, command), JSON.stringify(payload));
+      tunnelCommands.inc({ ...labels, result: RESULTS.sent });
+    } catch (error) {
+      const isDown = error instanceof ControllerError && error.code === 'Tunnel.NotConnected';
+      tunnelCommands.inc({ ...labels, result: isDown ? RESULTS.notConnected : RESULTS.failed });
+      throw error;
+    }
+  }
+
+  #onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void {
+    const { metrics, logger } = this.#options;
+    // Nobody knows how old it is, and a heartbeat of last week must not make a Node.
+    if (isRetained) return metrics.tunnelRetainedMessages.inc({ tunnel: this.name });
+    if (topic === this.#topics.echo) return this.#probe.onEcho(payload);
+    const found = this.#topics.parse(topic);
+    if (!found) return;
+    const { identity, type } = found;
+    metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    this.#call((handler) => {
+      const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
+      if (invalid) this.#invalid.add(invalid);
+    });
+    logger.trace({ topic, bytes: payload.byteLength }, 'message');
+  }
+
+  #onUp(): void {
+    const { metrics } = this.#options;
+    metrics.tunnelUp.set({ tunnel: this.name }, 1);
+    if (this.#hasBeenUp) metrics.tunnelReconnects.inc({ tunnel: this.name });
+    this.#hasBeenUp = true;
+    this.#call((handler) => handler.onLinkUp(this.name));
+  }
+
+  #onDown(): void {
+    this.#options.metrics.tunnelUp.set({ tunnel: this.name }, 0);
+    this.#probe.giveUp();
+    this.#call((handler) => handler.onLinkDown(this.name));
+  }
+
+  /** A handler must not throw; if it does, the stream of messages goes on. */
+  #call(action: (handler: TunnelHandler) => void): void {
+    try {
+      if (this.#handler) action(this.#handler);
+    } catch (error) {
+      this.#options.logger.error({ err: error, tunnel: this.name }, 'handler of a tunnel threw');
+    }
+  }
+
+  #createSeries(): void {
+    const { tunnelMessages, tunnelRetainedMessages, tunnelCommands, tunnelUp, tunnelReconnects } =
+      this.#options.metrics;
+    const tunnel = this.name;
+    for (const type of MESSAGE_TYPES) tunnelMessages.inc({ tunnel, type }, 0);
+    for (const command of COMMANDS) {
+      for (const result of Object.values(RESULTS)) tunnelCommands.inc({ tunnel, command, result }, 0);
+    }
+    tunnelRetainedMessages.inc({ tunnel }, 0);
+    tunnelUp.set({ tunnel }, 0);
+    tunnelReconnects.inc({ tunnel }, 0);
+  }
+}

@@ -1,0 +1,50 @@
+/** What a base publishes below `koupleless_{env}/{identity}/base/`. */
+export const MESSAGE_TYPES = [
+  'heart',
+  'queryBaseline',
+  'health',
+  'simpleBiz',
+  'biz',
+  'bizOperation',
+  'batchInstallBizResponse',
+] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/** What a base executes from `koupleless_{env}/{identity}/`. */
+export const COMMANDS = ['installBiz', 'uninstallBiz', 'queryAllBiz', 'health'] as const;
+export type Command = (typeof COMMANDS)[number];
+
+export interface BaseTopic {
+  readonly identity: string;
+  readonly type: MessageType;
+}
+
+/** The topics of one env. */
+export class Topics {
+  readonly #prefix: string;
+  /** Where this client talks to itself. Unlike all others it is not below a base, so that no base listens. */
+  readonly echo: string;
+
+  constructor(env: string, clientId: string) {
+    this.#prefix = `koupleless_${env.toLowerCase()}`;
+    // These three and NUL have a meaning in topics or are forbidden there.
+    this.echo = `${this.#prefix}/controller/${clientId.replace(/[+#/\0]/g, '_')}/echo`;
+  }
+
+  /** All that the controller subscribes to. */
+  filters(): string[] {
+    return [...MESSAGE_TYPES.map((type) => `${this.#prefix}/+/base/${type}`), this.echo];
+  }
+
+  command(identity: string, command: Command): string {
+    return `${this.#prefix}/${identity}/${command}`;
+  }
+
+  /** Whose message of which type travels on `topic`; undefined where it is none of ours. */
+  parse(topic: string): BaseTopic | undefined {
+    const [prefix, identity, base, name, ...rest] = topic.split('/');
+    if (prefix !== this.#prefix || identity === undefined || base !== 'base' || rest.length > 0) return undefined;
+    const type = MESSAGE_TYPES.find((known) => known === name);
+    return type && { identity, type };
+  }
+}
