@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { connect, type MqttClient } from 'mqtt';
 import type { Clock, Timer } from '../../src/clock.ts';
 
@@ -63,7 +64,6 @@ export class MqttTransport {
   async cut(): Promise<void> {
     const client = this.#giveUp();
     if (!client) return;
-    client.stream.destroy();
     await client.endAsync(true);
   }
 
@@ -102,6 +102,8 @@ export class MqttTransport {
         this.#onClosed(client);
       });
       client.once('connect', () => {
+        // Nagle's algorithm holds an answer behind an acknowledgement back for 40 ms.
+        if (client.stream instanceof Socket) client.stream.setNoDelay(true);
         client.subscribe(this.#options.topics, { qos: 1 }, (error) => (error ? reject(error) : resolve()));
       });
     });

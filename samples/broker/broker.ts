@@ -139,9 +139,9 @@ export class Broker {
 
   /**
    * Puts our hook where aedes hands a message to its subscribers, and there
-   * - numbers the message anew. Aedes numbers it on arrival and drops what a subscriber gets out of order as a
-   *   duplicate; a QoS 0 message overtakes a QoS 1 message inside aedes, so without this some are lost;
-   * - lets the publisher go on at once. Aedes would make it wait for its slowest subscriber.
+   * - numbers the message anew: aedes numbered it on arrival and drops what a subscriber gets out of order as a
+   *   duplicate, so a delayed message would be lost;
+   * - lets the publisher go on at once: aedes would make it wait for its slowest subscriber.
    */
   #route(): void {
     const aedes = this.#aedes as unknown as AedesInternals;

@@ -28,6 +28,8 @@ export interface RunningParts {
   admin: ApiClient;
   /** Used by the health checks; closed with the control plane. */
   probes: ApiClient[];
+  /** Reserved also while a component is down; released with the control plane. */
+  ports: number[];
   components: Record<ComponentName, Component>;
 }
 
@@ -37,6 +39,7 @@ interface Context extends BootstrapOptions {
   authority: CertificateAuthority;
   adminCredential: KeyPair;
   probes: ApiClient[];
+  ports: number[];
 }
 
 /** Resolves when all four components are healthy and a Pod can be created. */
@@ -44,7 +47,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<RunningParts
   const authority = createCertificateAuthority('control-plane-ca');
   const adminCredential = authority.issue({ commonName: 'admin', organizations: ['system:masters'] });
   const layout = layoutOf(options.supervisor.directory);
-  const context: Context = { ...options, layout, authority, adminCredential, probes: [] };
+  const context: Context = { ...options, layout, authority, adminCredential, probes: [], ports: [] };
   await writeIdentities(context);
 
   const [etcd, apiServer] = await Promise.all([startEtcd(context), startApiServer(context)]);
@@ -60,6 +63,7 @@ export async function bootstrap(options: BootstrapOptions): Promise<RunningParts
     authority,
     admin: apiServer.admin,
     probes: context.probes,
+    ports: context.ports,
     components: {
       etcd,
       'kube-apiserver': apiServer.component,
@@ -119,6 +123,7 @@ function startApiServer(context: Context): Promise<{ component: Component; serve
       isHealthy: () => isReady(admin),
     });
     await component.start();
+    context.ports.push(port);
     return { component, server, admin };
   });
 }
@@ -135,6 +140,7 @@ function startClient(
       isHealthy: () => isHealthy(probe),
     });
     await component.start();
+    context.ports.push(port);
     return component;
   });
 }

@@ -20,8 +20,9 @@ async function main(): Promise<void> {
 async function serve({ onProgress, done }: ReturnType<typeof progressPrinter>): Promise<void> {
   const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process, 'SIGHUP')]);
   const starting = startControlPlane({ onProgress });
+  const controlPlane = await Promise.race([starting, interrupted.then(() => undefined)]);
   // Leaving while it starts is enough: its supervisor cleans up after us.
-  const controlPlane = await Promise.race([starting, interrupted.then(() => process.exit(130))]);
+  if (controlPlane === undefined) process.exit(130);
   const kubeconfig = await controlPlane.kubeconfig({ user: 'admin' });
   done();
   console.log(`export KUBECONFIG=${kubeconfig}`);

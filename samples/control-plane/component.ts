@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { poll } from './poll.ts';
 import { PortTakenError } from './ports.ts';
 import type { Supervisor } from './supervisor-client.ts';
@@ -24,6 +24,8 @@ export class Component {
   readonly #exitListeners = new Set<(reason: string) => void>();
   #pid: number | undefined;
   #exitReason: string | undefined;
+  /** Where the output of the latest start begins in the log. */
+  #logOffset = 0;
 
   constructor(options: ComponentOptions) {
     this.#options = options;
@@ -49,6 +51,7 @@ export class Component {
     if (this.#pid !== undefined) throw new Error(`${this.name} runs already`);
     const { supervisor, command, args, logPath, name } = this.#options;
     this.#exitReason = undefined;
+    this.#logOffset = (await stat(logPath).catch(() => undefined))?.size ?? 0;
     supervisor.request({ type: 'start', component: name, command, args, logPath });
     await poll(() => this.#checkStart(), { what: `${name} to be healthy`, timeoutMs: HEALTHY_WITHIN_MS }).catch(
       async (error: Error) => {
@@ -86,13 +89,20 @@ export class Component {
 
   /** The last lines of everything that the component has printed since the control plane began. */
   async logTail(lines = LOG_TAIL_LINES): Promise<string> {
-    const text = await readFile(this.#options.logPath, 'utf8').catch(() => '');
+    const text = (await this.#readLog()).toString('utf8');
     return text.trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /** Empty before the first start. */
+  #readLog(): Promise<Buffer> {
+    return readFile(this.#options.logPath).catch(() => Buffer.alloc(0));
   }
 
   async #checkStart(): Promise<true | undefined> {
     if (this.#exitReason !== undefined) {
-      if (/address already in use/.test(await this.logTail())) throw new PortTakenError(`${this.name}: port taken`);
+      const output = (await this.#readLog()).subarray(this.#logOffset);
+      if (output.includes('address already in use'))
+        throw new PortTakenError(`another process has ${this.name}'s port`);
       throw new Error(`${this.name} ended before it was healthy (${this.#exitReason})`);
     }
     return (await this.#options.isHealthy().catch(() => false)) ? true : undefined;

@@ -6,6 +6,7 @@ import type { CertificateRequest, KeyPair } from './certificates.ts';
 import type { Component } from './component.ts';
 import { type Identity, IdentityIssuer } from './identities.ts';
 import { applyManifests } from './manifests.ts';
+import { releasePort } from './ports.ts';
 import type { RequestCounts, RequestFilter } from './request-counts.ts';
 import { Supervisor } from './supervisor-client.ts';
 import type { ComponentName } from './versions.ts';
@@ -94,6 +95,7 @@ export class ControlPlane {
   async stop(): Promise<void> {
     const clients = [...this.#parts.probes, this.#identities];
     await Promise.all([this.#supervisor.stop(), this.#auditLog?.close(), ...clients.map((client) => client.close())]);
+    this.#parts.ports.forEach(releasePort);
   }
 }
 

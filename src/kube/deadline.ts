@@ -7,6 +7,7 @@ export class Deadline {
   readonly #outer: AbortSignal | undefined;
   readonly #onOuterAbort = (): void => this.#abort('aborted');
   #reason: string | undefined;
+  #reject: ((error: unknown) => void) | undefined;
 
   constructor(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined) {
     this.#timer = clock.setTimer(() => this.#abort(`no whole answer within ${timeoutMs} ms`), timeoutMs);
@@ -24,6 +25,15 @@ export class Deadline {
     return this.#reason;
   }
 
+  /** `work`, or a rejection as soon as `signal` is aborted: undici does not let go of a request that it only queues. */
+  bound<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      work.then(resolve, reject);
+      if (this.signal.aborted) reject(this.signal.reason);
+    });
+  }
+
   /** Stops the time; the other signal still aborts. */
   clear(): void {
     this.#timer.cancel();
@@ -37,6 +47,8 @@ export class Deadline {
   #abort(reason: string): void {
     this.#reason = reason;
     this.#timer.cancel();
-    this.#controller.abort(new Error(reason));
+    const error = new Error(reason);
+    this.#controller.abort(error);
+    this.#reject?.(error);
   }
 }

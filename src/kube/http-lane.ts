@@ -94,13 +94,14 @@ export class HttpLane implements RestLane {
     const deadline = new Deadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     let code = '<error>';
     try {
-      const response = await pool.send({
+      const sending = pool.send({
         method,
         path: this.#pathOf(request),
         headers: headersOf(request, text, authorization),
         body: text,
         signal: deadline.signal,
       });
+      const response = await deadline.bound(sending);
       code = String(response.statusCode);
       if (response.statusCode >= 300) throw await answerError(request, response);
       const received = await receive(response);

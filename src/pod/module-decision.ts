@@ -45,7 +45,10 @@ function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): Modul
   const { inFlight } = record;
   const sentAt = inFlight?.sentAt ?? input.now;
   const everyMs = inFlight?.uncertain ? LOOK_AT_WORK_MS : LOOK_AT_SILENT_COMMAND_MS;
-  const view: ModuleView = { kind: 'Installing', sinceMs: sentAt, isEnded: true };
+  // A further try shows the failure before it until it has ended.
+  const view: ModuleView = record.failure
+    ? waitingFor(record, record.failure.reason, record.failure.message)
+    : { kind: 'Installing', sinceMs: sentAt, isEnded: true };
   const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
   return { view, keeps: false, ...times };
 }

@@ -27,6 +27,8 @@ export class VNode {
   base: BaseInfo;
   tunnel: TunnelName;
   health: BaseHealth | undefined;
+  /** Of the JVM at its last health answer: a smaller one later means another process. */
+  runTimeSeconds: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
 
   /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */

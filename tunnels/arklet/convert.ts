@@ -70,7 +70,8 @@ export function operationResultOf(operation: BizOperation): OperationResult {
  */
 export function batchResultsOf(batch: BatchInstall): OperationResult[] {
   if (batch.responses.length === 0) {
-    return [{ command: 'install', module: undefined, ...endOf('install', batch.response, undefined) }];
+    const end = endOf('install', batch.response, undefined);
+    return end.outcome === 'done' ? [] : [{ command: 'install', module: undefined, ...end }];
   }
   return batch.responses.flatMap((response) => {
     const answer = { code: response.code ?? '', message: '', data: response, errorStackTrace: '' };

@@ -1,20 +1,20 @@
 const MAX_LINE_BYTES = 1024;
-/** What the cause keeps of a line that has to be cut. */
+/** Of it, what the root cause may take. */
 const MAX_CAUSE_BYTES = 512;
 /** arklet's outer message where the inner one says why. */
 const EMPTY_WORDS = /^(un)?install biz not success!?$/i;
 
 /**
  * One line for people from what a base said about a command. The inner message is the more exact one, unless
- * it is a stack trace and the outer one is not; then, as in any trace, the root cause is worth a place.
+ * it is a stack trace and the outer one is not. A trace's root cause is added, as its first line seldom has it.
  */
 export function messageLineOf(outer: string, inner: string, trace = ''): string {
-  const candidates = [inner, EMPTY_WORDS.test(outer.trim()) ? '' : outer, outer, trace].filter((text) => text.trim());
-  const chosen = candidates.find((text) => !isStackTrace(text)) ?? candidates[0] ?? '';
-  const line = firstLineOf(chosen);
-  const cause = rootCauseOf(inner) || rootCauseOf(outer) || rootCauseOf(trace);
-  if (!cause || line.includes(cause)) return cutToBytes(line, MAX_LINE_BYTES);
-  const suffix = cutToBytes(`; caused by ${cause}`, MAX_CAUSE_BYTES);
+  const hasWords = !EMPTY_WORDS.test(outer.trim());
+  const candidates = [inner, hasWords ? outer : '', trace].filter((text) => text.trim() !== '');
+  const line = firstLineOf(candidates.find((text) => !isStackTrace(text)) ?? candidates[0] ?? outer);
+  const cause = cutToBytes(rootCauseOf(inner) || rootCauseOf(outer) || rootCauseOf(trace), MAX_CAUSE_BYTES);
+  if (cause === '' || line.includes(cause)) return line;
+  const suffix = `; caused by ${cause}`;
   return cutToBytes(line, MAX_LINE_BYTES - Buffer.byteLength(suffix)) + suffix;
 }
 
@@ -23,9 +23,10 @@ function isStackTrace(text: string): boolean {
 }
 
 function firstLineOf(text: string): string {
-  const trimmed = text.trimStart();
-  const end = trimmed.search(/[\r\n]/);
-  return (end < 0 ? trimmed : trimmed.slice(0, end)).trimEnd();
+  // No character has less than a byte, so the rest could not stay anyway; a base may send a megabyte.
+  const start = text.trimStart().slice(0, MAX_LINE_BYTES + 1);
+  const [line = ''] = start.split(/[\r\n]/, 1);
+  return cutToBytes(line.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trimEnd(), MAX_LINE_BYTES);
 }
 
 /** The last `Caused by:` of a Java stack trace, '' where there is none. */

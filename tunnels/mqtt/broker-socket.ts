@@ -5,10 +5,10 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 /** Files in PEM. They are read at every connect, so that renewed ones are taken. */
 export interface BrokerTls {
   /** Default: the certificate authorities that come with Node. */
-  readonly caPath?: string;
+  readonly caPath?: string | undefined;
   /** The client's own certificate, for brokers that want one; both or neither. */
-  readonly certPath?: string;
-  readonly keyPath?: string;
+  readonly certPath?: string | undefined;
+  readonly keyPath?: string | undefined;
 }
 
 export interface BrokerAddress {

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../src/clock.ts';
+import { sleep } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
 import { MqttSession, type MqttSessionOptions } from './mqtt-session.ts';
@@ -90,5 +90,5 @@ export class MqttConnection {
 
 /** Full jitter: anything from 0 to a bound that doubles with every failure, so that many clients come back spread. */
 export function reconnectDelayMs(failures: number, random: number): number {
-  return random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures, 16));
+  return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures, 16)));
 }

@@ -38,6 +38,7 @@ export class MqttSession {
   readonly #client: MqttClient;
   readonly #window: PublishWindow;
   #isUp = false;
+  #isLeaving = false;
   #error: Error | undefined;
 
   /** Takes over a socket that has just begun to connect. */
@@ -101,14 +102,17 @@ export class MqttSession {
 
   /** mqtt.js tells of a SUBACK by a promise, hence after the messages that came with it; here it is in order. */
   #onPacket(packet: Packet): void {
-    if (packet.cmd !== 'suback') return;
+    if (packet.cmd !== 'suback' || this.#isUp || this.#isLeaving) return;
     const { filters, onUp } = this.#options;
     const refused = filters.filter(
       (_filter, index) => ((packet.granted[index] as number | undefined) ?? REFUSED) & REFUSED,
     );
-    if (refused.length > 0) return this.#fail(`the broker refused to subscribe ${refused.join(', ')}`);
-    this.#isUp = true;
-    onUp();
+    if (refused.length > 0) {
+      this.#fail(`the broker refused to subscribe ${refused.join(', ')}`);
+    } else {
+      this.#isUp = true;
+      onUp();
+    }
   }
 
   #send(topic: string, payload: string, acknowledged: (error?: Error) => void): void {
@@ -117,7 +121,12 @@ export class MqttSession {
 
   #sayGoodbye(): void {
     const client = this.#client;
-    if (!client.connected) return void this.#socket.destroy();
+    this.#isLeaving = true;
+    this.#isUp = false;
+    if (!client.connected) {
+      this.#socket.destroy();
+      return;
+    }
     this.#window.close();
     // `end` would wait for acknowledgements for ever.
     for (const id of Object.keys(client.outgoing)) client.removeOutgoingMessage(Number(id));

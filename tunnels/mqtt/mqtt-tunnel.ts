@@ -10,7 +10,7 @@ import type { BrokerTls } from './broker-socket.ts';
 import { deliver } from './deliver.ts';
 import { LinkProbe } from './link-probe.ts';
 import { MqttConnection } from './mqtt-connection.ts';
-import { COMMANDS, type Command, MESSAGE_TYPES, Topics } from './topics.ts';
+import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, Topics } from './topics.ts';
 
 export interface MqttTunnelOptions {
   /** `mqtt://host:port` or `mqtts://host:port`. */
@@ -101,19 +101,24 @@ export class MqttTunnel implements Tunnel {
   }
 
   #onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void {
-    const { metrics, logger } = this.#options;
-    // Nobody knows how old it is, and a heartbeat of last week must not make a Node.
-    if (isRetained) return metrics.tunnelRetainedMessages.inc({ tunnel: this.name });
-    if (topic === this.#topics.echo) return this.#probe.onEcho(payload);
-    const found = this.#topics.parse(topic);
-    if (!found) return;
-    const { identity, type } = found;
-    metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    const { metrics } = this.#options;
+    if (isRetained) {
+      // Nobody knows how old it is, and a heartbeat of last week must not make a Node.
+      metrics.tunnelRetainedMessages.inc({ tunnel: this.name });
+    } else if (topic === this.#topics.echo) {
+      this.#probe.onEcho(payload);
+    } else {
+      const found = this.#topics.parse(topic);
+      if (found) this.#onBaseMessage(found, payload);
+    }
+  }
+
+  #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
+    this.#options.metrics.tunnelMessages.inc({ tunnel: this.name, type });
     this.#call((handler) => {
       const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
       if (invalid) this.#invalid.add(invalid);
     });
-    logger.trace({ topic, bytes: payload.byteLength }, 'message');
   }
 
   #onUp(): void {

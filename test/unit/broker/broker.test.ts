@@ -143,9 +143,7 @@ describe('broker', () => {
   it('drops and delays messages as the interceptor says', async () => {
     const publisher = await client('c1');
     const { received, untilCount } = await subscriber('c2', 'a');
-    broker.intercept(({ payload }) =>
-      payload === 'lost' ? 'drop' : payload === 'late' ? { delayMs: 30 } : undefined,
-    );
+    broker.intercept(({ payload }) => (payload === 'lost' ? 'drop' : payload === 'late' ? { delayMs: 30 } : undefined));
     for (const payload of ['lost', 'late', 'soon']) await publisher.publishAsync('a', payload, { qos: 1 });
     await untilCount(2);
     expect(received).toEqual(['soon', 'late']);

@@ -1,0 +1,104 @@
+import { ControllerError } from '../errors.ts';
+import { VARIABLES, type Variable, type VariableName, WITHOUT_EFFECT } from './variables.ts';
+
+export interface MqttConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly clientPrefix: string;
+  readonly caPath: string | undefined;
+  readonly clientCertPath: string | undefined;
+  readonly clientKeyPath: string | undefined;
+}
+
+/** Everything an operator can set, checked and frozen. */
+export interface Config {
+  readonly kubeconfig: string | undefined;
+  readonly env: string;
+  readonly clientId: string;
+  readonly isCluster: boolean;
+  readonly workers: number;
+  /** undefined = the tunnel is off. */
+  readonly mqtt: MqttConfig | undefined;
+  readonly installDeadlineMs: number;
+  readonly uninstallDeadlineMs: number;
+  readonly healthProbePort: number;
+  readonly metricsPort: number;
+  readonly logLevel: string;
+  readonly pod: { readonly name: string | undefined; readonly namespace: string; readonly ip: string | undefined };
+  /** Set variables of the Go program that do nothing here. */
+  readonly withoutEffect: readonly string[];
+}
+
+/** All faults of a configuration at once; each names variable, value and rule. */
+export class ConfigError extends ControllerError {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super('Config.Invalid', `the configuration has ${faults.length} fault(s):\n  ${faults.join('\n  ')}`);
+    this.faults = faults;
+  }
+}
+
+type Values = { [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T | undefined : never };
+
+const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD']);
+
+/** Reads the environment once. An empty variable counts as not set. Throws ConfigError. */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>, hostName: string): Config {
+  const faults: string[] = [];
+  const values = readAll(env, faults);
+  const mqtt = values.ENABLE_MQTT_TUNNEL === true ? mqttOf(values, faults) : undefined;
+  if (values.ENABLE_MQTT_TUNNEL === false)
+    faults.push('ENABLE_MQTT_TUNNEL is false: no tunnel is enabled, so no base can be found');
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.freeze({
+    kubeconfig: values.KUBECONFIG,
+    env: values.ENV ?? '',
+    clientId: values.CLIENT_ID ?? values.POD_NAME ?? hostName,
+    isCluster: values.IS_CLUSTER ?? false,
+    workers: values.VNODE_WORKER_NUM ?? 0,
+    mqtt,
+    installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
+    uninstallDeadlineMs: (values.UNINSTALL_DEADLINE_SECONDS ?? 0) * 1000,
+    healthProbePort: values.HEALTH_PROBE_PORT ?? 0,
+    metricsPort: values.METRICS_PORT ?? 0,
+    logLevel: values.LOG_LEVEL ?? '',
+    pod: Object.freeze({ name: values.POD_NAME, namespace: values.POD_NAMESPACE ?? '', ip: values.POD_IP }),
+    withoutEffect: WITHOUT_EFFECT.filter((name) => (env[name] ?? '') !== ''),
+  });
+}
+
+function readAll(env: Readonly<Record<string, string | undefined>>, faults: string[]): Values {
+  const values: Record<string, unknown> = {};
+  for (const [name, { rule, default: defaultText }] of Object.entries(VARIABLES) as [string, Variable<unknown>][]) {
+    const set = env[name] ?? '';
+    const text = set === '' ? defaultText : set;
+    if (text === undefined) continue;
+    const value = rule.parse(text);
+    if (value === undefined)
+      faults.push(`${name}=${SECRET.has(name) ? '***' : JSON.stringify(text)}: must be ${rule.text}`);
+    else values[name] = value;
+  }
+  return values as Values;
+}
+
+function mqttOf(values: Values, faults: string[]): MqttConfig {
+  if (values.MQTT_BROKER === undefined)
+    faults.push('MQTT_BROKER is not set: it is required with ENABLE_MQTT_TUNNEL=true');
+  const hasCert = values.MQTT_CLIENT_CRT_PATH !== undefined;
+  if (hasCert !== (values.MQTT_CLIENT_KEY_PATH !== undefined)) {
+    faults.push('MQTT_CLIENT_CRT_PATH and MQTT_CLIENT_KEY_PATH: set both or none');
+  }
+  return Object.freeze({
+    host: values.MQTT_BROKER ?? '',
+    port: values.MQTT_PORT ?? 0,
+    username: values.MQTT_USERNAME,
+    password: values.MQTT_PASSWORD,
+    clientPrefix: values.MQTT_CLIENT_PREFIX ?? '',
+    caPath: values.MQTT_CA_PATH,
+    clientCertPath: values.MQTT_CLIENT_CRT_PATH,
+    clientKeyPath: values.MQTT_CLIENT_KEY_PATH,
+  });
+}

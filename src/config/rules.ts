@@ -1,0 +1,49 @@
+/** How the text of a variable becomes a value. */
+export interface Rule<T> {
+  /** What a right value is, for people. */
+  readonly text: string;
+  /** undefined = against the rule. */
+  parse(text: string): T | undefined;
+}
+
+const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const HOST = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:]+$/;
+
+function matching(text: string, pattern: RegExp): Rule<string> {
+  return { text, parse: (value) => (pattern.test(value) ? value : undefined) };
+}
+
+function integer(min: number, max: number): Rule<number> {
+  return {
+    text: `a whole number from ${min} to ${max}`,
+    parse: (value) => {
+      const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+      return number >= min && number <= max ? number : undefined;
+    },
+  };
+}
+
+const BOOLEANS = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
+export const rules = {
+  text: { text: 'any text', parse: (value: string) => value } satisfies Rule<string>,
+  boolean: {
+    text: '`true` or `false`',
+    parse: (value: string) => BOOLEANS.get(value.toLowerCase()),
+  } satisfies Rule<boolean>,
+  integer,
+  port: integer(0, 65535),
+  labelValue: matching('a label value: at most 63 of `A-Za-z0-9._-`, letters or digits at both ends', LABEL_VALUE),
+  clientId: matching('at most 128 of `A-Za-z0-9._-`, first a letter or digit', CLIENT_ID),
+  host: matching('a host name or IP address, without scheme and port', HOST),
+  oneOf: (...values: readonly string[]): Rule<string> => ({
+    text: values.map((value) => `\`${value}\``).join(', '),
+    parse: (value) => (values.includes(value) ? value : undefined),
+  }),
+};

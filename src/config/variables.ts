@@ -1,0 +1,80 @@
+import { type Rule, rules } from './rules.ts';
+
+export interface Variable<T> {
+  readonly rule: Rule<T>;
+  /** As an operator would write it; undefined = must be set (where `requiredIf` says so), or is simply absent. */
+  readonly default?: string;
+  readonly meaning: string;
+}
+
+function variable<T>(rule: Rule<T>, meaning: string, defaultText?: string): Variable<T> {
+  return defaultText === undefined ? { rule, meaning } : { rule, meaning, default: defaultText };
+}
+
+/**
+ * Every environment variable of the controller. Names and defaults are the Go program's where it has them (V45).
+ * The table in README.md shows the same: a test compares the two.
+ */
+export const VARIABLES = {
+  KUBECONFIG: variable(
+    rules.text,
+    'Kubeconfig file (or several, separated by `:`). Not set: the service account of the Pod.',
+  ),
+  ENV: variable(
+    rules.labelValue,
+    'The world this controller serves: topics, Node labels and the env taint carry it.',
+    'dev',
+  ),
+  CLIENT_ID: variable(
+    rules.clientId,
+    'Name of this replica: `holderIdentity` of its leases and end of its MQTT client id. Default: POD_NAME, else the host name.',
+  ),
+  IS_CLUSTER: variable(
+    rules.boolean,
+    'Several replicas run; a lease that another one holds is not taken before it expires.',
+    'false',
+  ),
+  VNODE_WORKER_NUM: variable(
+    rules.integer(1, 256),
+    'How many bases (and how many Nodes) are worked on at a time.',
+    '8',
+  ),
+  ENABLE_MQTT_TUNNEL: variable(rules.boolean, 'Find bases over MQTT.', 'false'),
+  MQTT_BROKER: variable(rules.host, 'Host of the broker. Required with the MQTT tunnel.'),
+  MQTT_PORT: variable(rules.integer(1, 65535), 'Port of the broker.', '1883'),
+  MQTT_USERNAME: variable(rules.text, 'User name for the broker.'),
+  MQTT_PASSWORD: variable(rules.text, 'Password for the broker. Never logged.'),
+  MQTT_CLIENT_PREFIX: variable(rules.clientId, 'Begin of the MQTT client id: `{prefix}@@@{CLIENT_ID}`.', 'koupleless'),
+  MQTT_CA_PATH: variable(
+    rules.text,
+    'PEM file of the CA that signed the broker’s certificate. Set: the link uses TLS.',
+  ),
+  MQTT_CLIENT_CRT_PATH: variable(rules.text, 'PEM file of our client certificate; with MQTT_CLIENT_KEY_PATH only.'),
+  MQTT_CLIENT_KEY_PATH: variable(rules.text, 'PEM file of the key to it.'),
+  INSTALL_DEADLINE_SECONDS: variable(
+    rules.integer(1, 86_400),
+    'An install that the base has not answered after this long has failed (`InstallTimeout`) and is tried again.',
+    '300',
+  ),
+  UNINSTALL_DEADLINE_SECONDS: variable(rules.integer(1, 86_400), 'The same for an uninstall (`FailedKillPod`).', '60'),
+  HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
+  METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
+  LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),
+  POD_NAME: variable(rules.text, 'Name of our Pod (downward API).'),
+  POD_NAMESPACE: variable(rules.text, 'Its namespace (downward API).', 'default'),
+  POD_IP: variable(rules.text, 'Its address (downward API).'),
+} as const;
+
+export type VariableName = keyof typeof VARIABLES;
+
+/** The Go program's variables that do nothing here (yet); set ones are named in a warning at start. */
+export const WITHOUT_EFFECT = [
+  'NAMESPACE',
+  'WORKLOAD_MAX_LEVEL',
+  'ENABLE_HTTP_TUNNEL',
+  'HTTP_TUNNEL_LISTEN_PORT',
+  'REPORT_HOOKS',
+  'ENABLE_MODULE_REPLICAS_SYNC_WITH_BASE',
+  'KUBELET_PROXY_ENABLED',
+  'KUBELET_PROXY_PORT',
+] as const;

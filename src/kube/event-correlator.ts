@@ -1,0 +1,96 @@
+import { LruMap } from './lru-map.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+const MAX_KEYS = 4096;
+/** So many different messages of one reason come one by one; later ones are put together. */
+const MAX_SIMILAR = 10;
+const SIMILAR_WINDOW_MS = 600_000;
+const OBJECT_RATE = { burst: 25, refillMs: 300_000 };
+const COMBINED_PREFIX = '(combined from similar events): ';
+
+export interface EventSubject {
+  readonly apiVersion: 'v1';
+  readonly kind: 'Node' | 'Pod';
+  /** '' for Nodes. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+export type EventType = 'Normal' | 'Warning';
+
+export interface EventInput {
+  readonly subject: EventSubject;
+  readonly type: EventType;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One Event object of the API server and how often what it tells has happened. */
+export interface EventSeries {
+  readonly input: EventInput;
+  /** Newest text; it only changes when similar events are combined. */
+  message: string;
+  count: number;
+  firstAt: number;
+  lastAt: number;
+  /** Given at the first try to write it, so that a try that did succeed is recognized. */
+  objectName: string | undefined;
+  isWritten: boolean;
+}
+
+export interface Correlated {
+  readonly series: EventSeries;
+  /** Whether the event stands for several that differ in their text. */
+  readonly isCombined: boolean;
+  /** False when the object has had too many events lately: counted, but not to be written. */
+  readonly isAllowed: boolean;
+}
+
+interface SimilarEvents {
+  readonly messages: Set<string>;
+  lastAt: number;
+}
+
+/** Decides as client-go does which events are one; without I/O, and the caller brings the time. */
+export class EventCorrelator {
+  readonly #similar = new LruMap<SimilarEvents>(MAX_KEYS);
+  readonly #series = new LruMap<EventSeries>(MAX_KEYS);
+  readonly #buckets = new LruMap<TokenBucket>(MAX_KEYS);
+
+  correlate(input: EventInput, now: number): Correlated {
+    const { subject, type, reason } = input;
+    const subjectKey = JSON.stringify([subject.kind, subject.namespace, subject.name, subject.uid]);
+    const similarKey = JSON.stringify([subjectKey, type, reason]);
+    const isCombined = this.#isOneTooMany(similarKey, input.message, now);
+    const message = isCombined ? COMBINED_PREFIX + input.message : input.message;
+    const seriesKey = isCombined ? similarKey : JSON.stringify([similarKey, message]);
+    const series = this.#series.getOrCreate(seriesKey, () => newSeries(input, now));
+    series.message = message;
+    series.count++;
+    series.lastAt = now;
+    const bucket = this.#buckets.getOrCreate(subjectKey, () => new TokenBucket(OBJECT_RATE, now));
+    return { series, isCombined, isAllowed: bucket.tryTake(now) };
+  }
+
+  #isOneTooMany(key: string, message: string, now: number): boolean {
+    const similar = this.#similar.getOrCreate(key, () => ({ messages: new Set(), lastAt: now }));
+    if (now - similar.lastAt > SIMILAR_WINDOW_MS) similar.messages.clear();
+    similar.lastAt = now;
+    if (similar.messages.size >= MAX_SIMILAR && !similar.messages.has(message)) return true;
+    similar.messages.add(message);
+    return false;
+  }
+}
+
+function newSeries(input: EventInput, now: number): EventSeries {
+  return {
+    input,
+    message: input.message,
+    count: 0,
+    firstAt: now,
+    lastAt: now,
+    objectName: undefined,
+    isWritten: false,
+  };
+}

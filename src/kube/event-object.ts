@@ -1,0 +1,61 @@
+import type { Patch } from './client.ts';
+import type { EventSeries, EventSubject } from './event-correlator.ts';
+import { secondsTime } from './micro-time.ts';
+import type { EventObject } from './objects.ts';
+
+const COMPONENT = 'module-controller';
+/** The kubelet's limit of the API for a message. */
+const MAX_MESSAGE_BYTES = 1024;
+const MAX_NAME_LENGTH = 253;
+
+export interface EventWriting {
+  readonly name: string;
+  readonly reportingInstance: string;
+  /** Wall-clock times of the first and the last occurrence. */
+  readonly firstTime: Date;
+  readonly lastTime: Date;
+}
+
+/** Events of cluster-scoped objects live in `default`. */
+export function eventNamespaceOf(subject: EventSubject): string {
+  return subject.kind === 'Node' ? 'default' : subject.namespace;
+}
+
+/** `<object>.<suffix>`, the object's name cut where both would be too long. */
+export function eventNameOf(subject: EventSubject, suffix: string): string {
+  const stem = subject.name.slice(0, MAX_NAME_LENGTH - suffix.length - 1).replace(/[^a-z0-9]+$/, '');
+  return `${stem}.${suffix}`;
+}
+
+export function buildEvent(series: EventSeries, writing: EventWriting): EventObject {
+  const { subject, type, reason } = series.input;
+  const { apiVersion, kind, name, namespace, uid } = subject;
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: writing.name, namespace: eventNamespaceOf(subject) },
+    involvedObject: { apiVersion, kind, name, uid, ...(kind === 'Node' ? {} : { namespace }) },
+    type,
+    reason,
+    message: cutMessage(series.message),
+    count: series.count,
+    firstTimestamp: secondsTime(writing.firstTime),
+    lastTimestamp: secondsTime(writing.lastTime),
+    source: { component: COMPONENT },
+    reportingComponent: COMPONENT,
+    reportingInstance: writing.reportingInstance,
+  };
+}
+
+export function eventCountPatch(series: EventSeries, lastTime: Date): Patch {
+  return { count: series.count, message: cutMessage(series.message), lastTimestamp: secondsTime(lastTime) };
+}
+
+/** Cuts at the limit of bytes, but not inside a character. */
+export function cutMessage(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= MAX_MESSAGE_BYTES) return message;
+  let end = MAX_MESSAGE_BYTES;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}

@@ -1,0 +1,37 @@
+export interface TokenBucketOptions {
+  readonly burst: number;
+  readonly refillMs: number;
+}
+
+/** Lets `burst` through at once and then one each `refillMs`. Pure: the caller brings the time. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
+  #tokens: number;
+  #countedAt: number;
+
+  constructor(options: TokenBucketOptions, now: number) {
+    this.#options = options;
+    this.#tokens = options.burst;
+    this.#countedAt = now;
+  }
+
+  /** Takes a token if there is one. */
+  tryTake(now: number): boolean {
+    this.#refill(now);
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** How long until there is one. */
+  waitMs(now: number): number {
+    this.#refill(now);
+    return this.#tokens >= 1 ? 0 : Math.ceil((1 - this.#tokens) * this.#options.refillMs);
+  }
+
+  #refill(now: number): void {
+    const { burst, refillMs } = this.#options;
+    this.#tokens = Math.min(burst, this.#tokens + (now - this.#countedAt) / refillMs);
+    this.#countedAt = now;
+  }
+}

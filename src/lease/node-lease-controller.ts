@@ -1,0 +1,220 @@
+import type { Clock } from '../clock.ts';
+import { ControllerError } from '../errors.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import { microTime } from '../kube/micro-time.ts';
+import type { LeaseObject } from '../kube/objects.ts';
+import { ENV_LABEL } from '../labels.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { phaseOf } from '../queue/phase.ts';
+import { WorkQueue } from '../queue/work-queue.ts';
+import {
+  type CachedLease,
+  canHold,
+  LEASE_DURATION_SECONDS,
+  LEASE_NAMESPACE,
+  type LeaseFacts,
+  leasePatchOf,
+  newLeaseOf,
+  projectLease,
+  RENEW_INTERVAL_MS,
+} from './lease.ts';
+
+export interface NodeLeaseControllerOptions {
+  readonly api: KubeClient;
+  readonly informer: Informer<CachedLease>;
+  readonly env: string;
+  /** The holderIdentity: CLIENT_ID, exactly. */
+  readonly holder: string;
+  readonly isCluster: boolean;
+  readonly nodeUidOf: (nodeName: string) => string | undefined;
+  /** The lease is ours since now: called once per gain. */
+  readonly onHeld: (nodeName: string) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+interface Hold {
+  /** Our newest version of it; undefined when it has to be created. */
+  lease: CachedLease | undefined;
+  isHeld: boolean;
+  renewedAt: number;
+}
+
+/** Takes and renews the node leases of this process's VNodes, on a queue and a lane that nothing else uses. */
+export class NodeLeaseController {
+  readonly #options: NodeLeaseControllerOptions;
+  readonly #queue: WorkQueue;
+  /** Emptied by `release`. */
+  readonly #holds = new Map<string, Hold>();
+  /** Since when another holder's lease has been as it is, on our clock. Emptied when the lease or the hold goes. */
+  readonly #seen = new Map<string, { resourceVersion: string; at: number }>();
+
+  constructor(options: NodeLeaseControllerOptions) {
+    this.#options = options;
+    const { clock, logger, metrics, informer } = options;
+    // A renewal that failed is tried again soon and at least each 7 s, as a kubelet does.
+    const backoff = { baseMs: 200, maxMs: 7_000 };
+    this.#queue = new WorkQueue({
+      name: 'leases',
+      workers: 16,
+      sync: (key) => this.#sync(key),
+      clock,
+      logger,
+      metrics,
+      backoff,
+    });
+    informer.addHandler({
+      onAdd: (lease) => this.#onLease(lease),
+      onUpdate: (_old, lease) => this.#onLease(lease),
+      onDelete: (lease) => this.#onDelete(lease),
+    });
+  }
+
+  /** Begins to take the lease and keeps it from then on; `onHeld` tells when it is ours. */
+  hold(nodeName: string): void {
+    if (this.#holds.has(nodeName)) return;
+    const lease = this.#options.informer.get(keyOf(nodeName));
+    this.#holds.set(nodeName, { lease, isHeld: false, renewedAt: Number.NEGATIVE_INFINITY });
+    this.#queue.add(nodeName);
+  }
+
+  /** Whether commands may be sent and statuses written for the Node. */
+  isHeld(nodeName: string): boolean {
+    const hold = this.#holds.get(nodeName);
+    if (!hold?.isHeld) return false;
+    // Alone, nobody can take it from us, so an API server that is down does not stop us.
+    const ageMs = this.#options.clock.now() - hold.renewedAt;
+    return !this.#options.isCluster || ageMs < LEASE_DURATION_SECONDS * 1000;
+  }
+
+  get heldCount(): number {
+    let count = 0;
+    for (const hold of this.#holds.values()) if (hold.isHeld) count++;
+    return count;
+  }
+
+  /** Stops renewing and deletes the lease; the base is gone. */
+  async release(nodeName: string): Promise<void> {
+    const hold = this.#holds.get(nodeName);
+    this.#holds.delete(nodeName);
+    this.#seen.delete(nodeName);
+    this.#queue.forget(nodeName);
+    const lease = this.#options.informer.get(keyOf(nodeName)) ?? hold?.lease;
+    if (lease === undefined) return;
+    try {
+      await this.#options.api.deleteLease(nodeName, lease.uid);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(signal);
+  }
+
+  #onLease(lease: CachedLease): void {
+    const hold = this.#holds.get(lease.name);
+    if (hold === undefined) return;
+    hold.lease = lease;
+    if (lease.holder === this.#options.holder) {
+      this.#seen.delete(lease.name);
+      return;
+    }
+    if (this.#seen.get(lease.name)?.resourceVersion !== lease.resourceVersion) {
+      this.#seen.set(lease.name, { resourceVersion: lease.resourceVersion, at: this.#options.clock.now() });
+    }
+    this.#queue.add(lease.name);
+  }
+
+  #onDelete(lease: CachedLease): void {
+    const hold = this.#holds.get(lease.name);
+    if (hold === undefined) return;
+    hold.lease = undefined;
+    this.#queue.add(lease.name);
+  }
+
+  async #sync(nodeName: string): Promise<void> {
+    const hold = this.#holds.get(nodeName);
+    if (hold === undefined) return;
+    const { clock, holder, isCluster, informer } = this.#options;
+    const startedAt = clock.now();
+    const seen = this.#seen.get(nodeName);
+    const unchangedMs = seen === undefined ? 0 : startedAt - seen.at;
+    const lease = informer.get(keyOf(nodeName)) ?? hold.lease;
+    if (!canHold(lease, { holder, isCluster, unchangedMs })) {
+      hold.isHeld = false;
+      this.#queue.addAfter(nodeName, LEASE_DURATION_SECONDS * 1000 - unchangedMs);
+      return;
+    }
+    const dueAt = hold.renewedAt + RENEW_INTERVAL_MS;
+    const isDue = !hold.isHeld || lease === undefined || startedAt >= dueAt - 50;
+    if (isDue) await this.#write(nodeName, hold, lease, startedAt);
+    else this.#queue.addAfter(nodeName, dueAt - startedAt);
+  }
+
+  async #write(nodeName: string, hold: Hold, lease: CachedLease | undefined, startedAt: number): Promise<void> {
+    const { api, informer, metrics } = this.#options;
+    const facts = this.#factsOf(nodeName);
+    try {
+      const answer =
+        lease === undefined
+          ? await api.createLease(newLeaseOf(facts))
+          : await api.patchLease(nodeName, leasePatchOf(lease, facts));
+      metrics.leaseRenewals.inc({ result: 'ok' });
+      hold.lease = projectLease(answer);
+      informer.upsert(answer);
+      this.#held(nodeName, hold, startedAt);
+    } catch (error) {
+      metrics.leaseRenewals.inc({ result: 'error' });
+      await this.#afterError(nodeName, hold, error);
+    }
+  }
+
+  #held(nodeName: string, hold: Hold, renewedAt: number): void {
+    const isGain = !hold.isHeld;
+    hold.isHeld = true;
+    hold.renewedAt = renewedAt;
+    // The first renewal comes early by a phase of the name's own, so that bases found at once spread out.
+    const phase = isGain ? 0.2 + 0.8 * phaseOf(nodeName) : 1;
+    if (isGain) hold.renewedAt = renewedAt - (1 - phase) * RENEW_INTERVAL_MS;
+    this.#queue.addAfter(nodeName, RENEW_INTERVAL_MS * phase);
+    if (isGain) this.#options.onHeld(nodeName);
+  }
+
+  /** Our view of the lease was old: look at it once, then decide again. Anything else is tried again as it is. */
+  async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
+    if (isNotFound(error) || isInvalidUid(error)) {
+      hold.lease = undefined;
+      this.#queue.add(nodeName);
+      return;
+    }
+    if (!isAlreadyExists(error) && !isConflict(error)) throw error;
+    const answer = await this.#options.api.getLease(nodeName);
+    this.#refuseForeign(answer);
+    hold.lease = projectLease(answer);
+    this.#options.informer.upsert(answer);
+    this.#onLease(hold.lease);
+    this.#queue.add(nodeName);
+  }
+
+  #refuseForeign(lease: LeaseObject): void {
+    const env = lease.metadata.labels?.[ENV_LABEL];
+    if (env === undefined || env === this.#options.env) return;
+    this.#options.metrics.nodeNameConflicts.inc();
+    const message = `lease ${lease.metadata.name} belongs to ENV ${env}: two ENVs of one cluster need different base identities`;
+    throw new ControllerError('VNode.NameTaken', message);
+  }
+
+  #factsOf(nodeName: string): LeaseFacts {
+    const { env, holder, clock, nodeUidOf } = this.#options;
+    return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
+  }
+}
+
+function keyOf(nodeName: string): string {
+  return `${LEASE_NAMESPACE}/${nodeName}`;
+}

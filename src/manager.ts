@@ -1,0 +1,78 @@
+import { type Clock, sleep } from './clock.ts';
+import type { Logger } from './logger.ts';
+
+/** A part with a life of its own: works until `signal` is aborted and resolves when it has ended. */
+export interface Runnable {
+  readonly name: string;
+  run(signal: AbortSignal): Promise<void>;
+  /** Resolves when the parts of the next group may start. Default: at once. */
+  whenReady?(signal: AbortSignal): Promise<unknown>;
+}
+
+export interface ManagerOptions {
+  /** Started in this order, stopped in the reverse one. */
+  readonly groups: readonly (readonly Runnable[])[];
+  /** All groups together have this long to stop. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Running {
+  readonly controller: AbortController;
+  readonly ended: Promise<unknown>;
+}
+
+/** Starts and stops the parts in order. A part that fails takes the process down: half a controller is none. */
+export class Manager {
+  readonly #options: ManagerOptions;
+  readonly #running: Running[] = [];
+  #failure: { error: unknown } | undefined;
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all has stopped after `signal`; rejects, also then, with the error of the part that failed. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stopping = new AbortController();
+    const stop = (): void => stopping.abort();
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    for (const group of this.#options.groups) {
+      if (stopping.signal.aborted) break;
+      await this.#start(group, stopping);
+    }
+    if (!stopping.signal.aborted) {
+      await new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve(), { once: true }));
+    }
+    await this.#stop();
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  async #start(group: readonly Runnable[], stopping: AbortController): Promise<void> {
+    const controller = new AbortController();
+    const ended = group.map(async (part) => {
+      try {
+        await part.run(controller.signal);
+      } catch (error) {
+        this.#options.logger.error({ part: part.name, err: error }, 'part failed, stopping');
+        this.#failure ??= { error };
+        stopping.abort();
+      }
+    });
+    this.#running.push({ controller, ended: Promise.all(ended) });
+    await Promise.all(group.map((part) => part.whenReady?.(stopping.signal)));
+  }
+
+  async #stop(): Promise<void> {
+    const { clock, graceMs, logger } = this.#options;
+    const over = new AbortController();
+    const grace = sleep(clock, graceMs, over.signal).then(() => 'over' as const);
+    for (const { controller, ended } of this.#running.reverse()) {
+      controller.abort();
+      if ((await Promise.race([ended, grace])) === 'over') logger.warn('a part did not stop within the grace time');
+    }
+    over.abort();
+  }
+}

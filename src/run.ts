@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { systemClock } from './clock.ts';
+import { ConfigError, loadConfig } from './config/config.ts';
+import { createController } from './controller.ts';
+import { loadClusterAccess } from './kube/kubeconfig.ts';
+import { createLogger } from './logger.ts';
+import { createMetrics } from './metrics.ts';
+
+/** Reads the configuration, runs the controller until SIGTERM or SIGINT, and resolves with the exit code. */
+export async function runProcess(): Promise<number> {
+  const config = readConfig();
+  if (config === undefined) return 2;
+  const logger = createLogger(config.logLevel);
+  const { env, clientId, isCluster, pod, withoutEffect } = config;
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  logger.info({ version, env, clientId, isCluster, pod }, 'module-controller starts');
+  if (withoutEffect.length > 0)
+    logger.warn({ variables: withoutEffect }, 'these variables have no effect in this version');
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      logger.info({ signal }, 'stopping');
+      stopping.abort();
+    });
+  }
+  process.on('unhandledRejection', (err) => {
+    logger.fatal({ err }, 'unhandled rejection');
+    process.exit(1);
+  });
+  try {
+    const metrics = createMetrics();
+    metrics.collectProcessMetrics();
+    const access = await loadClusterAccess({
+      kubeconfigPath: config.kubeconfig,
+      inClusterHost: process.env.KUBERNETES_SERVICE_HOST,
+      inClusterPort: process.env.KUBERNETES_SERVICE_PORT,
+      clock: systemClock,
+      logger,
+    });
+    await createController({ config, access, logger, metrics, version }).run(stopping.signal);
+    logger.info('stopped');
+    return 0;
+  } catch (err) {
+    logger.fatal({ err }, 'module-controller failed');
+    return 1;
+  }
+}
+
+function readConfig() {
+  try {
+    return loadConfig(process.env, hostname());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.code}: ${error.message}\n`);
+    return undefined;
+  }
+}

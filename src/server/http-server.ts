@@ -1,0 +1,84 @@
+import type { AddressInfo } from 'node:net';
+import express, { type Express } from 'express';
+import type { Logger } from '../logger.ts';
+import type { Runnable } from '../manager.ts';
+import type { Metrics } from '../metrics.ts';
+
+export interface HttpServerOptions {
+  readonly name: string;
+  /** 0 = any free port; the log line tells which. */
+  readonly port: number;
+  readonly app: Express;
+  readonly logger: Logger;
+}
+
+/** Serves an express app on one port, from `run` until it is aborted. */
+export class HttpServer implements Runnable {
+  readonly name: string;
+  readonly #options: HttpServerOptions;
+
+  constructor(options: HttpServerOptions) {
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  /** Rejects when the port is taken. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { app, port, name, logger } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      const server = app.listen(port, (error?: Error) => {
+        if (error) {
+          reject(error);
+          return;
+        }
+        logger.info({ server: name, port: (server.address() as AddressInfo).port }, 'listening');
+      });
+      signal.addEventListener(
+        'abort',
+        () => {
+          server.close(() => resolve());
+          server.closeAllConnections();
+        },
+        { once: true },
+      );
+    });
+  }
+}
+
+export interface ReadinessChecks {
+  /** What is checked, and whether it is well. */
+  (): Readonly<Record<string, boolean>>;
+}
+
+/** `/healthz`: the process answers. `/readyz`: it can do its work; the body names each check. */
+export function probesApp(checks: ReadinessChecks): Express {
+  const app = bareApp();
+  app.get(['/healthz', '/livez'], (_request, response) => {
+    response.type('text/plain').send('ok');
+  });
+  app.get('/readyz', (_request, response) => {
+    const results = Object.entries(checks());
+    const isReady = results.every(([, isWell]) => isWell);
+    const lines = results.map(([name, isWell]) => `[${isWell ? '+' : '-'}]${name} ${isWell ? 'ok' : 'failed'}`);
+    response
+      .status(isReady ? 200 : 503)
+      .type('text/plain')
+      .send(`${lines.join('\n')}\nreadyz check ${isReady ? 'passed' : 'failed'}\n`);
+  });
+  return app;
+}
+
+export function metricsApp(metrics: Metrics): Express {
+  const app = bareApp();
+  app.get('/metrics', async (_request, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
+  return app;
+}
+
+function bareApp(): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  return app;
+}

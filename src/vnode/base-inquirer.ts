@@ -1,0 +1,39 @@
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import type { VNode } from './vnode.ts';
+
+/** Asks bases for their list and health; answers come to the VNodeController like any other message. */
+export class BaseInquirer {
+  readonly #tunnels: Tunnels;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+
+  constructor(options: { tunnels: Tunnels; clock: Clock; logger: Logger }) {
+    this.#tunnels = options.tunnels;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+  }
+
+  askList(vnode: VNode): void {
+    vnode.ledger.listAsked(this.#clock.now());
+    this.#send(vnode, 'queryModules');
+  }
+
+  askHealth(vnode: VNode): void {
+    vnode.healthAskedAt = this.#clock.now();
+    this.#send(vnode, 'queryHealth');
+  }
+
+  /** Nothing is lost with a question that cannot be sent: when the link is up again, all bases are asked. */
+  #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
+    if (!this.#tunnels.has(vnode.tunnel)) return;
+    this.#tunnels
+      .get(vnode.tunnel)
+      [question](vnode.base)
+      .catch((error: unknown) => {
+        this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
+      });
+  }
+}

@@ -1,0 +1,199 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { phaseOf } from '../queue/phase.ts';
+import type { Tunnel } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import type { BaseInquirer } from './base-inquirer.ts';
+import {
+  type Brake,
+  graceAfterOutageMs,
+  isMassSilence,
+  livenessOf,
+  MISSED_HEARTBEAT_MS,
+  nextBrake,
+  type Silence,
+} from './liveness.ts';
+import type { VNode } from './vnode.ts';
+import type { VNodeStore } from './vnode-store.ts';
+
+export interface LivenessControllerOptions {
+  readonly store: VNodeStore;
+  readonly tunnels: Tunnels;
+  readonly inquirer: BaseInquirer;
+  readonly enqueueNode: (nodeName: string) => void;
+  readonly enqueuePods: (nodeName: string) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const SWEEP_INTERVAL_MS = 1_000;
+/** A sweep that comes this late means that we did not run: what bases said meanwhile is not read yet. */
+const PAUSED_AFTER_MS = 5_000;
+const PROBE_TIMEOUT_MS = 5_000;
+/** In steady state a base is asked for list and health this often: not more than twice a minute in all. */
+const ROUTINE_INTERVAL_MS = 65_000;
+
+interface TunnelState {
+  brake: Brake;
+  isLinkProven: boolean;
+  isProbing: boolean;
+  /** Silence is counted from here at the earliest: before it we were deaf ourselves. */
+  deafUntil: number;
+}
+
+/** One sweep a second judges all bases, and asks those that are due for list and health. */
+export class LivenessController {
+  readonly #options: LivenessControllerOptions;
+  readonly #tunnels = new Map<Tunnel, TunnelState>();
+  #sweptAt: number;
+
+  constructor(options: LivenessControllerOptions) {
+    this.#options = options;
+    this.#sweptAt = options.clock.now();
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    this.#sweptAt = this.#options.clock.now();
+    return new Promise((resolve) => {
+      const { clock } = this.#options;
+      const next = (): void => {
+        if (signal.aborted) return;
+        this.sweep();
+        timer = clock.setTimer(next, SWEEP_INTERVAL_MS);
+      };
+      let timer = clock.setTimer(next, SWEEP_INTERVAL_MS);
+      signal.addEventListener(
+        'abort',
+        () => {
+          timer.cancel();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+
+  /** One round over all bases; called each second. */
+  sweep(): void {
+    const now = this.#options.clock.now();
+    const wasPaused = now - this.#sweptAt > PAUSED_AFTER_MS;
+    this.#sweptAt = now;
+    const byTunnel = Map.groupBy(this.#options.store.values(), ({ tunnel }) => tunnel);
+    for (const tunnel of this.#options.tunnels.all()) {
+      const vnodes = (byTunnel.get(tunnel.name) ?? []).filter(({ liveness }) => liveness !== 'Dead');
+      const state = this.#stateOf(tunnel);
+      this.#brake(tunnel, state, vnodes, { now, wasPaused });
+      for (const vnode of vnodes) {
+        this.#judge(vnode, state, now);
+        if (tunnel.isUp()) this.#askWhenDue(vnode, now);
+      }
+    }
+    this.#count();
+  }
+
+  #brake(tunnel: Tunnel, state: TunnelState, vnodes: readonly VNode[], at: { now: number; wasPaused: boolean }): void {
+    const { now, wasPaused } = at;
+    const silences = vnodes.map((vnode) => silenceOf(vnode, state, now));
+    const before = state.brake;
+    const { isLinkProven } = state;
+    state.brake = nextBrake(before, {
+      now,
+      isLinkUp: tunnel.isUp(),
+      isLinkProven,
+      isMassSilence: isMassSilence(silences),
+      wasPaused,
+    });
+    if (state.brake !== before) this.#onBrakeChange(tunnel, state, before, vnodes, now);
+    if (state.brake.kind === 'Proving' && tunnel.isUp() && !state.isProbing) this.#probe(tunnel, state);
+  }
+
+  #onBrakeChange(tunnel: Tunnel, state: TunnelState, before: Brake, vnodes: readonly VNode[], now: number): void {
+    const { brake } = state;
+    const { logger, metrics, inquirer } = this.#options;
+    const reason = brake.kind === 'Released' ? undefined : brake.reason;
+    if (brake.kind === 'Proving') {
+      state.isLinkProven = false;
+      logger.warn({ tunnel: tunnel.name, reason }, 'liveness is frozen until the link is proven');
+    }
+    if (brake.kind === 'Asking') {
+      if (before.kind === 'Proving' && reason !== 'MassSilence')
+        state.deafUntil = now + graceAfterOutageMs(now - before.since);
+      const silent = vnodes.filter((vnode) => now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS);
+      for (const vnode of silent) inquirer.askHealth(vnode);
+      logger.info({ tunnel: tunnel.name, reason, asked: silent.length }, 'link is proven, silent bases are asked');
+    }
+    if (brake.kind === 'Released') {
+      const askedAt = before.kind === 'Asking' ? before.since : now;
+      for (const vnode of vnodes) {
+        vnode.isConfirmedSilent = vnode.lastHeardAt < askedAt && askedAt - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS;
+      }
+      logger.info(
+        { tunnel: tunnel.name, silent: vnodes.filter((vnode) => vnode.isConfirmedSilent).length },
+        'liveness is judged again',
+      );
+    }
+    metrics.livenessFrozen.set({ tunnel: tunnel.name }, brake.kind === 'Released' ? 0 : 1);
+  }
+
+  #probe(tunnel: Tunnel, state: TunnelState): void {
+    state.isProbing = true;
+    void tunnel.probeLink(PROBE_TIMEOUT_MS).then((isProven) => {
+      state.isProbing = false;
+      state.isLinkProven = isProven && tunnel.isUp();
+    });
+  }
+
+  #judge(vnode: VNode, state: TunnelState, now: number): void {
+    const { enqueueNode, enqueuePods, logger } = this.#options;
+    const verdict = livenessOf(silenceOf(vnode, state, now), state.brake.kind !== 'Released');
+    const isSuspended = verdict === 'Suspended';
+    // Only a sign of life makes a base reachable again: the VNodeController sees to that.
+    if (verdict === 'Reachable') return;
+    if (isSuspended && (vnode.isSuspended || vnode.liveness !== 'Reachable')) return;
+    if (verdict === vnode.liveness && !vnode.isSuspended) return;
+    const silentSeconds = Math.round((now - vnode.lastHeardAt) / 1000);
+    vnode.isSuspended = isSuspended;
+    if (!isSuspended) {
+      if (vnode.liveness === 'Reachable') vnode.ledger.linkLost();
+      vnode.liveness = verdict;
+      logger.warn({ node: vnode.nodeName, liveness: verdict, silentSeconds }, 'base is silent');
+    }
+    enqueueNode(vnode.nodeName);
+    enqueuePods(vnode.nodeName);
+  }
+
+  #askWhenDue(vnode: VNode, now: number): void {
+    if (vnode.liveness !== 'Reachable' || vnode.isSuspended) return;
+    const { inquirer } = this.#options;
+    if (vnode.refreshAt !== undefined && vnode.refreshAt <= now) {
+      vnode.refreshAt = undefined;
+      inquirer.askList(vnode);
+      inquirer.askHealth(vnode);
+      return;
+    }
+    const firstAt = vnode.metAt + phaseOf(vnode.nodeName) * ROUTINE_INTERVAL_MS;
+    if (now < firstAt) return;
+    if (now - vnode.ledger.askedAt >= ROUTINE_INTERVAL_MS) inquirer.askList(vnode);
+    if (now - vnode.healthAskedAt >= ROUTINE_INTERVAL_MS) inquirer.askHealth(vnode);
+  }
+
+  #count(): void {
+    const counts = { Reachable: 0, Unreachable: 0, Dead: 0, Suspended: 0 };
+    for (const vnode of this.#options.store.values()) counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
+    for (const [state, count] of Object.entries(counts)) this.#options.metrics.vnodes.set({ state }, count);
+  }
+
+  #stateOf(tunnel: Tunnel): TunnelState {
+    const known = this.#tunnels.get(tunnel);
+    if (known) return known;
+    const state: TunnelState = { brake: { kind: 'Released' }, isLinkProven: false, isProbing: false, deafUntil: 0 };
+    this.#tunnels.set(tunnel, state);
+    return state;
+  }
+}
+
+function silenceOf(vnode: VNode, { deafUntil }: TunnelState, now: number): Silence {
+  return { silentMs: Math.max(0, now - Math.max(vnode.lastHeardAt, deafUntil)), isConfirmed: vnode.isConfirmedSilent };
+}

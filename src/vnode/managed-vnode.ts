@@ -1,0 +1,81 @@
+import type { Clock } from '../clock.ts';
+import type { Metrics } from '../metrics.ts';
+import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
+import type { ManagedBase } from '../pod/managed-base.ts';
+import { moduleSpecsOf } from '../pod/module-spec.ts';
+import type { BaseFacts } from '../pod/pod-status.ts';
+import type { VPod } from '../pod/vpod.ts';
+import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
+import { isRoutable } from './address.ts';
+import type { BaseInquirer } from './base-inquirer.ts';
+import { unreachableMessage } from './node-object.ts';
+import type { VNode } from './vnode.ts';
+
+/** So long after an operation list and health are asked for, once for all that ended meanwhile. */
+const REFRESH_AFTER_MS = 1_000;
+
+/** A VNode that this process leads, as the Pods see it. */
+export class ManagedVNode implements ManagedBase {
+  readonly #vnode: VNode;
+  readonly #inquirer: BaseInquirer;
+  readonly #clock: Clock;
+  readonly #metrics: Metrics;
+
+  constructor(vnode: VNode, parts: { inquirer: BaseInquirer; clock: Clock; metrics: Metrics }) {
+    this.#vnode = vnode;
+    this.#inquirer = parts.inquirer;
+    this.#clock = parts.clock;
+    this.#metrics = parts.metrics;
+  }
+
+  get nodeName(): string {
+    return this.#vnode.nodeName;
+  }
+
+  get tunnel(): TunnelName {
+    return this.#vnode.tunnel;
+  }
+
+  get address(): BaseAddress {
+    return this.#vnode.base;
+  }
+
+  get isReachable(): boolean {
+    return this.#vnode.liveness === 'Reachable' && !this.#vnode.isSuspended;
+  }
+
+  get ledger(): ModuleLedger {
+    return this.#vnode.ledger;
+  }
+
+  get debts(): Map<ModuleKey, ModuleId> {
+    return this.#vnode.debts;
+  }
+
+  facts(): BaseFacts {
+    const { base, liveness, isRecovering } = this.#vnode;
+    const isOut = liveness !== 'Reachable' || isRecovering;
+    return {
+      identity: base.identity,
+      ip: base.ip,
+      isRoutable: isRoutable(base.ip),
+      unreachable: isOut ? { message: unreachableMessage(base) } : undefined,
+    };
+  }
+
+  oweRemoval(pod: VPod): void {
+    for (const spec of moduleSpecsOf(pod))
+      this.#vnode.debts.set(moduleKeyOf(spec), { name: spec.name, version: spec.version });
+  }
+
+  askList(): void {
+    this.#inquirer.askList(this.#vnode);
+  }
+
+  onOperationEnd({ command, result, tookMs }: OperationEnd): void {
+    this.#metrics.moduleOperations.inc({ command, result });
+    this.#metrics.moduleOperationSeconds.observe({ command }, tookMs / 1000);
+    this.#vnode.refreshAt ??= this.#clock.now() + REFRESH_AFTER_MS;
+  }
+}

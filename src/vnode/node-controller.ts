@@ -1,0 +1,228 @@
+import type { Clock } from '../clock.ts';
+import { ControllerError } from '../errors.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import { secondsTime } from '../kube/micro-time.ts';
+import type { NodeObject } from '../kube/objects.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { VPod } from '../pod/vpod.ts';
+import { phaseOf } from '../queue/phase.ts';
+import { WorkQueue } from '../queue/work-queue.ts';
+import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
+import { NODE_STATUS_PERIOD_MS, planNode } from './node-plan.ts';
+import { nodeRef } from './node-ref.ts';
+import type { VNode } from './vnode.ts';
+import { type CachedNode, projectNode } from './vnode-object.ts';
+import type { VNodeStore } from './vnode-store.ts';
+
+export interface NodeControllerOptions {
+  readonly api: KubeClient;
+  readonly informer: Informer<CachedNode>;
+  readonly podInformer: Informer<VPod>;
+  readonly store: VNodeStore;
+  readonly leases: NodeLeaseController;
+  readonly recorder: EventRecorder;
+  readonly env: string;
+  readonly version: string;
+  readonly workers: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** So long a new Node waits for the base's health, to be created with its memory in one write. */
+const WAIT_FOR_HEALTH_MS = 300;
+
+interface NodeMemory {
+  /** The Node as our own POST returned it, until the watch brings it. */
+  created: CachedNode | undefined;
+  statusWrittenAt: number;
+  memoryWrittenAt: number;
+}
+
+/** Keeps the Node of each VNode as it should be, and takes it away with all that belongs to it when the base is dead. */
+export class NodeController {
+  readonly #options: NodeControllerOptions;
+  readonly #queue: WorkQueue;
+  /** Emptied when the VNode is removed. */
+  readonly #memory = new Map<string, NodeMemory>();
+
+  constructor(options: NodeControllerOptions) {
+    this.#options = options;
+    const { workers, clock, logger, metrics } = options;
+    this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
+    options.informer.addHandler({
+      onAdd: (node) => this.#onNode(node),
+      onUpdate: (_old, node) => this.#onNode(node),
+      onDelete: (node) => this.#onNodeDeleted(node),
+    });
+  }
+
+  enqueue(nodeName: string): void {
+    this.#queue.add(nodeName);
+  }
+
+  /** The UID of the Node that stands now, for the Lease that belongs to it. */
+  uidOf(nodeName: string): string | undefined {
+    return (this.#options.informer.get(nodeName) ?? this.#memory.get(nodeName)?.created)?.uid;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(signal);
+  }
+
+  #onNode(node: CachedNode): void {
+    const memory = this.#memory.get(node.name);
+    if (memory) memory.created = undefined;
+    if (this.#options.store.get(node.name)) this.#queue.add(node.name);
+  }
+
+  #onNodeDeleted(node: CachedNode): void {
+    const memory = this.#memory.get(node.name);
+    if (memory) memory.created = undefined;
+    if (this.#options.store.get(node.name)) this.#queue.add(node.name);
+  }
+
+  async #sync(nodeName: string): Promise<void> {
+    const { store, leases, informer } = this.#options;
+    const vnode = store.get(nodeName);
+    if (vnode === undefined) return;
+    if (!leases.isHeld(nodeName)) return;
+    if (vnode.liveness === 'Dead') {
+      await this.#remove(vnode);
+      return;
+    }
+    const memory = this.#memoryOf(vnode);
+    const node = informer.get(nodeName) ?? memory.created;
+    if (node === undefined) await this.#create(vnode, memory);
+    else if (!node.isDeleting) await this.#update(vnode, node, memory);
+  }
+
+  async #create(vnode: VNode, memory: NodeMemory): Promise<void> {
+    const { api, clock, logger, recorder } = this.#options;
+    const waitedMs = clock.now() - vnode.metAt;
+    if (vnode.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
+      this.#queue.addAfter(vnode.nodeName, WAIT_FOR_HEALTH_MS - waitedMs);
+      return;
+    }
+    const nowText = secondsTime(clock.wallTime());
+    try {
+      memory.created = projectNode(await api.createNode(newNodeOf(this.#factsOf(vnode), nowText)));
+      memory.statusWrittenAt = clock.now();
+      memory.memoryWrittenAt = clock.now();
+      logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
+      recorder.event(nodeRef(vnode), 'Normal', 'Starting', `base ${vnode.identity} was found`);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      memory.created = projectNode(this.#refuseForeign(vnode, await api.getNode(vnode.nodeName)));
+      this.#queue.add(vnode.nodeName);
+    }
+  }
+
+  async #update(vnode: VNode, node: CachedNode, memory: NodeMemory): Promise<void> {
+    const { api, clock, metrics } = this.#options;
+    const now = clock.now();
+    const nowText = secondsTime(clock.wallTime());
+    const { statusWrittenAt, memoryWrittenAt } = memory;
+    const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryWrittenAt });
+    try {
+      if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata));
+      if (plan.status) {
+        this.#store(await api.patchNodeStatus(node.name, plan.status));
+        metrics.nodeStatusWrites.inc({ result: 'ok' });
+        if ('conditions' in (plan.status.status as object)) memory.statusWrittenAt = now;
+        if (plan.writesMemory) memory.memoryWrittenAt = now;
+        this.#tellReadiness(vnode, node);
+      }
+    } catch (error) {
+      metrics.nodeStatusWrites.inc({ result: 'error' });
+      // Another Node under the name, or none: the watch tells, and the next sync makes it right.
+      if (!isNotFound(error) && !isInvalidUid(error)) throw error;
+      memory.created = undefined;
+    }
+    this.#queue.addAfter(node.name, plan.wakeAt - now);
+  }
+
+  #tellReadiness(vnode: VNode, before: CachedNode): void {
+    const was = before.conditions.find(({ type }) => type === 'Ready')?.status;
+    const is = vnode.liveness === 'Reachable' ? 'True' : 'False';
+    if (was === is) return;
+    const [type, reason] = is === 'True' ? (['Normal', 'NodeReady'] as const) : (['Warning', 'NodeNotReady'] as const);
+    const { recorder, logger } = this.#options;
+    recorder.event(nodeRef(vnode), type, reason, `Node ${vnode.nodeName} status is now: ${reason}`);
+    logger.info({ node: vnode.nodeName, ready: is }, 'node readiness changed');
+  }
+
+  /** Pods first and the Node last: as long as it stands, whoever comes after us knows that there is work left. */
+  async #remove(vnode: VNode): Promise<void> {
+    const { api, podInformer, leases, store, logger, metrics, informer, clock } = this.#options;
+    const { nodeName } = vnode;
+    const pods = podInformer.byIndex('node', nodeName);
+    await Promise.all(pods.map((pod) => this.#forceDelete(pod)));
+    const node = informer.get(nodeName) ?? this.#memory.get(nodeName)?.created;
+    if (node) await unlessGone(api.deleteNode(nodeName, node.uid));
+    // Pods that were bound meanwhile; from now on the scheduler has no such Node.
+    await Promise.all(
+      podInformer
+        .byIndex('node', nodeName)
+        .filter((pod) => !pods.includes(pod))
+        .map((pod) => this.#forceDelete(pod)),
+    );
+    await leases.release(nodeName);
+    store.remove(vnode);
+    this.#memory.delete(nodeName);
+    this.#queue.forget(nodeName);
+    metrics.podDeletes.inc({ reason: 'BaseDead' }, pods.length);
+    const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
+    logger.warn({ node: nodeName, pods: pods.length, silentSeconds }, 'base is dead: node and pods deleted');
+  }
+
+  #forceDelete(pod: VPod): Promise<void> {
+    return unlessGone(this.#options.api.forceDeletePod(pod.namespace, pod.name, pod.uid));
+  }
+
+  #store(answer: NodeObject): void {
+    this.#options.informer.upsert(answer);
+  }
+
+  #memoryOf(vnode: VNode): NodeMemory {
+    const known = this.#memory.get(vnode.nodeName);
+    if (known) return known;
+    // The periodic report of Nodes that stood before comes at a moment of each one's own.
+    const statusWrittenAt = vnode.metAt - phaseOf(vnode.nodeName) * NODE_STATUS_PERIOD_MS;
+    const memory = { created: undefined, statusWrittenAt, memoryWrittenAt: Number.NEGATIVE_INFINITY };
+    this.#memory.set(vnode.nodeName, memory);
+    return memory;
+  }
+
+  #factsOf(vnode: VNode): NodeFacts {
+    const { env, version } = this.#options;
+    const { base, tunnel, health, liveness, isSuspended } = vnode;
+    const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
+    return { base, tunnel, env, version, health, reachability };
+  }
+
+  #refuseForeign(vnode: VNode, node: NodeObject): NodeObject {
+    const { env, metrics } = this.#options;
+    const labels = node.metadata.labels ?? {};
+    const isLabelled = labels[COMPONENT_LABEL] === COMPONENT.vnode && labels[ENV_LABEL] === env;
+    if (isLabelled || node.spec?.providerID === providerIdOf(env, vnode.identity)) return node;
+    metrics.nodeNameConflicts.inc();
+    const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
+    throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
+  }
+}
+
+/** Deleted already, or deleted and made again by somebody else: either way, the one we meant is gone. */
+async function unlessGone(deletion: Promise<void>): Promise<void> {
+  try {
+    await deletion;
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

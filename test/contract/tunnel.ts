@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
+import type { ModuleStatus, OperationResult } from '../../src/tunnel/module.ts';
+import type { BaseAddress, Envelope, Tunnel, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
+
+export type Call =
+  | { readonly on: 'heartbeat'; readonly envelope: Envelope; readonly base: BaseInfo }
+  | { readonly on: 'health'; readonly envelope: Envelope; readonly health: BaseHealth }
+  | { readonly on: 'moduleList'; readonly envelope: Envelope; readonly modules: readonly ModuleStatus[] }
+  | { readonly on: 'operationResult'; readonly envelope: Envelope; readonly result: OperationResult }
+  | { readonly on: 'baselineQuery'; readonly envelope: Envelope }
+  | { readonly on: 'linkUp' | 'linkDown'; readonly tunnel: TunnelName };
+
+/** Keeps what a tunnel says, in order. */
+export class RecordingHandler implements TunnelHandler {
+  readonly calls: Call[] = [];
+  /** Thrown by every call that it returns something for. */
+  throwOn: (call: Call) => Error | undefined = () => undefined;
+  readonly #waiting = new Set<() => void>();
+
+  /** Resolves with the first `count` calls of the kind, those of the past included; a test's timeout ends the wait. */
+  async first<K extends Call['on']>(on: K, count = 1): Promise<Extract<Call, { on: K }>[]> {
+    for (;;) {
+      const found = this.calls.filter((call): call is Extract<Call, { on: K }> => call.on === on);
+      if (found.length >= count) return found.slice(0, count);
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    }
+  }
+
+  onHeartbeat = (envelope: Envelope, base: BaseInfo): void => this.#add({ on: 'heartbeat', envelope, base });
+  onHealth = (envelope: Envelope, health: BaseHealth): void => this.#add({ on: 'health', envelope, health });
+  onModuleList = (envelope: Envelope, modules: readonly ModuleStatus[]): void =>
+    this.#add({ on: 'moduleList', envelope, modules });
+  onOperationResult = (envelope: Envelope, result: OperationResult): void =>
+    this.#add({ on: 'operationResult', envelope, result });
+  onBaselineQuery = (envelope: Envelope): void => this.#add({ on: 'baselineQuery', envelope });
+  onLinkUp = (tunnel: TunnelName): void => this.#add({ on: 'linkUp', tunnel });
+  onLinkDown = (tunnel: TunnelName): void => this.#add({ on: 'linkDown', tunnel });
+
+  #add(call: Call): void {
+    this.calls.push(call);
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+    const error = this.throwOn(call);
+    if (error) throw error;
+  }
+}
+
+export interface ReceivedCommand {
+  /** arklet's word: installBiz, uninstallBiz, queryAllBiz, health. */
+  readonly command: string;
+  readonly body: string;
+}
+
+/** A tunnel that is not yet running and one real base behind its transport, played by the test. */
+export interface TunnelWorld {
+  readonly tunnel: Tunnel;
+  readonly base: BaseAddress;
+  /** The base sends its heartbeat with this text for a payload. */
+  beat(payload: string): Promise<void>;
+  /** The heartbeat of `base` as the transport wraps it. */
+  heartPayload(): string;
+  /** What the base answers from now on to a command: arklet's data. */
+  answer(command: string, data: unknown): void;
+  /** The next command that the base has received. */
+  received(): Promise<ReceivedCommand>;
+  /** Cuts the tunnel off its broker or network for good. */
+  breakLink(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const BIZ = { name: 'biz1', version: '1.0.0' };
+
+/** What every transport promises. */
+export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorld>): void {
+  describe(`${name} keeps the promises of a tunnel`, () => {
+    let world: TunnelWorld;
+    let handler: RecordingHandler;
+    let stop: AbortController;
+    let running: Promise<void>;
+
+    beforeEach(async () => {
+      world = await openWorld();
+      handler = new RecordingHandler();
+      stop = new AbortController();
+      running = world.tunnel.run(handler, stop.signal);
+      await handler.first('linkUp');
+    });
+
+    afterEach(async () => {
+      stop.abort();
+      await running;
+      await world.close();
+    });
+
+    it('tells of its link before anything else, and is up then', () => {
+      expect(handler.calls[0]).toEqual({ on: 'linkUp', tunnel: world.tunnel.name });
+      expect(world.tunnel.isUp()).toBe(true);
+    });
+
+    it('hands over the heartbeat of a base', async () => {
+      await world.beat(world.heartPayload());
+      const [heartbeat] = await handler.first('heartbeat');
+      expect(heartbeat?.envelope).toMatchObject({ tunnel: world.tunnel.name, identity: world.base.identity });
+      expect(heartbeat?.base).toMatchObject(world.base);
+    });
+
+    it('goes on after payloads that nobody can read', async () => {
+      for (const payload of ['', 'not json', '[]', 'null', '{"data":{"baseMetadata":7}}']) await world.beat(payload);
+      await world.beat(world.heartPayload());
+      await handler.first('heartbeat');
+      expect(handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'heartbeat']);
+    });
+
+    it('goes on after a handler that throws', async () => {
+      handler.throwOn = ({ on }) => (on === 'heartbeat' ? new Error('handler fault') : undefined);
+      await world.beat(world.heartPayload());
+      await world.beat(world.heartPayload());
+      expect(await handler.first('heartbeat', 2)).toHaveLength(2);
+      expect(world.tunnel.isUp()).toBe(true);
+    });
+
+    it('installs a module and hands over how that ended', async () => {
+      world.answer('installBiz', {
+        code: 'SUCCESS',
+        data: {
+          code: 'SUCCESS',
+          message: 'installed',
+          bizInfos: [{ bizName: BIZ.name, bizVersion: BIZ.version, bizState: 'ACTIVATED' }],
+        },
+      });
+      const spec = { ...BIZ, url: 'http://jars/biz1.jar', args: ['--a=1'], envs: { KEY: 'value' } };
+      await world.tunnel.installModule(world.base, spec);
+      const { command, body } = await world.received();
+      expect(command).toBe('installBiz');
+      expect(JSON.parse(body)).toEqual({
+        bizName: 'biz1',
+        bizVersion: '1.0.0',
+        bizUrl: 'http://jars/biz1.jar',
+        args: ['--a=1'],
+        envs: { KEY: 'value' },
+      });
+      const [ended] = await handler.first('operationResult');
+      expect(ended?.result).toEqual({
+        command: 'install',
+        module: BIZ,
+        outcome: 'done',
+        code: 'SUCCESS',
+        message: 'installed',
+        state: 'ACTIVATED',
+      });
+    });
+
+    it('leaves args and envs out of an install that has none', async () => {
+      await world.tunnel.installModule(world.base, { ...BIZ, url: 'file:///a.jar', args: [], envs: {} });
+      const { body } = await world.received();
+      expect(body).toBe('{"bizName":"biz1","bizVersion":"1.0.0","bizUrl":"file:///a.jar"}');
+    });
+
+    it('uninstalls a module and hands over how that ended', async () => {
+      world.answer('uninstallBiz', { code: 'FAILED', data: { code: 'NOT_FOUND_BIZ', message: 'not found' } });
+      await world.tunnel.uninstallModule(world.base, BIZ);
+      expect(await world.received()).toEqual({
+        command: 'uninstallBiz',
+        body: '{"bizName":"biz1","bizVersion":"1.0.0"}',
+      });
+      const [ended] = await handler.first('operationResult');
+      expect(ended?.result).toMatchObject({ command: 'uninstall', module: BIZ, outcome: 'already' });
+    });
+
+    it('asks for the module list and hands it over', async () => {
+      world.answer('queryAllBiz', [{ bizName: BIZ.name, bizVersion: BIZ.version, bizState: 'activated' }]);
+      await world.tunnel.queryModules(world.base);
+      expect(await world.received()).toEqual({ command: 'queryAllBiz', body: '{}' });
+      const [list] = await handler.first('moduleList');
+      expect(list?.modules).toEqual([{ ...BIZ, state: 'ACTIVATED' }]);
+    });
+
+    it('asks for the health and hands it over', async () => {
+      const jvm = { 'java used metaspace': 5, 'java max metaspace': -1, 'run time(s)': 1.5 };
+      world.answer('health', { code: 'SUCCESS', data: { healthData: { jvm } } });
+      await world.tunnel.queryHealth(world.base);
+      expect(await world.received()).toEqual({ command: 'health', body: '{}' });
+      const [health] = await handler.first('health');
+      expect(health?.health).toEqual({
+        metaspaceUsedBytes: 5,
+        metaspaceCommittedBytes: undefined,
+        metaspaceMaxBytes: undefined,
+        runTimeSeconds: 1.5,
+        javaVersion: undefined,
+      });
+    });
+
+    it('proves its link, several times at once', async () => {
+      const probes = Array.from({ length: 5 }, () => world.tunnel.probeLink(5_000));
+      expect(await Promise.all(probes)).toEqual([true, true, true, true, true]);
+    });
+
+    it('closes everything when it is aborted', async () => {
+      stop.abort();
+      await running;
+      expect(world.tunnel.isUp()).toBe(false);
+      expect(await world.tunnel.probeLink(5_000)).toBe(false);
+      await expect(world.tunnel.queryHealth(world.base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    });
+
+    it('refuses commands without a link', async () => {
+      await world.breakLink();
+      const refusal = { code: expect.stringMatching(/^Tunnel\.(NotConnected|SendFailed)$/) };
+      await expect(world.tunnel.queryHealth(world.base)).rejects.toMatchObject(refusal);
+    });
+  });
+}

@@ -1,0 +1,134 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { cacheDirectoryOf, ensureBinaries, firstOf } from '../../../samples/control-plane/binaries.ts';
+import { buildFlags, buildIntoCache, PROGRAM_PACKAGES } from '../../../samples/control-plane/build-source.ts';
+import { COMPONENT_NAMES, ETCD_VERSION, KUBERNETES_VERSION } from '../../../samples/control-plane/versions.ts';
+
+const goMod = await readFile(new URL('../../../samples/control-plane/build/go.mod', import.meta.url), 'utf8');
+
+/** Builds at once programs that only know their version; each build is a line in a file. */
+const FAKE_GO = `#!/bin/sh
+set -e
+case "$1" in
+  list) for package in a b c; do echo $package; done ;;
+  build)
+    echo build >> "$FAKE_GO_LOG"
+    if [ -n "$FAKE_GO_FAILURE" ]; then echo "$FAKE_GO_FAILURE" >&2; exit 1; fi
+    while [ "$1" != -o ]; do shift; done
+    for name in server kube-apiserver kube-controller-manager kube-scheduler; do
+      printf '#!/bin/sh\\necho %s\\n' "$FAKE_GO_VERSIONS" > "$2$name"
+      chmod +x "$2$name"
+    done ;;
+esac
+`;
+
+let directory: string;
+let cacheDirectory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'binaries-test-'));
+  vi.stubEnv('XDG_CACHE_HOME', join(directory, 'cache'));
+  cacheDirectory = cacheDirectoryOf(process.env);
+  await mkdir(join(directory, 'bin'));
+  await writeFile(join(directory, 'bin', 'go'), FAKE_GO);
+  await chmod(join(directory, 'bin', 'go'), 0o755);
+  vi.stubEnv('PATH', `${join(directory, 'bin')}${delimiter}${process.env.PATH}`);
+  vi.stubEnv('CONTROL_PLANE_BIN_DIR', '');
+  vi.stubEnv('FAKE_GO_LOG', join(directory, 'go.log'));
+  vi.stubEnv('FAKE_GO_VERSIONS', `${KUBERNETES_VERSION} ${ETCD_VERSION}`);
+});
+
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(directory, { recursive: true });
+});
+
+const buildCount = async () => (await readFile(join(directory, 'go.log'), 'utf8')).trim().split('\n').length;
+
+describe('versions', () => {
+  it('are those of go.mod', () => {
+    const libraryVersion = KUBERNETES_VERSION.replace('v1.', 'v0.');
+    expect(goMod).toContain(`k8s.io/kubernetes ${KUBERNETES_VERSION}`);
+    expect(goMod).toContain(`${PROGRAM_PACKAGES.etcd} v${ETCD_VERSION}`);
+    const replaced = [...goMod.matchAll(/=> (k8s\.io\/\S+) (\S+)/g)].map(([, , version]) => version);
+    expect(new Set(replaced)).toEqual(new Set([libraryVersion]));
+  });
+
+  it('are stamped into the programs', () => {
+    const flags = buildFlags().join(' ');
+    expect(flags).toContain(`-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`);
+    expect(flags).toContain('version.gitMajor=1');
+  });
+});
+
+describe('cacheDirectoryOf', () => {
+  it('is below XDG_CACHE_HOME or ~/.cache, one a version and platform', () => {
+    const name = `${KUBERNETES_VERSION}-etcd${ETCD_VERSION}-${process.platform}-${process.arch}`;
+    expect(cacheDirectoryOf({ XDG_CACHE_HOME: '/c' })).toBe(`/c/module-controller/control-plane/${name}`);
+    expect(cacheDirectoryOf({})).toBe(join(homedir(), '.cache/module-controller/control-plane', name));
+  });
+});
+
+describe('firstOf', () => {
+  const source = (name: string, directory?: string) => ({ name, tryGet: async () => directory });
+
+  it('takes the first source that has the programs', async () => {
+    expect(await firstOf([source('a'), source('b', '/b'), source('c', '/c')])).toBe('/b');
+  });
+
+  it('names them all when none has', async () => {
+    await expect(firstOf([source('a'), source('b')])).rejects.toThrow('from any of: a, b');
+  });
+});
+
+describe('ensureBinaries', () => {
+  it('builds once when several ask at once, and never again', async () => {
+    const directories = await Promise.all([ensureBinaries(), ensureBinaries(), ensureBinaries()]);
+    expect(new Set([...directories, await ensureBinaries()])).toEqual(new Set([cacheDirectory]));
+    expect(await buildCount()).toBe(1);
+    expect((await readdir(cacheDirectory)).sort()).toEqual([...COMPONENT_NAMES]);
+    expect(await readdir(dirname(cacheDirectory))).toEqual([basename(cacheDirectory)]);
+  });
+
+  it('takes the directory that the user names, and refuses one that is not complete', async () => {
+    await ensureBinaries();
+    vi.stubEnv('CONTROL_PLANE_BIN_DIR', cacheDirectory);
+    expect(await ensureBinaries()).toBe(cacheDirectory);
+    await rm(join(cacheDirectory, 'kube-scheduler'));
+    await expect(ensureBinaries()).rejects.toThrow(
+      `CONTROL_PLANE_BIN_DIR=${cacheDirectory} has no executable kube-scheduler`,
+    );
+  });
+
+  it('says what to do when Go is missing', async () => {
+    vi.stubEnv('PATH', join(directory, 'empty'));
+    await expect(ensureBinaries()).rejects.toThrow(/install Go .* or set CONTROL_PLANE_BIN_DIR/);
+  });
+});
+
+describe('buildIntoCache', () => {
+  const build = () => buildIntoCache({ cacheDirectory, onProgress: () => {} });
+
+  it('shows what Go said and leaves nothing behind when the build fails', async () => {
+    vi.stubEnv('FAKE_GO_FAILURE', 'no space left on device');
+    await expect(build()).rejects.toThrow('no space left on device');
+    expect(await readdir(dirname(cacheDirectory))).toEqual([]);
+  });
+
+  it('keeps no programs of another version', async () => {
+    vi.stubEnv('FAKE_GO_VERSIONS', 'v0.0.0-master');
+    await expect(build()).rejects.toThrow('not as');
+    expect(await readdir(dirname(cacheDirectory))).toEqual([]);
+  });
+
+  it('replaces an incomplete cache and removes what killed builders left', async () => {
+    await mkdir(cacheDirectory, { recursive: true });
+    await writeFile(join(cacheDirectory, 'etcd'), 'half');
+    await mkdir(`${cacheDirectory}.building-abc`);
+    await build();
+    expect(await readdir(dirname(cacheDirectory))).toEqual([basename(cacheDirectory)]);
+    expect((await readdir(cacheDirectory)).sort()).toEqual([...COMPONENT_NAMES]);
+  });
+});

@@ -1,0 +1,285 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import type { RestRequest } from '../../../src/kube/rest-lane.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+import { staticAccess, statusOf } from './support/rig.ts';
+import { ScriptedServer } from './support/scripted-server.ts';
+import { until } from './support/until.ts';
+
+const GET: RestRequest = { method: 'GET', path: '/api/v1/nodes/a' };
+const PATCH: RestRequest = { method: 'PATCH', path: '/api/v1/nodes/a', body: { a: 1 } };
+const POST: RestRequest = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } };
+
+describe('HttpLane', () => {
+  let server: ScriptedServer;
+  let clock: FakeClock;
+  let lanes: KubeLanes;
+  const metrics = createMetrics();
+
+  const connect = (url: URL, credentials: { first?: string; next?: string } = {}): KubeLanes =>
+    createKubeLanes({ access: staticAccess(url, credentials), clock, metrics, restConnections: 2, random: () => 0.5 });
+
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    clock = new FakeClock();
+    metrics.registry.resetMetrics();
+    lanes = connect(server.url);
+  });
+  afterEach(async () => {
+    await lanes.close();
+    await server.close();
+  });
+
+  /** The error of a request, so that a test can go on while it runs. */
+  const failureOf = (request: Promise<unknown>): Promise<unknown> =>
+    request.then(
+      (value) => new Error(`unexpected answer ${JSON.stringify(value)}`),
+      (error: unknown) => error,
+    );
+
+  it('sends method, escaped query, JSON body and headers, and resolves with the answer', async () => {
+    const answer = lanes.rest.request({
+      ...PATCH,
+      query: { a: 'b c&d', n: 1, none: undefined },
+      contentType: 'application/merge-patch+json',
+    });
+    const exchange = await server.next();
+    const { method, url, headers, body } = exchange;
+    expect([method, url.pathname + url.search, body]).toEqual(['PATCH', '/api/v1/nodes/a?a=b%20c%26d&n=1', '{"a":1}']);
+    expect(headers).toMatchObject({
+      'content-type': 'application/merge-patch+json',
+      accept: 'application/json',
+      'user-agent': 'module-controller',
+    });
+    expect(headers.authorization).toBeUndefined();
+    exchange.reply(200, { kind: 'Node' });
+    expect(await answer).toEqual({ kind: 'Node' });
+  });
+
+  it('puts the path of the server in front', async () => {
+    lanes = connect(new URL('/k8s/clusters/c-1/', server.url));
+    const answer = lanes.rest.request(GET);
+    const exchange = await server.next();
+    expect(exchange.url.pathname).toBe('/k8s/clusters/c-1/api/v1/nodes/a');
+    exchange.reply(200, {});
+    await answer;
+  });
+
+  it('keeps its connection, and shares none with another lane', async () => {
+    const ports: (number | undefined)[] = [];
+    for (const lane of [lanes.rest, lanes.rest, lanes.leases, lanes.leases]) {
+      const answer = lane.request(GET);
+      const exchange = await server.next();
+      ports.push(exchange.port);
+      exchange.reply(200, {});
+      await answer;
+      // The pool takes a connection back one turn after its answer.
+      await settle();
+    }
+    expect(ports[0]).toBe(ports[1]);
+    expect(ports[2]).toBe(ports[3]);
+    expect(ports[0]).not.toBe(ports[2]);
+  });
+
+  it('lets a lease through while all other connections are busy', async () => {
+    const blocked = [1, 2, 3].map(() => lanes.rest.request(GET));
+    const held = [await server.next(), await server.next()];
+    const lease = lanes.leases.request({ ...GET, path: '/lease' });
+    const exchange = await server.next();
+    expect(exchange.url.pathname).toBe('/lease');
+    exchange.reply(200, {});
+    await lease;
+    for (const one of held) one.reply(200, {});
+    (await server.next()).reply(200, {});
+    await Promise.all(blocked);
+  });
+
+  it('makes an ApiError of an error status, with what is decided by', async () => {
+    const failure = failureOf(lanes.rest.request(PATCH));
+    const causes = [{ reason: 'FieldValueInvalid', field: 'metadata.uid', message: 'immutable' }];
+    (await server.next()).reply(422, statusOf(422, 'Invalid', { causes }));
+    expect(await failure).toMatchObject({
+      code: 'Kube.RequestFailed',
+      message: 'PATCH /api/v1/nodes/a: 422 Invalid said the server',
+      status: 422,
+      reason: 'Invalid',
+      causes,
+    });
+  });
+
+  it('makes an ApiError of an answer that is no Status', async () => {
+    const failure = failureOf(lanes.rest.request(GET));
+    (await server.next()).reply(502, '<html>Bad Gateway</html>');
+    expect(await failure).toMatchObject({ code: 'Kube.RequestFailed', status: 502, reason: '' });
+  });
+
+  it('does not take half an answer for one', async () => {
+    const failure = failureOf(lanes.rest.request(POST));
+    const exchange = await server.next();
+    exchange.send('{"kind":');
+    exchange.end();
+    expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
+  });
+
+  it.each([
+    [429, { 'retry-after': '2' }, 2500],
+    [429, {}, 1250],
+    [503, { 'retry-after': '1' }, 1250],
+  ])('sends again after %d with %j, a create too', async (status, headers, delayMs) => {
+    const answer = lanes.rest.request(POST);
+    (await server.next()).reply(status, statusOf(status, 'TooManyRequests'), headers as Record<string, string>);
+    await until(() => clock.nextIn === delayMs, 'the wait');
+    clock.advance(delayMs);
+    const again = await server.next();
+    expect(again.body).toBe('{"a":1}');
+    again.reply(201, { kind: 'Node' });
+    expect(await answer).toEqual({ kind: 'Node' });
+    const { values } = await metrics.restRetries.get();
+    expect(values).toMatchObject([{ labels: { verb: 'POST' }, value: 1 }]);
+  });
+
+  it('gives up after five tries', async () => {
+    const failure = failureOf(lanes.rest.request(GET));
+    for (let tries = 1; tries <= 5; tries++) {
+      (await server.next()).reply(429, statusOf(429, 'TooManyRequests'), { 'retry-after': '1' });
+      if (tries === 5) break;
+      await until(() => clock.nextIn === 1250, 'the wait');
+      clock.advance(1250);
+    }
+    expect(await failure).toMatchObject({ status: 429 });
+    expect(server.count).toBe(5);
+  });
+
+  it('does not wait when Retry-After asks for more than 30 s', async () => {
+    const failure = failureOf(lanes.rest.request(GET));
+    (await server.next()).reply(429, statusOf(429, 'TooManyRequests'), { 'retry-after': '25' });
+    expect(await failure).toMatchObject({ status: 429, retryAfterMs: 25_000 });
+  });
+
+  it.each([500, 503, 504])('hands %d without Retry-After to the caller', async (status) => {
+    const failure = failureOf(lanes.rest.request(GET));
+    (await server.next()).reply(status, statusOf(status, 'InternalError'));
+    expect(await failure).toMatchObject({ status });
+    expect(server.count).toBe(1);
+  });
+
+  it('ends the wait for a retry on abort and on close', async () => {
+    const abort = new AbortController();
+    const first = failureOf(lanes.rest.request({ ...GET, signal: abort.signal }));
+    const second = failureOf(lanes.rest.request(GET));
+    for (const exchange of [await server.next(), await server.next()]) {
+      exchange.reply(429, statusOf(429, 'TooManyRequests'));
+    }
+    await until(() => clock.pending === 2 && clock.nextIn === 1250, 'both waits');
+    abort.abort();
+    expect(await first).toMatchObject({ status: 429 });
+    await lanes.close();
+    expect(await second).toMatchObject({ status: 429 });
+    expect(clock.pending).toBe(0);
+  });
+
+  it('sends an idempotent request once more over a new connection when an idle one was cut', async () => {
+    const warm = lanes.rest.request(GET);
+    (await server.next()).reply(200, {});
+    await warm;
+    const answer = lanes.rest.request(PATCH);
+    const cut = await server.next();
+    cut.cut();
+    const again = await server.next();
+    expect(again.body).toBe('{"a":1}');
+    expect(again.port).not.toBe(cut.port);
+    again.reply(200, { ok: true });
+    expect(await answer).toEqual({ ok: true });
+  });
+
+  it('gives up when the second connection is cut as well', async () => {
+    const failure = failureOf(lanes.rest.request(PATCH));
+    (await server.next()).cut();
+    (await server.next()).cut();
+    expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
+    expect(server.count).toBe(2);
+  });
+
+  it('leaves a create that was cut to its caller', async () => {
+    const failure = failureOf(lanes.rest.request(POST));
+    (await server.next()).cut();
+    expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
+    expect(server.count).toBe(1);
+  });
+
+  it('fails with Kube.ConnectionFailed when nobody listens', async () => {
+    const gone = await ScriptedServer.start();
+    const { url } = gone;
+    await gone.close();
+    lanes = connect(url);
+    expect(await failureOf(lanes.rest.request(GET))).toMatchObject({ code: 'Kube.ConnectionFailed' });
+  });
+
+  it.each([
+    ['headers', false],
+    ['the body', true],
+  ])('fails after 10 s without %s and cuts the connection', async (_what, hasHeaders) => {
+    const failure = failureOf(lanes.rest.request(GET));
+    const exchange = await server.next();
+    if (hasHeaders) exchange.send('{');
+    clock.advance(9999);
+    await settle();
+    expect(exchange.isClosed).toBe(false);
+    clock.advance(1);
+    expect(await failure).toMatchObject({
+      code: 'Kube.ConnectionFailed',
+      message: 'GET /api/v1/nodes/a: no whole answer within 10000 ms',
+    });
+    await until(() => exchange.isClosed, 'the cut');
+  });
+
+  it('counts the wait for a free connection into the time limit', async () => {
+    const held = [1, 2].map(() => failureOf(lanes.rest.request({ ...GET, timeoutMs: 60_000 })));
+    await server.next();
+    await server.next();
+    const waiting = failureOf(lanes.rest.request({ ...GET, timeoutMs: 500 }));
+    clock.advance(500);
+    expect(await waiting).toMatchObject({ code: 'Kube.ConnectionFailed' });
+    expect(server.count).toBe(2);
+    await lanes.close();
+    for (const failure of held) expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
+  });
+
+  it('sends once more with a newer credential after 401', async () => {
+    lanes = connect(server.url, { first: 'Bearer old', next: 'Bearer new' });
+    const answer = lanes.rest.request(POST);
+    const first = await server.next();
+    expect(first.headers.authorization).toBe('Bearer old');
+    first.reply(401, statusOf(401, 'Unauthorized'));
+    const second = await server.next();
+    expect(second.headers.authorization).toBe('Bearer new');
+    second.reply(201, { kind: 'Node' });
+    expect(await answer).toEqual({ kind: 'Node' });
+  });
+
+  it('does not send again after 401 when there is no newer credential', async () => {
+    lanes = connect(server.url, { first: 'Bearer old' });
+    const failure = failureOf(lanes.rest.request(GET));
+    (await server.next()).reply(401, statusOf(401, 'Unauthorized'));
+    expect(await failure).toMatchObject({ status: 401 });
+    expect(server.count).toBe(1);
+  });
+
+  it('counts requests by method and status, and times them', async () => {
+    const ok = lanes.rest.request(GET);
+    (await server.next()).reply(200, {});
+    await ok;
+    const failed = failureOf(lanes.rest.request(POST));
+    (await server.next()).cut();
+    await failed;
+    expect((await metrics.restRequests.get()).values).toMatchObject([
+      { labels: { method: 'GET', code: '200' }, value: 1 },
+      { labels: { method: 'POST', code: '<error>' }, value: 1 },
+    ]);
+    const { values } = await metrics.restRequestSeconds.get();
+    expect(
+      values.find(({ metricName, labels }) => metricName?.endsWith('_count') && labels.verb === 'GET')?.value,
+    ).toBe(1);
+  });
+});

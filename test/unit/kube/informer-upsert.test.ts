@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { InformerRig } from './support/informer-rig.ts';
+import { added, deleted, modified, pod } from './support/rig.ts';
+import type { Exchange } from './support/scripted-server.ts';
+
+describe('SharedInformer.upsert', () => {
+  let rig: InformerRig;
+  let watch: Exchange;
+  beforeEach(async () => {
+    rig = await InformerRig.start();
+    watch = await rig.sync(100, added(pod('a', 99)));
+    await rig.take(1);
+  });
+  afterEach(async () => rig.stop());
+
+  it('stores a newer version at once, and the watch brings no second update', async () => {
+    rig.informer.upsert(pod('a', 101));
+    expect(rig.seen).toEqual(['update a@99 a@101']);
+    expect(rig.informer.get('ns/a')?.resourceVersion).toBe('101');
+    watch.send(modified(pod('a', 100)), modified(pod('a', 101)), modified(pod('a', 102)));
+    expect(await rig.take(2)).toEqual(['update a@99 a@101', 'update a@101 a@102']);
+  });
+
+  it('compares versions as numbers', () => {
+    rig.informer.upsert(pod('a', 100));
+    rig.informer.upsert(pod('a', 99));
+    expect(rig.seen).toEqual(['update a@99 a@100']);
+  });
+
+  it.each([
+    ['an older version', pod('a', 98)],
+    ['the same version', pod('a', 99)],
+    ['another incarnation', pod('a', 101, { uid: 'other' })],
+    ['an object that is not cached', pod('b', 101)],
+  ])('ignores %s', (_what, raw) => {
+    rig.informer.upsert(raw);
+    expect(rig.seen).toEqual([]);
+    expect(rig.informer.list()).toMatchObject([{ name: 'a', resourceVersion: '99' }]);
+  });
+
+  it('does not bring back what was deleted', async () => {
+    watch.send(deleted(pod('a', 101)));
+    await rig.take(1);
+    rig.informer.upsert(pod('a', 100));
+    expect(rig.informer.list()).toEqual([]);
+  });
+
+  it('does not move the point where the watch resumes', async () => {
+    rig.informer.upsert(pod('a', 150));
+    watch.end();
+    const resumed = await rig.server.next();
+    expect(resumed.query.resourceVersion).toBe('100');
+    resumed.send(added(pod('b', 120)), modified(pod('a', 150)), modified(pod('b', 151)));
+    expect(await rig.take(3)).toEqual(['update a@99 a@150', 'add b@120', 'update b@120 b@151']);
+  });
+});

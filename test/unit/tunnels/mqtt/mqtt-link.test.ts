@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { FakeMqttBase } from './fake-mqtt-base.ts';
+import { heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
+import { TestBroker } from './test-broker.ts';
+
+const BASE = { identity: 'base-1', ip: '192.0.2.2', port: 0 };
+
+/** All that our 10 s, 15 s and 30 s limits count is this clock; only the network is real. */
+describe('the link of a MqttTunnel', () => {
+  let broker: TestBroker;
+  let clock: FakeClock;
+  let world: TestTunnel | undefined;
+
+  beforeEach(async () => {
+    broker = await TestBroker.start();
+    clock = new FakeClock();
+  });
+
+  afterEach(async () => {
+    await world?.stop();
+    world = undefined;
+    await broker.stop();
+  });
+
+  const start = async (options = {}): Promise<TestTunnel> => {
+    world = runTestTunnel(broker.url, { clock, ...options });
+    await world.handler.first('linkUp');
+    return world;
+  };
+
+  /** Lets the tunnel wait out its delay and connect again, until `done`. */
+  const reconnectUntil = async (done: Promise<unknown>): Promise<void> => {
+    let isDone = false;
+    void done.then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      if (world && !world.tunnel.isUp()) clock.advance(100);
+      await settle();
+    }
+  };
+
+  it('comes back with all its subscriptions after the broker died', async () => {
+    const { handler, tunnel, metrics } = await start();
+    const { port } = broker;
+    await broker.stop();
+    await handler.first('linkDown');
+    expect(tunnel.isUp()).toBe(false);
+    await expect(tunnel.queryHealth(BASE)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+
+    broker = await TestBroker.start({ port });
+    await reconnectUntil(handler.first('linkUp', 2));
+    await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
+    await broker.publish('koupleless_default/base-1/base/queryBaseline', publishedText(heart('base-1').baseMetadata));
+    await broker.publish('koupleless_default/base-1/base/simpleBiz', publishedText([]));
+    await broker.publish('koupleless_default/base-1/base/biz', publishedText([]));
+    await broker.publish('koupleless_default/base-1/base/health', publishedText({ code: 'FAILED' }));
+    const response = { code: 'FAILED', message: 'no' };
+    await broker.publish(
+      'koupleless_default/base-1/base/bizOperation',
+      publishedText({ command: 'installBiz', response }),
+    );
+    await broker.publish('koupleless_default/base-1/base/batchInstallBizResponse', publishedText({ response }));
+    await handler.first('operationResult', 2);
+    expect(handler.calls.map(({ on }) => on)).toEqual([
+      'linkUp',
+      'linkDown',
+      'linkUp',
+      'heartbeat',
+      'baselineQuery',
+      'moduleList',
+      'moduleList',
+      'health',
+      'operationResult',
+      'operationResult',
+    ]);
+    expect(await tunnel.probeLink(5_000)).toBe(true);
+    expect(await metrics.registry.metrics()).toContain('tunnel_reconnects_total{tunnel="mqtt_tunnel_provider"} 1');
+  });
+
+  it('does not send again what the broker never acknowledged', async () => {
+    broker.aedes.authorizePublish = () => {};
+    const { handler, tunnel } = await start();
+    const { port } = broker;
+    const sent = tunnel.installModule(BASE, { name: 'a', version: '1', url: 'file:///a.jar', args: [], envs: {} });
+    sent.catch(() => {});
+    await broker.stop();
+    await expect(sent).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
+
+    broker = await TestBroker.start({ port });
+    const base = await FakeMqttBase.connect(broker.url, 'default', BASE.identity);
+    await reconnectUntil(handler.first('linkUp', 2));
+    await tunnel.queryHealth(BASE);
+    expect(await base.received()).toMatchObject({ command: 'health' });
+    await base.close();
+  });
+
+  it('gives a command up that is not acknowledged within 10 s', async () => {
+    broker.aedes.authorizePublish = () => {};
+    const { tunnel, metrics } = await start();
+    let isOver = false;
+    const sent = tunnel.queryHealth(BASE).finally(() => {
+      isOver = true;
+    });
+    sent.catch(() => {});
+    await clock.advanceAsync(9_999);
+    expect(isOver).toBe(false);
+    await clock.advanceAsync(1);
+    await expect(sent).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
+    expect(await metrics.registry.metrics()).toMatch(/tunnel_commands_total\{.*command="health",result="failed"\} 1/);
+  });
+
+  it('is not up while one subscription is refused, says which, and tries again', async () => {
+    const filter = 'koupleless_default/+/base/health';
+    broker.aedes.authorizeSubscribe = (_client, subscription, done) =>
+      done(null, subscription.topic === filter ? null : subscription);
+    world = runTestTunnel(broker.url, { clock });
+    await new Promise((resolve) => broker.aedes.once('clientDisconnect', resolve));
+    expect(world.tunnel.isUp()).toBe(false);
+    expect(world.handler.calls).toEqual([]);
+
+    broker.aedes.authorizeSubscribe = (_client, subscription, done) => done(null, subscription);
+    await reconnectUntil(world.handler.first('linkUp'));
+    const [complaint] = world.lines.filter(({ msg }) => msg === 'no link to the broker');
+    expect(complaint?.err).toMatchObject({ message: `the broker refused to subscribe ${filter}` });
+  });
+
+  it('notices within 25 s that nobody answers any more', async () => {
+    const { handler, tunnel } = await start();
+    const probe = tunnel.probeLink(60_000);
+    expect(await probe).toBe(true);
+    broker.freeze();
+    const lastProbe = tunnel.probeLink(60_000);
+    clock.advance(24_000);
+    await handler.first('linkDown');
+    expect(await lastProbe).toBe(false);
+  });
+
+  it('stays up for a quiet hour', async () => {
+    const { handler, tunnel } = await start();
+    for (let beats = 1; beats <= 360; beats++) {
+      const ping = new Promise((resolve) => broker.aedes.once('ping', resolve));
+      clock.advance(10_000);
+      await ping;
+      // Comes behind the answer to the ping.
+      await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
+      await handler.first('heartbeat', beats);
+    }
+    expect(tunnel.isUp()).toBe(true);
+    expect(handler.calls.filter(({ on }) => on === 'linkDown')).toEqual([]);
+  });
+
+  it('takes nothing but its own echo, in time, for a proof', async () => {
+    const { handler, tunnel } = await start();
+    const ids: string[] = [];
+    broker.aedes.authorizeForward = (_client, packet) => {
+      if (!packet.topic.endsWith('/echo') || String(packet.payload) === 'not an id') return packet;
+      ids.push(String(packet.payload));
+      return null;
+    };
+    const probes = [tunnel.probeLink(3_000), tunnel.probeLink(3_000)];
+    await broker.publish('koupleless_default/controller/module-controller@@@test/echo', 'not an id');
+    await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
+    await handler.first('heartbeat');
+    await clock.advanceAsync(3_000);
+    expect(await Promise.all(probes)).toEqual([false, false]);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it('gives a broker up that does not answer, and ends while it waits to try again', async () => {
+    const connected = new Promise((resolve) => {
+      broker.aedes.preConnect = resolve;
+    });
+    world = runTestTunnel(broker.url, { clock });
+    await connected;
+    expect(world.lines).toEqual([]);
+    clock.advance(10_000);
+    while (world.lines.length === 0) await settle();
+    expect(world.lines[0]?.err).toMatchObject({ message: 'no connection and subscription within 10000 ms' });
+    await world.stop();
+    expect(clock.pending).toBe(0);
+    expect(world.handler.calls).toEqual([]);
+  });
+
+  it('waits for ever longer after connections that did not live', async () => {
+    broker.aedes.authenticate = (_client, _username, _password, done) => done(null, false);
+    world = runTestTunnel(broker.url, { clock });
+    const { lines } = world;
+    for (let failures = 1; failures <= 10; failures++) {
+      while (lines.length < failures) await settle();
+      expect(lines.at(-1)).toMatchObject({ msg: 'no link to the broker', failures });
+      expect(lines.at(-1)?.delayMs).toBeLessThanOrEqual(Math.min(30_000, 500 * 2 ** failures));
+      expect(clock.nextIn).toBe(lines.at(-1)?.delayMs);
+      clock.advance(clock.nextIn ?? 0);
+    }
+  });
+});

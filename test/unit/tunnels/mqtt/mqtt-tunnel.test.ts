@@ -1,0 +1,195 @@
+import type { Client, ConnectPacket } from 'aedes';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { mqttBaseMessages, mqttRecording, RECORDED_IDENTITY } from '../recordings.ts';
+import { FakeMqttBase } from './fake-mqtt-base.ts';
+import { createTestTunnel, heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
+import { TestBroker } from './test-broker.ts';
+
+const BASE = { identity: RECORDED_IDENTITY, ip: RECORDED_IDENTITY, port: 0 };
+const BIZ = { name: 'biz1-web-single-host', version: '0.0.1-SNAPSHOT' };
+const TUNNEL = 'mqtt_tunnel_provider';
+
+async function seriesValue(
+  metric: { get(): Promise<{ values: { value: number; labels: object }[] }> },
+  labels: object,
+) {
+  const { values } = await metric.get();
+  return values.find((entry) => JSON.stringify(entry.labels) === JSON.stringify({ tunnel: TUNNEL, ...labels }))?.value;
+}
+
+describe('MqttTunnel', () => {
+  let broker: TestBroker;
+  let world: TestTunnel;
+
+  beforeEach(async () => {
+    broker = await TestBroker.start();
+    world = runTestTunnel(broker.url);
+    await world.handler.first('linkUp');
+  });
+
+  afterEach(async () => {
+    await world.stop();
+    await broker.stop();
+  });
+
+  it('hears a recorded base as it was', async () => {
+    for (const { topic, payload } of mqttBaseMessages) await broker.publish(topic, payload);
+    await world.handler.first('operationResult', 6);
+    const heard = world.handler.calls.map((call) => {
+      if (call.on === 'operationResult') {
+        const { command, outcome, code, module, state } = call.result;
+        return [command, outcome, code, module?.name, state].filter(Boolean).join(' ');
+      }
+      if (call.on === 'moduleList') return `list ${call.modules.map(({ name, state }) => `${name} ${state}`)}`;
+      return call.on;
+    });
+    expect(heard).toEqual([
+      'linkUp',
+      'baselineQuery',
+      'heartbeat',
+      'heartbeat',
+      'list ',
+      'health',
+      'install done SUCCESS biz1-web-single-host ACTIVATED',
+      'list biz1-web-single-host ACTIVATED',
+      'install failed FAILED nope',
+      'install failed FAILED',
+      'uninstall done SUCCESS biz1-web-single-host',
+      'uninstall already NOT_FOUND_BIZ biz1-web-single-host',
+      'list ',
+      'install done SUCCESS biz1-web-single-host ACTIVATED',
+    ]);
+  });
+
+  it('sends the commands that a real base took, byte for byte, at QoS 1 and never retained', async () => {
+    const base = await FakeMqttBase.connect(broker.url, 'default', RECORDED_IDENTITY);
+    const atBroker: unknown[] = [];
+    broker.aedes.authorizePublish = (_client, { qos, retain }, done) => {
+      atBroker.push([qos, retain]);
+      done(null);
+    };
+    const url = 'file:///app/biz1/biz1-web-single-host-0.0.1-SNAPSHOT-ark-biz.jar';
+    await world.tunnel.queryHealth(BASE);
+    await world.tunnel.queryModules(BASE);
+    await world.tunnel.installModule(BASE, { ...BIZ, url, args: [], envs: {} });
+    await world.tunnel.uninstallModule(BASE, BIZ);
+    const recorded = mqttRecording.map(({ topic, payload }) => `${topic} ${payload}`);
+    for (const command of ['health', 'queryAllBiz', 'installBiz', 'uninstallBiz']) {
+      const { topic, body } = await base.received();
+      expect(topic).toBe(`koupleless_default/192.0.2.2/${command}`);
+      expect(recorded).toContain(`${topic} ${body}`);
+      expect(await seriesValue(world.metrics.tunnelCommands, { command, result: 'sent' })).toBe(1);
+    }
+    expect(atBroker).toEqual(Array(4).fill([1, false]));
+    await base.close();
+  });
+
+  it('keeps the order of a flood of 5,000 messages', async () => {
+    const base = await FakeMqttBase.connect(broker.url, 'default', 'base-1');
+    const order = Array.from({ length: 5_000 }, (_, index) => index);
+    await Promise.all(order.map((index) => base.publish('simpleBiz', publishedText([], index))));
+    const lists = await world.handler.first('moduleList', order.length);
+    expect(lists.map(({ envelope }) => envelope.publishedAt)).toEqual(order);
+    expect(await seriesValue(world.metrics.tunnelMessages, { type: 'simpleBiz' })).toBe(5_000);
+    await base.close();
+  });
+
+  it('refuses what is no text, too long or of another base, and counts it', async () => {
+    const topic = 'koupleless_default/base-1/base';
+    await broker.publish(`${topic}/heart`, Buffer.from([0xff, 0x00, 0xfe]));
+    await broker.publish(`${topic}/heart`, publishedText({ ...heart('base-1'), ballast: 'x'.repeat(1024 * 1024) }));
+    await broker.publish(`${topic}/heart`, publishedText(heart('base-2')));
+    await broker.publish(`${topic}/queryBaseline`, publishedText(heart('base-2').baseMetadata));
+    await broker.publish('koupleless_default/Base_1/base/heart', publishedText(heart('Base_1')));
+    await broker.publish(`${topic}/heart`, publishedText(heart('base-1')));
+    await world.handler.first('heartbeat');
+    expect(world.handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'heartbeat']);
+    const { tunnelInvalidMessages } = world.metrics;
+    expect(await seriesValue(tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(2);
+    expect(await seriesValue(tunnelInvalidMessages, { code: 'Arklet.IdentityMismatch' })).toBe(2);
+    expect(await seriesValue(tunnelInvalidMessages, { code: 'Arklet.InvalidIdentity' })).toBe(1);
+    const refusals = world.lines.filter(({ msg }) => msg === 'message of a base refused');
+    expect(refusals.map(({ code, identity }) => `${code} ${identity}`)).toEqual([
+      'Arklet.InvalidMessage base-1',
+      'Arklet.IdentityMismatch base-1',
+      'Arklet.InvalidIdentity Base_1',
+    ]);
+  });
+
+  it('does not count the heartbeat of a base that goes down as a sign of life', async () => {
+    const topic = 'koupleless_default/base-1/base/heart';
+    await broker.publish(topic, publishedText({ ...heart('base-1'), state: 'Deactivated' }, 1));
+    await broker.publish(topic, publishedText(heart('base-1'), 2));
+    const [heartbeat] = await world.handler.first('heartbeat');
+    expect(heartbeat?.envelope.publishedAt).toBe(2);
+  });
+
+  it('ignores what is retained, for nobody knows its age', async () => {
+    await broker.publish('koupleless_default/old/base/heart', publishedText(heart('old')), true);
+    const late = runTestTunnel(broker.url, { clientId: 'late' });
+    await late.handler.first('linkUp');
+    await broker.publish('koupleless_default/new/base/heart', publishedText(heart('new')));
+    const [heartbeat] = await late.handler.first('heartbeat');
+    expect(heartbeat?.base.identity).toBe('new');
+    expect(await seriesValue(late.metrics.tunnelRetainedMessages, {})).toBe(1);
+    expect(await seriesValue(late.metrics.tunnelMessages, { type: 'heart' })).toBe(1);
+    await late.stop();
+  });
+
+  it('says goodbye to the broker when it is aborted', async () => {
+    const joined = new Promise<Client>((resolve) => broker.aedes.once('clientReady', resolve));
+    const second = runTestTunnel(broker.url, { clientId: 'second' });
+    const { conn } = await joined;
+    await second.handler.first('linkUp');
+    const bytes: Buffer[] = [];
+    conn.on('data', (chunk: Buffer) => bytes.push(chunk));
+    const left = new Promise((resolve) => broker.aedes.once('clientDisconnect', resolve));
+    await second.stop();
+    await left;
+    expect(Buffer.concat(bytes).toString('hex')).toBe('e000');
+    expect(second.handler.calls.at(-1)).toEqual({ on: 'linkDown', tunnel: TUNNEL });
+  });
+
+  it('introduces itself with its client id and password, for a clean session', async () => {
+    const met = new Promise<ConnectPacket>((resolve) => {
+      broker.aedes.preConnect = (_client, packet, done) => {
+        resolve(packet);
+        done(null, true);
+      };
+    });
+    const second = runTestTunnel(broker.url, { clientId: 'prefix@@@second', username: 'user', password: 'secret' });
+    await second.handler.first('linkUp');
+    const { clientId, username, password, clean, will } = await met;
+    expect([clientId, username, String(password), clean, will]).toEqual([
+      'prefix@@@second',
+      'user',
+      'secret',
+      true,
+      undefined,
+    ]);
+    await second.stop();
+    expect(JSON.stringify(second.lines)).not.toContain('secret');
+  });
+});
+
+describe('a MqttTunnel that does not run', () => {
+  it('has every series at 0', async () => {
+    const { metrics } = createTestTunnel('mqtt://127.0.0.1:1');
+    const text = await metrics.registry.metrics();
+    const series = text.split('\n').filter((line) => line.startsWith('tunnel_'));
+    expect(series).toHaveLength(7 + 3 + 4 * 3 + 1 + 1 + 1);
+    for (const line of series) expect(line).toMatch(/tunnel="mqtt_tunnel_provider".* 0$/);
+  });
+
+  it('is not up, proves nothing and sends nothing', async () => {
+    const { tunnel, metrics } = createTestTunnel('mqtt://127.0.0.1:1');
+    expect(tunnel.isUp()).toBe(false);
+    expect(await tunnel.probeLink(5_000)).toBe(false);
+    await expect(tunnel.queryModules(BASE)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    expect(await seriesValue(metrics.tunnelCommands, { command: 'queryAllBiz', result: 'not_connected' })).toBe(1);
+  });
+
+  it.each(['http://127.0.0.1:1883', 'not a url', 'mqtt://'])('refuses %s for a broker URL', async (url) => {
+    await expect(runTestTunnel(url).running).rejects.toThrow(TypeError);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { PublishWindow } from '../../../../tunnels/mqtt/publish-window.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+type Acknowledge = (error?: Error) => void;
+
+function openWindow(size: number) {
+  const clock = new FakeClock();
+  const sent: string[] = [];
+  const acknowledge: Acknowledge[] = [];
+  let stuckCount = 0;
+  const window = new PublishWindow({
+    clock,
+    size,
+    timeoutMs: 10_000,
+    send: (_topic, payload, acknowledged) => {
+      sent.push(payload);
+      acknowledge.push(acknowledged);
+    },
+    onStuck: () => {
+      stuckCount++;
+    },
+  });
+  const publish = (payload: string): Promise<string> =>
+    window.publish('topic', payload).then(
+      () => 'acknowledged',
+      (error) => error.code,
+    );
+  return { clock, window, sent, acknowledge, publish, stuckCount: () => stuckCount };
+}
+
+describe('PublishWindow', () => {
+  it('keeps at most its size unacknowledged and sends the rest in order', async () => {
+    const { sent, acknowledge, publish } = openWindow(2);
+    const ends = ['a', 'b', 'c', 'd'].map(publish);
+    expect(sent).toEqual(['a', 'b']);
+    acknowledge[1]?.();
+    expect(sent).toEqual(['a', 'b', 'c']);
+    acknowledge[0]?.();
+    acknowledge[2]?.();
+    acknowledge[3]?.();
+    expect(sent).toEqual(['a', 'b', 'c', 'd']);
+    expect(await Promise.all(ends)).toEqual(Array(4).fill('acknowledged'));
+  });
+
+  it('tells apart what was written from what was not when the link drops', async () => {
+    const { window, publish, clock } = openWindow(1);
+    const ends = ['a', 'b'].map(publish);
+    window.close();
+    expect(await Promise.all(ends)).toEqual(['Tunnel.SendFailed', 'Tunnel.NotConnected']);
+    expect(await publish('c')).toBe('Tunnel.NotConnected');
+    expect(clock.pending).toBe(0);
+  });
+
+  it('gives the room of a message out of time to nobody until its acknowledgement comes', async () => {
+    const { clock, sent, acknowledge, publish } = openWindow(1);
+    const first = publish('a');
+    clock.advance(10_000);
+    expect(await first).toBe('Tunnel.SendFailed');
+    const second = publish('b');
+    expect(sent).toEqual(['a']);
+    acknowledge[0]?.();
+    expect(sent).toEqual(['a', 'b']);
+    acknowledge[1]?.();
+    expect(await second).toBe('acknowledged');
+  });
+
+  it('calls the link stuck when a message finds no room in time, not when one is not acknowledged', async () => {
+    const { clock, publish, stuckCount } = openWindow(1);
+    const first = publish('a');
+    clock.advance(5_000);
+    const second = publish('b');
+    clock.advance(9_999);
+    expect(await first).toBe('Tunnel.SendFailed');
+    expect(stuckCount()).toBe(0);
+    clock.advance(1);
+    expect(await second).toBe('Tunnel.SendFailed');
+    expect(stuckCount()).toBe(1);
+  });
+
+  it('passes the refusal of the broker on and goes on', async () => {
+    const { acknowledge, publish, sent } = openWindow(1);
+    const ends = ['a', 'b'].map(publish);
+    acknowledge[0]?.(new Error('not authorized'));
+    expect(sent).toEqual(['a', 'b']);
+    acknowledge[1]?.();
+    expect(await Promise.all(ends)).toEqual(['Tunnel.SendFailed', 'acknowledged']);
+  });
+});
