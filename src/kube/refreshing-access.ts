@@ -26,7 +26,8 @@ export class RefreshingAccess implements ClusterAccess {
   readonly #options: RefreshingAccessOptions;
   readonly #tlsListeners: (() => void)[] = [];
   #current: Snapshot;
-  #refreshing: Promise<void> | undefined;
+  /** The last reading; never rejects. */
+  #refreshing: Promise<void> = Promise.resolve();
   #forcedAt = Number.NEGATIVE_INFINITY;
 
   private constructor(spec: AccessSpec, first: Snapshot, options: RefreshingAccessOptions) {
@@ -56,7 +57,6 @@ export class RefreshingAccess implements ClusterAccess {
     const { clock } = this.#options;
     if (this.#current.authorization === used && clock.now() - this.#forcedAt >= MIN_FORCED_INTERVAL_MS) {
       this.#forcedAt = clock.now();
-      await this.#refreshing;
       await this.#refresh(true);
     } else {
       await this.#refreshing;
@@ -75,10 +75,9 @@ export class RefreshingAccess implements ClusterAccess {
     }
   }
 
+  /** One after the other: a reading that already runs may have seen the old files. */
   #refresh(isRejected: boolean): Promise<void> {
-    this.#refreshing ??= this.#readAgain(isRejected).finally(() => {
-      this.#refreshing = undefined;
-    });
+    this.#refreshing = this.#refreshing.then(() => this.#readAgain(isRejected));
     return this.#refreshing;
   }
 

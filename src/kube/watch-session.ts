@@ -67,6 +67,7 @@ export class WatchSession {
 
   /** Resolves when the server ends the watch in good order or `signal` is aborted. */
   async run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
     const { lane, path, query, clock } = this.#options;
     const onAbort = (): void => this.#cut.abort();
     const guard = new InactivityGuard(clock, SILENCE_MS, () => {

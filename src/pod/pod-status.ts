@@ -3,7 +3,7 @@ import type { ConditionStatus, ContainerState, ContainerStatus, PodCondition } f
 import { moduleKeyOf } from '../tunnel/module.ts';
 import { containerModulesOf } from './module-spec.ts';
 import type { ContainerView, ModuleView } from './module-view.ts';
-import type { VPod, VPodStatus } from './vpod.ts';
+import { byType, type VPod, type VPodStatus } from './vpod.ts';
 
 /** What a Pod's status needs to know of the base. */
 export interface BaseFacts {
@@ -195,7 +195,7 @@ function conditionsOf(input: PodStatusInput, statuses: readonly ContainerStatus[
   const containersReady = counted.length > 0 && waiting.length === 0 && phase === 'Running';
   const isStarted = counted.length > 0;
   const notReady = { reason: 'ContainersNotReady', message: `containers with unready status: [${waiting.join(' ')}]` };
-  return [
+  const conditions = [
     ...pod.status.conditions.filter(({ type }) => !OWN_CONDITIONS.includes(type)),
     condition(input, 'PodReadyToStartContainers', isStarted),
     condition(input, 'Initialized', true),
@@ -209,6 +209,7 @@ function conditionsOf(input: PodStatusInput, statuses: readonly ContainerStatus[
           containersReady ? gatesNotReady(gates) : notReady,
         ),
   ];
+  return conditions.sort(byType);
 }
 
 function gatesNotReady(gates: readonly string[]): { reason: string; message: string } {

@@ -77,8 +77,47 @@ function projectStatus(status: PodStatus): VPodStatus {
     startTime: status.startTime,
     podIP: status.podIP,
     hostIP: status.hostIP,
-    conditions: status.conditions ?? [],
-    containerStatuses: status.containerStatuses ?? [],
+    conditions: (status.conditions ?? []).map(projectCondition).sort(byType),
+    containerStatuses: (status.containerStatuses ?? []).map(projectContainerStatus),
+  };
+}
+
+/** The API server adds empty fields (`lastProbeTime: null`, `lastState: {}`); a comparison must not see them. */
+function projectCondition({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime,
+  observedGeneration,
+}: PodCondition): PodCondition {
+  return {
+    type,
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+    ...(lastTransitionTime ? { lastTransitionTime } : {}),
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+  };
+}
+
+/** Each writer leaves the list in an order of its own; ours is by type. */
+export function byType(a: PodCondition, b: PodCondition): number {
+  return a.type < b.type ? -1 : 1;
+}
+
+function projectContainerStatus(status: ContainerStatus): ContainerStatus {
+  const { name, image, imageID, containerID, ready, started, restartCount, state, lastState } = status;
+  return {
+    name,
+    image,
+    imageID,
+    ready,
+    started: started ?? false,
+    restartCount,
+    ...(containerID === undefined ? {} : { containerID }),
+    ...(state === undefined ? {} : { state }),
+    ...(lastState?.terminated ? { lastState: { terminated: lastState.terminated } } : {}),
   };
 }
 

@@ -244,7 +244,7 @@ describe('SharedInformer on a server without streaming lists', () => {
     expect(again.query).toEqual({ limit: '500' });
     again.reply(200, page(20, ['b']));
     await rig.informer.whenSynced();
-    console.log('synced'); expect(rig.seen).toEqual(['add b@1']);
-    await rig.stop();console.log('stopped');
+    expect(rig.seen).toEqual(['add b@1']);
+    await rig.stop();
   });
 });

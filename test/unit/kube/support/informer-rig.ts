@@ -78,8 +78,8 @@ export class InformerRig {
 
   async stop(): Promise<void> {
     this.#abort.abort();
-    await this.#running;console.log('ran');
-    await this.#lanes.close();console.log('lanes');
+    await this.#running;
+    await this.#lanes.close();
     await this.server.close();
   }
 

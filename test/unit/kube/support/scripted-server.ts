@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { until } from './until.ts';
 
 /** One request that the test answers by hand. */
@@ -11,6 +12,8 @@ export class Exchange {
   readonly body: string;
   /** The client's port: the same one means the same connection. */
   readonly port: number | undefined;
+  /** Common name of the client's certificate, when it proved to have one of the server's CA. */
+  readonly clientName: string | undefined;
   isClosed = false;
   readonly #response: ServerResponse;
 
@@ -20,6 +23,9 @@ export class Exchange {
     this.headers = request.headers;
     this.body = body;
     this.port = request.socket.remotePort;
+    const { socket } = request;
+    if (socket instanceof TLSSocket && socket.authorized)
+      this.clientName = String(socket.getPeerCertificate().subject.CN);
     this.#response = response;
     response.on('close', () => {
       this.isClosed = true;
@@ -64,8 +70,8 @@ export class ScriptedServer {
     this.#server = server;
   }
 
-  static async start(tls?: { cert: string; key: string; ca?: string; requestCert?: boolean }): Promise<ScriptedServer> {
-    const server = tls ? createTlsServer(tls) : createServer();
+  static async start(tls?: { cert: string; key: string; ca: string }): Promise<ScriptedServer> {
+    const server = tls ? createTlsServer({ ...tls, requestCert: true, rejectUnauthorized: false }) : createServer();
     const scripted = new ScriptedServer(server);
     server.on('request', (request: IncomingMessage, response: ServerResponse) => scripted.#take(request, response));
     await new Promise<void>((resolve) => {

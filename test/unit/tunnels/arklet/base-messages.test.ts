@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { WireValue } from '../../../../tunnels/arklet/wire-value.ts';
 import { mqttBaseMessages } from '../recordings.ts';
 import { HEART, hear, hearData, refusalOf, SOURCE, withField } from './parsing.ts';
 
@@ -152,6 +153,7 @@ describe('a payload', () => {
   });
 
   it('cannot pass for an object with fields through its prototype', () => {
+    expect(new WireValue(Object.create({ name: 'inherited' })).field('name').isAbsent).toBe(true);
     const data = JSON.stringify(HEART);
     expect(hear('heart', `{"__proto__":{"data":${data}}}`).invalid).toMatchObject({
       message: 'data.localIP is missing',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MESSAGE_TYPES } from '../../../../tunnels/mqtt/topics.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { FakeMqttBase } from './fake-mqtt-base.ts';
 import { heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
@@ -20,6 +21,7 @@ describe('the link of a MqttTunnel', () => {
   afterEach(async () => {
     await world?.stop();
     world = undefined;
+    expect(clock.pending).toBe(0);
     await broker.stop();
   });
 
@@ -194,5 +196,46 @@ describe('the link of a MqttTunnel', () => {
       expect(clock.nextIn).toBe(lines.at(-1)?.delayMs);
       clock.advance(clock.nextIn ?? 0);
     }
+  });
+
+  it('forgets its failures after a connection that lived 10 s, not after a shorter one', async () => {
+    const { handler, lines } = await start();
+    const failuresAfter = async (upForMs: number, rounds: number): Promise<unknown> => {
+      clock.advance(upForMs);
+      broker.hangUp();
+      await handler.first('linkDown', rounds);
+      await reconnectUntil(handler.first('linkUp', rounds + 1));
+      return lines.findLast(({ msg }) => msg === 'no link to the broker')?.failures;
+    };
+    expect(await failuresAfter(9_999, 1)).toBe(1);
+    expect(await failuresAfter(0, 2)).toBe(2);
+    expect(await failuresAfter(10_000, 3)).toBe(0);
+  });
+
+  it('does not come up any more when it is already aborted', async () => {
+    const grants: (() => void)[] = [];
+    broker.aedes.authorizeSubscribe = (_client, subscription, done) => grants.push(() => done(null, subscription));
+    world = runTestTunnel(broker.url, { clock });
+    while (grants.length < MESSAGE_TYPES.length + 1) await settle();
+    const stopped = world.stop();
+    for (const grant of grants) grant();
+    await stopped;
+    expect(world.handler.calls).toEqual([]);
+  });
+
+  it('ends within a second of the abort, though the broker does not hang up', async () => {
+    const { tunnel, running, stop } = await start();
+    broker.freeze();
+    const sent = tunnel.queryHealth(BASE);
+    let isOver = false;
+    void running.then(() => {
+      isOver = true;
+    });
+    const stopped = stop();
+    await expect(sent).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
+    expect(isOver).toBe(false);
+    expect(tunnel.isUp()).toBe(false);
+    clock.advance(1_000);
+    await stopped;
   });
 });

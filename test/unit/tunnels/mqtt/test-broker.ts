@@ -60,10 +60,15 @@ export class TestBroker {
     });
   }
 
+  /** Cuts every connection. */
+  hangUp(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   /** Dies: no goodbye, no port. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const socket of this.#sockets) socket.destroy();
+    this.hangUp();
     await closed;
     await new Promise<void>((resolve) => this.aedes.close(resolve));
   }

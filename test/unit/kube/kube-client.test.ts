@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createKubeClient } from '../../../src/kube/kube-client.ts';
+import type { EventObject } from '../../../src/kube/objects.ts';
+import type { RestLane, RestRequest } from '../../../src/kube/rest-lane.ts';
+
+function recordingClient() {
+  const sent: [string, RestRequest][] = [];
+  const lane = (name: string): RestLane => ({
+    request: async <T>(request: RestRequest) => {
+      sent.push([name, request]);
+      return { answered: true } as T;
+    },
+    open: () => Promise.reject(new Error('not used')),
+  });
+  return { client: createKubeClient({ rest: lane('rest'), leases: lane('leases') }), sent };
+}
+
+const BODY = { metadata: { name: 'a' } };
+const EVENT = { metadata: { name: 'a.1', namespace: 'ns' } } as EventObject;
+const MANAGER = { fieldManager: 'module-controller' };
+const MERGE = 'application/merge-patch+json';
+const STRATEGIC = 'application/strategic-merge-patch+json';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+const deletion = (more: object) => ({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: 'u' }, ...more });
+
+describe('createKubeClient', () => {
+  it.each<[string, (client: KubeClient) => Promise<unknown>, string, RestRequest]>([
+    ['getNode', (c) => c.getNode('a'), 'rest', { method: 'GET', path: '/api/v1/nodes/a' }],
+    [
+      'createNode',
+      (c) => c.createNode(BODY),
+      'rest',
+      { method: 'POST', path: '/api/v1/nodes', query: MANAGER, body: BODY },
+    ],
+    [
+      'patchNode',
+      (c) => c.patchNode('a', BODY),
+      'rest',
+      { method: 'PATCH', path: '/api/v1/nodes/a', query: MANAGER, body: BODY, contentType: MERGE },
+    ],
+    [
+      'patchNodeStatus',
+      (c) => c.patchNodeStatus('a', BODY),
+      'rest',
+      { method: 'PATCH', path: '/api/v1/nodes/a/status', query: MANAGER, body: BODY, contentType: STRATEGIC },
+    ],
+    [
+      'deleteNode',
+      (c) => c.deleteNode('a', 'u'),
+      'rest',
+      { method: 'DELETE', path: '/api/v1/nodes/a', body: deletion({}) },
+    ],
+    [
+      'patchPodStatus',
+      (c) => c.patchPodStatus('ns', 'a', BODY),
+      'rest',
+      {
+        method: 'PATCH',
+        path: '/api/v1/namespaces/ns/pods/a/status',
+        query: MANAGER,
+        body: BODY,
+        contentType: STRATEGIC,
+      },
+    ],
+    [
+      'forceDeletePod',
+      (c) => c.forceDeletePod('ns', 'a', 'u'),
+      'rest',
+      { method: 'DELETE', path: '/api/v1/namespaces/ns/pods/a', body: deletion({ gracePeriodSeconds: 0 }) },
+    ],
+    ['getLease', (c) => c.getLease('a'), 'leases', { method: 'GET', path: `${LEASES}/a` }],
+    ['createLease', (c) => c.createLease(BODY), 'leases', { method: 'POST', path: LEASES, query: MANAGER, body: BODY }],
+    [
+      'patchLease',
+      (c) => c.patchLease('a', BODY),
+      'leases',
+      { method: 'PATCH', path: `${LEASES}/a`, query: MANAGER, body: BODY, contentType: MERGE },
+    ],
+    [
+      'deleteLease',
+      (c) => c.deleteLease('a', 'u'),
+      'leases',
+      { method: 'DELETE', path: `${LEASES}/a`, body: deletion({}) },
+    ],
+    [
+      'createEvent',
+      (c) => c.createEvent(EVENT),
+      'rest',
+      { method: 'POST', path: '/api/v1/namespaces/ns/events', query: MANAGER, body: EVENT },
+    ],
+    [
+      'patchEvent',
+      (c) => c.patchEvent('ns', 'a.1', BODY),
+      'rest',
+      { method: 'PATCH', path: '/api/v1/namespaces/ns/events/a.1', query: MANAGER, body: BODY, contentType: MERGE },
+    ],
+  ])('%s is one request', async (_name, call, lane, request) => {
+    const { client, sent } = recordingClient();
+    const answer = await call(client);
+    expect(sent).toEqual([[lane, request]]);
+    expect(answer).toEqual(request.method === 'DELETE' ? undefined : { answered: true });
+  });
+
+  it.each(['', '.', '..'])('rejects the name "%s", which a URL would resolve to another object', async (name) => {
+    const { client, sent } = recordingClient();
+    await expect(client.deleteNode(name, 'u')).rejects.toThrow(RangeError);
+    expect(sent).toEqual([]);
+  });
+
+  it('escapes a name that holds a slash', async () => {
+    const { client, sent } = recordingClient();
+    await client.forceDeletePod('../x', 'a/../../nodes/b?c', 'u');
+    expect(sent[0]?.[1].path).toBe('/api/v1/namespaces/..%2Fx/pods/a%2F..%2F..%2Fnodes%2Fb%3Fc');
+  });
+});
