@@ -7,6 +7,8 @@ const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const MERGE_PATCH = 'application/merge-patch+json';
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 const LEASE_NAMESPACE = 'kube-node-lease';
+/** A renewal on a dead connection must fail in time to be sent again before the lease runs out. */
+const LEASE_TIMEOUT_MS = 5000;
 
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
 const NODES = '/api/v1/nodes';
@@ -22,8 +24,13 @@ function segment(name: string): string {
   return encodeURIComponent(name);
 }
 
+type RequestLane = Pick<RestLane, 'request'>;
+
 export function createKubeClient(lanes: Pick<KubeLanes, 'rest' | 'leases'>): KubeClient {
-  const { rest, leases } = lanes;
+  const { rest } = lanes;
+  const leases: RequestLane = {
+    request: (request) => lanes.leases.request({ timeoutMs: LEASE_TIMEOUT_MS, ...request }),
+  };
   return {
     getNode: async (name) => get<NodeObject>(rest, nodePath(name)),
     createNode: async (node) => create(rest, NODES, node),
@@ -48,19 +55,19 @@ export function createKubeClient(lanes: Pick<KubeLanes, 'rest' | 'leases'>): Kub
   };
 }
 
-function get<T>(lane: RestLane, path: string): Promise<T> {
+function get<T>(lane: RequestLane, path: string): Promise<T> {
   return lane.request<T>({ method: 'GET', path });
 }
 
-function create<T extends KubeObject>(lane: RestLane, path: string, body: T): Promise<T> {
+function create<T extends KubeObject>(lane: RequestLane, path: string, body: T): Promise<T> {
   return lane.request<T>({ method: 'POST', path, query: FIELD_MANAGER, body });
 }
 
-function patch<T>(lane: RestLane, path: string, body: Patch, contentType: string): Promise<T> {
+function patch<T>(lane: RequestLane, path: string, body: Patch, contentType: string): Promise<T> {
   return lane.request<T>({ method: 'PATCH', path, query: FIELD_MANAGER, body, contentType });
 }
 
-async function remove(lane: RestLane, path: string, options: Record<string, unknown>): Promise<void> {
+async function remove(lane: RequestLane, path: string, options: Record<string, unknown>): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
   await lane.request({ method: 'DELETE', path, body });
 }

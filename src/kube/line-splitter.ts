@@ -24,22 +24,21 @@ export class LineSplitter {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       const line = this.#finish(chunk.subarray(start, end));
-      if (line !== undefined && line.length > 0) lines.push(line);
+      if (line.length > 0) lines.push(line);
       start = end + 1;
     }
     if (start < chunk.length) this.#keep(chunk.subarray(start));
     return lines;
   }
 
-  #finish(last: Buffer): Buffer | undefined {
+  /** Empty for a line that is left out. */
+  #finish(last: Buffer): Buffer {
     this.#keep(last);
     const parts = this.#parts;
-    const isSkipping = this.#isSkipping;
     this.#parts = [];
     this.#partsLength = 0;
     this.#isSkipping = false;
-    if (isSkipping) return undefined;
-    return parts.length === 1 ? parts[0] : Buffer.concat(parts);
+    return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
   }
 
   #keep(part: Buffer): void {

@@ -74,7 +74,9 @@ export class ListWatch {
       if (clock.now() - this.#firstBytesAt >= HEALTHY_MS) this.#failures = 0;
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
-      logger.warn({ err: error, path: this.#options.path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      // What goes on at once is routine: a silent watch, a server without streaming lists.
+      const level = delayMs === 0 ? 'info' : 'warn';
+      logger[level]({ err: error, path: this.#options.path, delayMs: Math.round(delayMs) }, 'watch interrupted');
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
   }

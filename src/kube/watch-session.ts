@@ -89,7 +89,6 @@ export class WatchSession {
     } finally {
       guard.stop();
       signal.removeEventListener('abort', onAbort);
-      this.#cut.abort();
     }
     if (this.#resourceVersion === undefined && !signal.aborted) {
       throw new ControllerError('Kube.WatchFailed', 'the watch ended before its list was whole');

@@ -36,7 +36,7 @@ export interface NodeControllerOptions {
 }
 
 /** So long a new Node waits for the base's health, to be created with its memory in one write. */
-const WAIT_FOR_HEALTH_MS = 300;
+const WAIT_FOR_HEALTH_MS = 1_000;
 
 interface NodeMemory {
   /** The Node as our own POST returned it, until the watch brings it. */

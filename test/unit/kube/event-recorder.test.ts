@@ -166,6 +166,7 @@ describe('ApiEventRecorder', () => {
   it('holds 1000, and drops the oldest Normals for new events, never a Warning for a Normal', async () => {
     for (let i = 0; i < 999; i++) recorder.event(pod(`w${i}`), 'Warning', 'Failed', 'm');
     recorder.event(pod('n1'), 'Normal', 'Pulled', 'm');
+    recorder.event(pod('n1'), 'Normal', 'Pulled', 'm');
     expect(await counts()).toMatchObject({ dropped: 0 });
     recorder.event(pod('n2'), 'Normal', 'Pulled', 'm');
     recorder.event(pod('w999'), 'Warning', 'Failed', 'm');

@@ -98,7 +98,8 @@ describe('createKubeClient', () => {
   ])('%s is one request', async (_name, call, lane, request) => {
     const { client, sent } = recordingClient();
     const answer = await call(client);
-    expect(sent).toEqual([[lane, request]]);
+    const time = lane === 'leases' ? { timeoutMs: 5000 } : {};
+    expect(sent).toEqual([[lane, { ...request, ...time }]]);
     expect(answer).toEqual(request.method === 'DELETE' ? undefined : { answered: true });
   });
 

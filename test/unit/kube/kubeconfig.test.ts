@@ -98,7 +98,8 @@ describe('loadClusterAccess with a kubeconfig', () => {
     expect([access.server.host, access.authorization()]).toEqual(['first', 'Bearer second-token']);
   });
 
-  it('asks the plugin of an exec user, whose command is relative to the kubeconfig', async () => {
+  // The library that runs it takes seconds to import on a busy machine.
+  it('asks the plugin of an exec user, whose command is relative to the kubeconfig', { timeout: 30_000 }, async () => {
     const credential = {
       kind: 'ExecCredential',
       apiVersion: 'client.authentication.k8s.io/v1',

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MESSAGE_TYPES } from '../../../../tunnels/mqtt/topics.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { FakeMqttBase } from './fake-mqtt-base.ts';
 import { heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
@@ -139,9 +138,9 @@ describe('the link of a MqttTunnel', () => {
     expect(await lastProbe).toBe(false);
   });
 
-  it('stays up for a quiet hour', async () => {
+  it('stays up for a quiet ten minutes', async () => {
     const { handler, tunnel } = await start();
-    for (let beats = 1; beats <= 360; beats++) {
+    for (let beats = 1; beats <= 60; beats++) {
       const ping = new Promise((resolve) => broker.aedes.once('ping', resolve));
       clock.advance(10_000);
       await ping;
@@ -213,13 +212,12 @@ describe('the link of a MqttTunnel', () => {
   });
 
   it('does not come up any more when it is already aborted', async () => {
-    const grants: (() => void)[] = [];
-    broker.aedes.authorizeSubscribe = (_client, subscription, done) => grants.push(() => done(null, subscription));
+    const subscribed = new Promise<void>((resolve) => {
+      // The SUBACK is written and not yet read.
+      broker.aedes.once('subscribe', () => resolve(world?.stop()));
+    });
     world = runTestTunnel(broker.url, { clock });
-    while (grants.length < MESSAGE_TYPES.length + 1) await settle();
-    const stopped = world.stop();
-    for (const grant of grants) grant();
-    await stopped;
+    await subscribed;
     expect(world.handler.calls).toEqual([]);
   });
 

@@ -1,0 +1,180 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
+import { type Broker, type BrokerOptions, startBroker } from '../../samples/broker/broker.ts';
+import {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from '../../samples/control-plane/control-plane.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+export const CONTROLLER_USER = 'system:serviceaccount:koupleless-system:module-controller';
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** The controller as a process of its own, started as a user would, with the rights that `deploy/` gives it. */
+export class ControllerProcess {
+  readonly child: ChildProcess;
+  readonly lines: LogLine[] = [];
+  readonly exited: Promise<number | null>;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(env: Record<string, string>) {
+    const main = new URL('src/main.js', ROOT).pathname;
+    this.child = spawn(process.execPath, [main], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.exited = new Promise((resolve) => this.child.once('exit', (code) => resolve(code)));
+    let rest = '';
+    const take = (chunk: Buffer): void => {
+      const parts = (rest + chunk.toString()).split('\n');
+      rest = parts.pop() ?? '';
+      for (const part of parts) this.lines.push(parseLine(part));
+      for (const watcher of this.#watchers) watcher();
+    };
+    this.child.stdout?.on('data', take);
+    this.child.stderr?.on('data', take);
+    void this.exited.then(() => {
+      for (const watcher of this.#watchers) watcher();
+    });
+  }
+
+  /** Resolves with the first line, old or new, that fits. Rejects when the process ends first, or after `timeoutMs`. */
+  line(fits: (line: LogLine) => boolean, timeoutMs = 20_000): Promise<LogLine> {
+    return new Promise((resolve, reject) => {
+      const end = (act: () => void): void => {
+        clearTimeout(timer);
+        this.#watchers.delete(look);
+        act();
+      };
+      const look = (): void => {
+        const found = this.lines.find(fits);
+        if (found) end(() => resolve(found));
+        else if (this.child.exitCode !== null) end(() => reject(new Error(`controller ended:\n${this.tail()}`)));
+      };
+      const timer = setTimeout(() => end(() => reject(new Error(`no such log line:\n${this.tail()}`))), timeoutMs);
+      this.#watchers.add(look);
+      look();
+    });
+  }
+
+  /** The port of `probes` or `metrics`. */
+  async port(server: string): Promise<number> {
+    return Number((await this.line((line) => line.msg === 'listening' && line.server === server)).port);
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${await this.port('metrics')}/metrics`)).text();
+  }
+
+  /** The sum of the series of a metric whose labels contain all of `labels` as written. */
+  async metric(name: string, ...labels: readonly string[]): Promise<number> {
+    let sum = 0;
+    for (const text of (await this.metrics()).split('\n')) {
+      const match = /^(\w+)(\{[^}]*\})? (\S+)$/.exec(text);
+      if (match?.[1] === name && labels.every((label) => match[2]?.includes(label))) sum += Number(match[3]);
+    }
+    return sum;
+  }
+
+  tail(count = 30): string {
+    return this.lines
+      .slice(-count)
+      .map((line) => JSON.stringify(line))
+      .join('\n');
+  }
+
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    this.child.kill(signal);
+    return this.exited;
+  }
+}
+
+function parseLine(text: string): LogLine {
+  try {
+    return JSON.parse(text) as LogLine;
+  } catch {
+    return { level: 'raw', msg: text };
+  }
+}
+
+export interface WorldOptions {
+  readonly controlPlane?: ControlPlaneOptions;
+  readonly broker?: BrokerOptions;
+  /** Default ENV of the controller and the bases. Default `dev`. */
+  readonly env?: string;
+}
+
+/** A control plane with `deploy/` applied, a broker, and what was started in them; `stop` ends it all. */
+export class World {
+  readonly controlPlane: ControlPlane;
+  readonly broker: Broker;
+  readonly env: string;
+  readonly #controllers: ControllerProcess[] = [];
+  readonly #fleets: Fleet[] = [];
+
+  constructor(parts: { controlPlane: ControlPlane; broker: Broker; env: string }) {
+    this.controlPlane = parts.controlPlane;
+    this.broker = parts.broker;
+    this.env = parts.env;
+  }
+
+  get admin(): ControlPlane['admin'] {
+    return this.controlPlane.admin;
+  }
+
+  /** Resolves when the controller is ready: caches synced and the tunnel up. */
+  async startController(env: Record<string, string> = {}): Promise<ControllerProcess> {
+    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
+    const controller = new ControllerProcess({
+      KUBECONFIG: kubeconfig,
+      ENV: this.env,
+      CLIENT_ID: 'controller-0',
+      ENABLE_MQTT_TUNNEL: 'true',
+      MQTT_BROKER: '127.0.0.1',
+      MQTT_PORT: String(this.broker.port),
+      HEALTH_PROBE_PORT: '0',
+      METRICS_PORT: '0',
+      ...env,
+    });
+    this.#controllers.push(controller);
+    await controller.line((line) => line.msg === 'tunnel is up');
+    return controller;
+  }
+
+  async startFleet(options: Partial<FleetOptions> = {}): Promise<Fleet> {
+    const fleet = await startFleet({
+      brokerUrl: this.broker.url,
+      env: this.env,
+      installMs: 50,
+      uninstallMs: 20,
+      ...options,
+    });
+    this.#fleets.push(fleet);
+    return fleet;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#controllers.map((controller) => controller.stop('SIGKILL')));
+    await Promise.all(this.#fleets.map((fleet) => fleet.stop()));
+    await this.broker.stop();
+    await this.controlPlane.stop();
+  }
+}
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const [controlPlane, broker] = await Promise.all([
+    startControlPlane(options.controlPlane),
+    startBroker(options.broker),
+  ]);
+  for (const file of ['namespace.yaml', 'rbac.yaml']) {
+    await controlPlane.apply(await readFile(new URL(`deploy/${file}`, ROOT), 'utf8'));
+  }
+  return new World({ controlPlane, broker, env: options.env ?? 'dev' });
+}

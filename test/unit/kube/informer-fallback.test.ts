@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { InformerRig } from './support/informer-rig.ts';
+import { errorEvent, modified, pod, statusOf } from './support/rig.ts';
+
+describe('SharedInformer on a server without streaming lists', () => {
+  const page = (resourceVersion: number, names: string[], next?: string) => ({
+    kind: 'PodList',
+    metadata: { resourceVersion: String(resourceVersion), ...(next ? { continue: next } : {}) },
+    items: names.map((name, i) => pod(name, i + 1)),
+  });
+
+  it.each([400, 422])(
+    'falls back to pages after %d, watches from their version, and stays with them',
+    async (status) => {
+      const rig = await InformerRig.start({ labelSelector: 'a=b' });
+      (await rig.server.next()).reply(status, statusOf(status, 'Invalid'));
+      expect(await rig.interruption()).toBe(0);
+      const first = await rig.server.next();
+      expect(first.query).toEqual({ labelSelector: 'a=b', limit: '500' });
+      first.reply(200, page(10, ['a', 'b'], 'token/+ 1'));
+      const second = await rig.server.next();
+      expect(second.query).toEqual({ labelSelector: 'a=b', limit: '500', continue: 'token/+ 1' });
+      expect(rig.informer.hasSynced()).toBe(false);
+      second.reply(200, page(10, ['c']));
+      const watch = await rig.server.next();
+      expect(watch.query).toMatchObject({ watch: 'true', resourceVersion: '10' });
+      expect(watch.query.sendInitialEvents).toBeUndefined();
+      expect(rig.seen).toEqual(['add a@1', 'add b@2', 'add c@1']);
+      watch.send(modified(pod('a', 11)), errorEvent(410, 'Expired'));
+      expect(await rig.interruption()).toBe(1000);
+      rig.clock.advance(1000);
+      expect((await rig.server.next()).query).toEqual({ labelSelector: 'a=b', limit: '500' });
+      await rig.stop();
+    },
+  );
+
+  it('lists from the first page when the server forgets the list on the way', async () => {
+    const rig = await InformerRig.start();
+    (await rig.server.next()).reply(400, statusOf(400, 'BadRequest'));
+    expect(await rig.interruption()).toBe(0);
+    (await rig.server.next()).reply(200, page(10, ['a'], 'next'));
+    (await rig.server.next()).reply(410, statusOf(410, 'Expired'));
+    expect(await rig.interruption()).toBe(200);
+    rig.clock.advance(200);
+    const again = await rig.server.next();
+    expect(again.query).toEqual({ limit: '500' });
+    again.reply(200, page(20, ['b']));
+    await rig.informer.whenSynced();
+    expect(rig.seen).toEqual(['add b@1']);
+    await rig.stop();
+  });
+});

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settle } from '../../support/fake-clock.ts';
+import { InformerRig } from './support/informer-rig.ts';
+import { added, bookmark, listEnd, modified, pod } from './support/rig.ts';
+import { until } from './support/until.ts';
+
+describe('SharedInformer on a silent watch', () => {
+  let rig: InformerRig;
+  beforeEach(async () => {
+    rig = await InformerRig.start();
+  });
+  afterEach(async () => rig.stop());
+
+  it('cuts it after 120 s without a byte and resumes at once', async () => {
+    const watch = await rig.sync(5);
+    rig.clock.advance(60_000);
+    watch.send(bookmark(8));
+    await until(() => rig.informer.lastEventAgeMs() === 0, 'the bookmark');
+    rig.clock.advance(119_999);
+    await settle();
+    expect(rig.logs).toEqual([]);
+    rig.clock.advance(1);
+    expect(await rig.interruption()).toBe(0);
+    await until(() => watch.isClosed, 'the cut');
+    expect((await rig.server.next()).query.resourceVersion).toBe('8');
+  });
+
+  it('lists anew after two silent watches in a row, and takes the older state of a restored cluster', async () => {
+    await rig.sync(500, added(pod('a', 400)), added(pod('b', 450)));
+    await rig.take(2);
+    rig.clock.advance(120_000);
+    expect(await rig.interruption()).toBe(0);
+    const second = await rig.server.next();
+    second.send();
+    await rig.opened();
+    rig.clock.advance(120_000);
+    expect(await rig.interruption()).toBe(1000);
+    rig.clock.advance(1000);
+    const third = await rig.server.next();
+    expect(third.query.sendInitialEvents).toBe('true');
+    third.send(added(pod('a', 300)), listEnd(310));
+    expect(await rig.take(2)).toEqual(['update a@400 a@300', 'delete b@450']);
+    third.send(modified(pod('a', 311)));
+    expect(await rig.take(1)).toEqual(['update a@300 a@311']);
+  });
+
+  it('does not take two silent watches for a restored cluster when one between them had a sign of life', async () => {
+    await rig.sync(5);
+    rig.clock.advance(120_000);
+    expect(await rig.interruption()).toBe(0);
+    const second = await rig.server.next();
+    second.send(bookmark(6));
+    await until(() => rig.informer.lastEventAgeMs() === 0, 'the bookmark');
+    rig.clock.advance(120_000);
+    expect(await rig.interruption()).toBe(0);
+    expect((await rig.server.next()).query.resourceVersion).toBe('6');
+  });
+
+  it('lists anew when a bookmark is older than what was seen', async () => {
+    const watch = await rig.sync(500);
+    watch.send(bookmark(300));
+    expect(await rig.interruption()).toBe(1000);
+    rig.clock.advance(1000);
+    expect((await rig.server.next()).query.sendInitialEvents).toBe('true');
+  });
+});
