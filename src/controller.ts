@@ -74,6 +74,7 @@ export function createController({ config, access, logger, metrics, version }: C
     leases,
     recorder,
     env,
+    isCluster,
     version,
     workers,
     ...shared,

@@ -55,6 +55,7 @@ export class Manager {
     const ended = group.map(async (part) => {
       try {
         await part.run(controller.signal);
+        if (!controller.signal.aborted) throw new Error(`${part.name} ended by itself`);
       } catch (error) {
         this.#options.logger.error({ part: part.name, err: error }, 'part failed, stopping');
         this.#failure ??= { error };
@@ -62,7 +63,12 @@ export class Manager {
       }
     });
     this.#running.push({ controller, ended: Promise.all(ended) });
-    await Promise.all(group.map((part) => part.whenReady?.(stopping.signal)));
+    try {
+      await Promise.all(group.map((part) => part.whenReady?.(stopping.signal)));
+    } catch (error) {
+      this.#failure ??= { error };
+      stopping.abort();
+    }
   }
 
   async #stop(): Promise<void> {

@@ -56,10 +56,11 @@ export class Arklet {
     return this.#exclusively('installBiz', target, () => this.#installRun().answer(request, target, plan));
   }
 
-  async uninstallBiz(request: BizRequest): Promise<Reply> {
+  /** `failure`: the Java exception that ends the uninstall; the module stays as it was. */
+  async uninstallBiz(request: BizRequest, failure?: string): Promise<Reply> {
     const target = uninstallTargetOf(request);
     if ('invalid' in target) return { outcome: 'refused:invalid', response: responses.invalidCommand(target.invalid) };
-    return this.#exclusively('uninstallBiz', target, () => this.#uninstall(target));
+    return this.#exclusively('uninstallBiz', target, () => this.#uninstall(target, failure));
   }
 
   /** Installs all modules side by side; `onReply` tells what became of each. */
@@ -128,7 +129,7 @@ export class Arklet {
     return new InstallRun(this.#options, this.#modules, this.#timers);
   }
 
-  async #uninstall(target: ModuleKey): Promise<Reply> {
+  async #uninstall(target: ModuleKey, failure: string | undefined): Promise<Reply> {
     const module = this.#modules.get(identityOf(target));
     if (!module) {
       const data = responses.notFoundBiz(target);
@@ -138,8 +139,13 @@ export class Arklet {
       };
     }
     if (module.state === 'RESOLVED') return { outcome: 'failed', response: responses.stopOfResolved() };
+    const { state } = module;
     module.state = 'DEACTIVATED';
     if (!(await this.#timers.wait(this.#options.uninstallMs))) return { outcome: 'died' };
+    if (failure !== undefined) {
+      module.state = state;
+      return { outcome: 'failed', response: responses.commandThrew(failure) };
+    }
     this.#modules.delete(identityOf(target));
     return { outcome: 'executed', response: { code: 'SUCCESS', data: responses.uninstalled(target) } };
   }

@@ -68,7 +68,7 @@ export class CommandTunnel {
     const effect = this.#takeFaults(command, request);
     const reply = await (command === 'installBiz'
       ? arklet.installBiz(request, planOf(effect))
-      : arklet.uninstallBiz(request));
+      : arklet.uninstallBiz(request, effect.failure));
     history.finish(record, reply.outcome);
     if (!reply.response) return;
     const { bizName, bizVersion } = request;

@@ -55,7 +55,7 @@ export interface Reply {
 export interface InstallPlan {
   /** Default: the base's `installMs`. */
   installMs?: number;
-  /** The Java exception that ends the install, e.g. `java.lang.OutOfMemoryError: Metaspace`. */
+  /** The Java exception that ends the command, e.g. `java.lang.OutOfMemoryError: Metaspace`; of an uninstall, too. */
   failure?: string;
   /** The install fails and leaves the module behind in state BROKEN. */
   isBroken?: boolean;

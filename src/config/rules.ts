@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net';
+
 /** How the text of a variable becomes a value. */
 export interface Rule<T> {
   /** What a right value is, for people. */
@@ -8,7 +10,7 @@ export interface Rule<T> {
 
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-const HOST = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:]+$/;
+const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 function matching(text: string, pattern: RegExp): Rule<string> {
   return { text, parse: (value) => (pattern.test(value) ? value : undefined) };
@@ -41,7 +43,10 @@ export const rules = {
   port: integer(0, 65535),
   labelValue: matching('a label value: at most 63 of `A-Za-z0-9._-`, letters or digits at both ends', LABEL_VALUE),
   clientId: matching('at most 128 of `A-Za-z0-9._-`, first a letter or digit', CLIENT_ID),
-  host: matching('a host name or IP address, without scheme and port', HOST),
+  host: {
+    text: 'a host name or IP address, without scheme and port',
+    parse: (value: string) => (HOST_NAME.test(value) || isIPv6(value) ? value : undefined),
+  } satisfies Rule<string>,
   oneOf: (...values: readonly string[]): Rule<string> => ({
     text: values.map((value) => `\`${value}\``).join(', '),
     parse: (value) => (values.includes(value) ? value : undefined),

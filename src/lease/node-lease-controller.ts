@@ -5,6 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import { microTime } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
+import { compareResourceVersions } from '../kube/resource-version.ts';
 import { ENV_LABEL } from '../labels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
@@ -38,7 +39,7 @@ export interface NodeLeaseControllerOptions {
 }
 
 interface Hold {
-  /** Our newest version of it; undefined when it has to be created. */
+  /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
   lease: CachedLease | undefined;
   isHeld: boolean;
   renewedAt: number;
@@ -78,7 +79,8 @@ export class NodeLeaseController {
   hold(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
     const lease = this.#options.informer.get(keyOf(nodeName));
-    this.#holds.set(nodeName, { lease, isHeld: false, renewedAt: Number.NEGATIVE_INFINITY });
+    this.#holds.set(nodeName, { lease: undefined, isHeld: false, renewedAt: Number.NEGATIVE_INFINITY });
+    if (lease) this.#onLease(lease);
     this.#queue.add(nodeName);
   }
 
@@ -108,7 +110,11 @@ export class NodeLeaseController {
     try {
       await this.#options.api.deleteLease(nodeName, lease.uid);
     } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (isNotFound(error) || isConflict(error)) return;
+      // Still ours: without the hold the removal of the VNode could not be tried again.
+      if (hold) this.#holds.set(nodeName, hold);
+      this.#queue.add(nodeName);
+      throw error;
     }
   }
 
@@ -118,7 +124,7 @@ export class NodeLeaseController {
 
   #onLease(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
-    if (hold === undefined) return;
+    if (hold === undefined || isOlder(lease, hold.lease)) return;
     hold.lease = lease;
     if (lease.holder === this.#options.holder) {
       this.#seen.delete(lease.name);
@@ -132,7 +138,7 @@ export class NodeLeaseController {
 
   #onDelete(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
-    if (hold === undefined) return;
+    if (hold === undefined || hold.lease?.uid !== lease.uid) return;
     hold.lease = undefined;
     this.#queue.add(lease.name);
   }
@@ -140,18 +146,18 @@ export class NodeLeaseController {
   async #sync(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
     if (hold === undefined) return;
-    const { clock, holder, isCluster, informer } = this.#options;
+    const { clock, holder, isCluster } = this.#options;
     const startedAt = clock.now();
     const seen = this.#seen.get(nodeName);
     const unchangedMs = seen === undefined ? 0 : startedAt - seen.at;
-    const lease = informer.get(keyOf(nodeName)) ?? hold.lease;
+    const { lease } = hold;
     if (!canHold(lease, { holder, isCluster, unchangedMs })) {
       hold.isHeld = false;
       this.#queue.addAfter(nodeName, LEASE_DURATION_SECONDS * 1000 - unchangedMs);
       return;
     }
     const dueAt = hold.renewedAt + RENEW_INTERVAL_MS;
-    const isDue = !hold.isHeld || lease === undefined || startedAt >= dueAt - 50;
+    const isDue = !this.isHeld(nodeName) || lease === undefined || startedAt >= dueAt - 50;
     if (isDue) await this.#write(nodeName, hold, lease, startedAt);
     else this.#queue.addAfter(nodeName, dueAt - startedAt);
   }
@@ -175,7 +181,7 @@ export class NodeLeaseController {
   }
 
   #held(nodeName: string, hold: Hold, renewedAt: number): void {
-    const isGain = !hold.isHeld;
+    const isGain = !this.isHeld(nodeName);
     hold.isHeld = true;
     hold.renewedAt = renewedAt;
     // The first renewal comes early by a phase of the name's own, so that bases found at once spread out.
@@ -187,7 +193,8 @@ export class NodeLeaseController {
 
   /** Our view of the lease was old: look at it once, then decide again. Anything else is tried again as it is. */
   async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
-    if (isNotFound(error) || isInvalidUid(error)) {
+    const isStale = hold.lease !== undefined && (isNotFound(error) || isInvalidUid(error));
+    if (isStale) {
       hold.lease = undefined;
       this.#queue.add(nodeName);
       return;
@@ -195,9 +202,10 @@ export class NodeLeaseController {
     if (!isAlreadyExists(error) && !isConflict(error)) throw error;
     const answer = await this.#options.api.getLease(nodeName);
     this.#refuseForeign(answer);
-    hold.lease = projectLease(answer);
     this.#options.informer.upsert(answer);
-    this.#onLease(hold.lease);
+    // What the server says now counts, whatever we believed.
+    hold.lease = undefined;
+    this.#onLease(projectLease(answer));
     this.#queue.add(nodeName);
   }
 
@@ -213,6 +221,10 @@ export class NodeLeaseController {
     const { env, holder, clock, nodeUidOf } = this.#options;
     return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
   }
+}
+
+function isOlder(lease: CachedLease, known: CachedLease | undefined): boolean {
+  return known?.uid === lease.uid && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0;
 }
 
 function keyOf(nodeName: string): string {

@@ -130,7 +130,8 @@ export class ModuleLedger {
     if (record === undefined) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
     const stamped = { ...record, publishedAt: publishedAt ?? record.publishedAt };
-    this.#set(this.#afterResult(stamped, result, now));
+    // A late answer to an earlier command must not end the one under way: the list tells what is true.
+    if (record.inFlight === undefined || asked) this.#set(this.#afterResult(stamped, result, now));
     if (asked === undefined || result.outcome === 'busy') return undefined;
     const end = result.outcome === 'failed' ? 'failed' : 'done';
     return { command: result.command, id: record.id, result: end, tookMs: now - asked.sentAt };

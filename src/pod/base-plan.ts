@@ -37,7 +37,7 @@ export interface BasePlan {
   readonly finished: readonly VPod[];
   /** Deleting Pods whose uninstall failed, with the base's words. */
   readonly failedKills: ReadonlyMap<VPod, string>;
-  readonly settledDebts: readonly ModuleKey[];
+  readonly settledDebts: readonly (readonly [ModuleKey, ModuleId])[];
   readonly isWanted: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
@@ -75,7 +75,7 @@ export function planBase({ pods, debts, ledger, now }: BasePlanInput): BasePlan 
     views: new Map(living.map((pod) => [pod, viewsOf(pod, claims, decisions)])),
     finished: deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined)),
-    settledDebts: [...debts.keys()].filter((key) => !isLeft(key)),
+    settledDebts: [...debts].filter(([key]) => !isLeft(key)),
     isWanted: (key) => claims.has(key) || removals.has(key),
     ...attention(ledger, decisions, claims.size + removals.size > 0, now),
   };

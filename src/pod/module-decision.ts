@@ -73,8 +73,14 @@ function decideInstall({ now }: ModuleDecisionInput, claim: Claim, record: Modul
 }
 
 function decideReplacement({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
-  const message = 'the module is uninstalled first, since its URL, args or env changed';
-  const view: ModuleView = { kind: 'Waiting', reason: 'ContainerCreating', message, isEnded: true };
+  const why = 'the module is uninstalled first, since its URL, args or env changed';
+  const message = record.failure === undefined ? why : `${why}: ${record.failure.message}`;
+  const view: ModuleView = {
+    kind: 'Waiting',
+    reason: record.failure?.reason ?? 'ContainerCreating',
+    message,
+    isEnded: true,
+  };
   if (now < record.retryAt) return { view, keeps: false, wakeAt: record.retryAt };
   return { view, keeps: false, command: 'uninstall' };
 }

@@ -7,13 +7,15 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
+import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import { moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { type BasePlan, type PlannedCommand, planBase } from './base-plan.ts';
 import type { ManagedBase } from './managed-base.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
-import { computePodStatus } from './pod-status.ts';
+import { computePodStatus, SLOW_INSTALL_MS } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
 
@@ -81,39 +83,55 @@ export class PodController {
   async #sync(nodeName: string): Promise<void> {
     const base = this.#options.baseOf(nodeName);
     if (base === undefined) return;
-    const { clock, informer } = this.#options;
-    const now = clock.now();
-    for (const end of base.ledger.expire(now)) base.onOperationEnd(end);
-    const pods = informer.byIndex('node', nodeName).filter((pod) => !this.#deleted.has(pod.uid));
-    const plan = planBase({ pods, debts: base.debts, ledger: base.ledger, now });
-    try {
-      // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
-      await this.#writeStatuses(base, plan);
-    } finally {
-      for (const command of plan.commands) this.#send(base, command);
-    }
-    for (const pod of plan.finished) await this.#deletePod(pod);
-    for (const key of plan.settledDebts) base.debts.delete(key);
+    const { clock } = this.#options;
+    for (const end of base.ledger.expire(clock.now())) base.onOperationEnd(end);
+    const plan = this.#plan(base);
+    // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
+    const { writes, errors } = await this.#writeStatuses(base, plan);
+    const commands = writes === 0 ? plan.commands : this.#stillWanted(base, plan.commands);
+    for (const command of commands) this.#send(base, command);
+    for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
+    for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
     base.ledger.forgetUnless(plan.isWanted);
     if (plan.askList && base.isReachable) base.askList();
     if (plan.wakeAt !== undefined) this.#queue.addAfter(nodeName, plan.wakeAt - clock.now());
+    // The plan was made before these were sent: what is slow is seen, and shown, when it is made again.
+    if (plan.commands.length > 0) this.#queue.addAfter(nodeName, SLOW_INSTALL_MS);
+    if (errors.length > 0) throw errors[0];
+  }
+
+  #plan(base: ManagedBase): BasePlan {
+    const { clock, informer } = this.#options;
+    const pods = informer.byIndex('node', base.nodeName).filter((pod) => !this.#deleted.has(pod.uid));
+    return planBase({ pods, debts: base.debts, ledger: base.ledger, now: clock.now() });
+  }
+
+  /** Much may have come while statuses were written: only what a fresh plan has too is sent, the rest next time. */
+  #stillWanted(base: ManagedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
+    const fresh = this.#plan(base).commands.map(identityOf);
+    if (fresh.length > 0) this.#queue.add(base.nodeName);
+    return commands.filter((command) => fresh.includes(identityOf(command)));
   }
 
   /** Oldest Pod first, one after the other: of two Pods with one module the old one is not ready first (V34). */
-  async #writeStatuses(base: ManagedBase, plan: BasePlan): Promise<void> {
-    const { clock } = this.#options;
+  async #writeStatuses(base: ManagedBase, plan: BasePlan): Promise<{ writes: number; errors: unknown[] }> {
     const facts = base.facts();
-    const now = clock.now();
-    const nowText = secondsTime(clock.wallTime());
+    const { clock, recorder } = this.#options;
+    const times = { now: clock.now(), nowText: secondsTime(clock.wallTime()) };
+    const changes: [VPod, VPodStatus, readonly ContainerView[]][] = [];
     for (const [pod, views] of plan.views) {
-      const next = computePodStatus({ pod, views, base: facts, now, nowText });
-      if (next !== pod.status) await this.#writeStatus(pod, next, views);
+      const next = computePodStatus({ pod, views, base: facts, ...times });
+      if (next !== pod.status) changes.push([pod, next, views]);
     }
     for (const [pod, message] of plan.failedKills) {
       if (pod.status.reason === 'FailedKillPod' && pod.status.message === message) continue;
-      await this.#writeStatus(pod, { ...pod.status, reason: 'FailedKillPod', message }, []);
-      this.#options.recorder.event(podRef(pod), 'Warning', 'FailedKillPod', message);
+      changes.push([pod, { ...pod.status, reason: 'FailedKillPod', message }, []]);
+      recorder.event(podRef(pod), 'Warning', 'FailedKillPod', message);
     }
+    const errors: unknown[] = [];
+    // A Pod that cannot be written does not keep the others of its base from it.
+    for (const change of changes) await this.#writeStatus(...change).catch((error: unknown) => errors.push(error));
+    return { writes: changes.length, errors };
   }
 
   async #writeStatus(pod: VPod, next: VPodStatus, views: readonly ContainerView[]): Promise<void> {
@@ -139,13 +157,14 @@ export class PodController {
     const tunnel = tunnels.get(base.tunnel);
     if (!tunnel.isUp()) return;
     const id = planned.command === 'install' ? planned.spec : planned.id;
-    const module = `${id.name}:${id.version}`;
+    const module = moduleKeyOf(id);
     const pod = planned.pod && objectKey(planned.pod);
     logger.info({ node: base.nodeName, module, pod }, `${planned.command} sent`);
     if (planned.command === 'install') base.ledger.installSent(planned.spec, clock.now());
     else base.ledger.uninstallSent(planned.id, clock.now());
-    if (planned.command === 'uninstall' && planned.pod) {
-      recorder.event(podRef(planned.pod), 'Normal', 'Killing', `Uninstalling module ${module}`);
+    if (planned.pod) {
+      const [reason, verb] = planned.command === 'install' ? ['Pulling', 'Installing'] : ['Killing', 'Uninstalling'];
+      recorder.event(podRef(planned.pod), 'Normal', reason, `${verb} module ${module}`);
     }
     const sent =
       planned.command === 'install'
@@ -170,6 +189,11 @@ export class PodController {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
+}
+
+function identityOf(planned: PlannedCommand): string {
+  if (planned.command === 'install') return `install ${moduleKeyOf(planned.spec)} ${fingerprintOf(planned.spec)}`;
+  return `uninstall ${moduleKeyOf(planned.id)}`;
 }
 
 function podRef(pod: VPod) {

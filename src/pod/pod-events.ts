@@ -39,9 +39,7 @@ function containerEventsOf(
   if (waiting === undefined || view.kind === 'Unsupported') return [];
   const old = before?.state?.waiting;
   if (old?.reason === waiting.reason && old?.message === waiting.message) return [];
-  if (waiting.reason === 'ContainerCreating') {
-    return waiting.message === undefined ? [normal('Pulling', `Installing module of container ${name}`)] : [];
-  }
+  if (waiting.reason === 'ContainerCreating') return [];
   return [
     warning(eventReasonOf(waiting.reason ?? ''), `${waiting.reason}: container ${name}: ${waiting.message ?? ''}`),
   ];

@@ -97,6 +97,7 @@ export class LivenessController {
     const { now, wasPaused } = at;
     const silences = vnodes.map((vnode) => silenceOf(vnode, state, now));
     const before = state.brake;
+    if (!tunnel.isUp()) state.isLinkProven = false;
     const { isLinkProven } = state;
     state.brake = nextBrake(before, {
       now,

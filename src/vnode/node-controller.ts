@@ -28,6 +28,7 @@ export interface NodeControllerOptions {
   readonly leases: NodeLeaseController;
   readonly recorder: EventRecorder;
   readonly env: string;
+  readonly isCluster: boolean;
   readonly version: string;
   readonly workers: number;
   readonly clock: Clock;
@@ -37,6 +38,9 @@ export interface NodeControllerOptions {
 
 /** So long a new Node waits for the base's health, to be created with its memory in one write. */
 const WAIT_FOR_HEALTH_MS = 1_000;
+
+/** A Node that the watch still shows but that is gone is looked at again after this long. */
+const LOOK_AGAIN_MS = 1_000;
 
 interface NodeMemory {
   /** The Node as our own POST returned it, until the watch brings it. */
@@ -92,7 +96,11 @@ export class NodeController {
     const { store, leases, informer } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
-    if (!leases.isHeld(nodeName)) return;
+    if (!leases.isHeld(nodeName)) {
+      // Another replica has it, and takes the Node away.
+      if (vnode.liveness === 'Dead' && this.#options.isCluster) this.#forget(vnode);
+      return;
+    }
     if (vnode.liveness === 'Dead') {
       await this.#remove(vnode);
       return;
@@ -113,8 +121,8 @@ export class NodeController {
     const nowText = secondsTime(clock.wallTime());
     try {
       memory.created = projectNode(await api.createNode(newNodeOf(this.#factsOf(vnode), nowText)));
-      memory.statusWrittenAt = clock.now();
-      memory.memoryWrittenAt = clock.now();
+      memory.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
+      if (vnode.health) memory.memoryWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
       recorder.event(nodeRef(vnode), 'Normal', 'Starting', `base ${vnode.identity} was found`);
     } catch (error) {
@@ -125,6 +133,7 @@ export class NodeController {
   }
 
   async #update(vnode: VNode, node: CachedNode, memory: NodeMemory): Promise<void> {
+    if (!vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended) return;
     const { api, clock, metrics } = this.#options;
     const now = clock.now();
     const nowText = secondsTime(clock.wallTime());
@@ -136,7 +145,7 @@ export class NodeController {
         this.#store(await api.patchNodeStatus(node.name, plan.status));
         metrics.nodeStatusWrites.inc({ result: 'ok' });
         if ('conditions' in (plan.status.status as object)) memory.statusWrittenAt = now;
-        if (plan.writesMemory) memory.memoryWrittenAt = now;
+        if (plan.writesMemory || 'capacity' in (plan.status.status as object)) memory.memoryWrittenAt = now;
         this.#tellReadiness(vnode, node);
       }
     } catch (error) {
@@ -144,6 +153,8 @@ export class NodeController {
       // Another Node under the name, or none: the watch tells, and the next sync makes it right.
       if (!isNotFound(error) && !isInvalidUid(error)) throw error;
       memory.created = undefined;
+      this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
+      return;
     }
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
@@ -160,7 +171,7 @@ export class NodeController {
 
   /** Pods first and the Node last: as long as it stands, whoever comes after us knows that there is work left. */
   async #remove(vnode: VNode): Promise<void> {
-    const { api, podInformer, leases, store, logger, metrics, informer, clock } = this.#options;
+    const { api, podInformer, leases, logger, metrics, informer, clock } = this.#options;
     const { nodeName } = vnode;
     const pods = podInformer.byIndex('node', nodeName);
     await Promise.all(pods.map((pod) => this.#forceDelete(pod)));
@@ -174,12 +185,16 @@ export class NodeController {
         .map((pod) => this.#forceDelete(pod)),
     );
     await leases.release(nodeName);
-    store.remove(vnode);
-    this.#memory.delete(nodeName);
-    this.#queue.forget(nodeName);
+    this.#forget(vnode);
     metrics.podDeletes.inc({ reason: 'BaseDead' }, pods.length);
     const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
     logger.warn({ node: nodeName, pods: pods.length, silentSeconds }, 'base is dead: node and pods deleted');
+  }
+
+  #forget(vnode: VNode): void {
+    this.#options.store.remove(vnode);
+    this.#memory.delete(vnode.nodeName);
+    this.#queue.forget(vnode.nodeName);
   }
 
   #forceDelete(pod: VPod): Promise<void> {
@@ -193,8 +208,7 @@ export class NodeController {
   #memoryOf(vnode: VNode): NodeMemory {
     const known = this.#memory.get(vnode.nodeName);
     if (known) return known;
-    // The periodic report of Nodes that stood before comes at a moment of each one's own.
-    const statusWrittenAt = vnode.metAt - phaseOf(vnode.nodeName) * NODE_STATUS_PERIOD_MS;
+    const statusWrittenAt = spreadOf(vnode.nodeName, vnode.metAt);
     const memory = { created: undefined, statusWrittenAt, memoryWrittenAt: Number.NEGATIVE_INFINITY };
     this.#memory.set(vnode.nodeName, memory);
     return memory;
@@ -216,6 +230,11 @@ export class NodeController {
     const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
     throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
   }
+}
+
+/** The periodic reports of Nodes that come to us together are each at a moment of its own. */
+function spreadOf(nodeName: string, now: number): number {
+  return now - phaseOf(nodeName) * NODE_STATUS_PERIOD_MS;
 }
 
 /** Deleted already, or deleted and made again by somebody else: either way, the one we meant is gone. */

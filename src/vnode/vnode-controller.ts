@@ -80,7 +80,8 @@ export class VNodeController implements TunnelHandler {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     const { runTimeSeconds } = vnode;
-    vnode.health = health;
+    // A base that could not tell its figures has not lost its memory.
+    if (health.metaspaceUsedBytes !== undefined || vnode.health === undefined) vnode.health = health;
     vnode.runTimeSeconds = health.runTimeSeconds ?? runTimeSeconds;
     const isYounger =
       runTimeSeconds !== undefined &&
@@ -118,7 +119,10 @@ export class VNodeController implements TunnelHandler {
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
-    for (const vnode of this.#vnodesOf(tunnel)) this.#ask(vnode);
+    for (const vnode of this.#vnodesOf(tunnel)) {
+      this.#ask(vnode);
+      this.#options.enqueuePods(vnode.nodeName);
+    }
   }
 
   onLinkDown(tunnel: TunnelName): void {
@@ -134,7 +138,9 @@ export class VNodeController implements TunnelHandler {
     const { logger } = this.#options;
     logger.info({ node: nodeNameOf(base.identity), tunnel: envelope.tunnel, ip: base.ip }, 'base found');
     this.#checkAddress(base);
-    this.#ask(this.#add(base, envelope.tunnel));
+    const vnode = this.#add(base, envelope.tunnel);
+    vnode.wasHeard = true;
+    this.#ask(vnode);
   }
 
   /** A Node of an earlier process, or one made by another replica: its base is silent from now on, until it speaks. */
@@ -142,7 +148,10 @@ export class VNodeController implements TunnelHandler {
     const identity = identityOf(node.name);
     if (identity === undefined || identityFault(identity) || this.#options.store.get(node.name)) return;
     const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]) ?? TUNNEL_NAMES[0];
-    this.#add(baseOf(node, identity), tunnel);
+    const ready = node.conditions.find(({ type }) => type === 'Ready');
+    const vnode = this.#add(baseOf(node, identity), tunnel);
+    // What was unreachable stays so until the base speaks.
+    if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';
   }
 
   #add(base: BaseInfo, tunnel: TunnelName): VNode {
@@ -161,6 +170,8 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined || vnode.liveness === 'Dead') return undefined;
     vnode.lastHeardAt = this.#options.clock.now();
     vnode.isConfirmedSilent = false;
+    if (!vnode.wasHeard) this.#options.enqueueNode(vnode.nodeName);
+    vnode.wasHeard = true;
     if (vnode.liveness === 'Unreachable' || vnode.isSuspended) this.#recover(vnode);
     return vnode;
   }
@@ -185,6 +196,8 @@ export class VNodeController implements TunnelHandler {
     vnode.ledger.baseRestarted(envelope.publishedAt);
     vnode.runTimeSeconds = undefined;
     this.#ask(vnode);
+    // A base that has just started may not listen yet: the plan asks until it answers.
+    this.#options.enqueuePods(vnode.nodeName);
   }
 
   #ask(vnode: VNode): void {

@@ -34,6 +34,8 @@ export class VNode {
   /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */
   lastHeardAt: number;
   readonly metAt: number;
+  /** False for a base that we only know from its Node: nothing is said of it before it speaks or is judged. */
+  wasHeard = false;
   liveness: Liveness = 'Reachable';
   /** Silent, asked directly over a proven link, and no answer. */
   isConfirmedSilent = false;

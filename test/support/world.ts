@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
 import { type Broker, type BrokerOptions, startBroker } from '../../samples/broker/broker.ts';
@@ -33,6 +34,8 @@ export class ControllerProcess {
     this.exited = new Promise((resolve) => this.child.once('exit', (code) => resolve(code)));
     let rest = '';
     const take = (chunk: Buffer): void => {
+      // To look at a failure: CONTROLLER_LOG=/tmp/controller.log npx vitest run …
+      if (process.env.CONTROLLER_LOG) appendFileSync(process.env.CONTROLLER_LOG, chunk);
       const parts = (rest + chunk.toString()).split('\n');
       rest = parts.pop() ?? '';
       for (const part of parts) this.lines.push(parseLine(part));
@@ -177,4 +180,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     await controlPlane.apply(await readFile(new URL(`deploy/${file}`, ROOT), 'utf8'));
   }
   return new World({ controlPlane, broker, env: options.env ?? 'dev' });
+}
+
+/** `namespace/name` of a Pod, or its API path. */
+export function podPath(name: string, namespace = 'default'): string {
+  return `/api/v1/namespaces/${namespace}/pods/${name}`;
+}
+
+export function nodePath(identity: string): string {
+  return `/api/v1/nodes/vnode.${identity}`;
+}
+
+export function leasePath(identity: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/vnode.${identity}`;
 }

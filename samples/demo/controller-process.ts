@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const EXIT_WITH_PARENT = new URL('./exit-with-parent.ts', import.meta.url).href;
+const TAIL_LINES = 200;
+/** Longer than the controller's own time to end. */
+const STOP_WITHIN_MS = 12_000;
+
+/** The controller as a process of its own, as `npm start` would run it; its log goes to a file. */
+export class ControllerProcess {
+  readonly logPath: string;
+  readonly #child: ChildProcess;
+  readonly #log: WriteStream;
+  readonly #exited: Promise<void>;
+  /** The newest TAIL_LINES. */
+  #lines: string[] = [];
+  #rest = '';
+  readonly #listeners = new Set<() => void>();
+
+  constructor({ env, logPath }: { env: Record<string, string>; logPath: string }) {
+    this.logPath = logPath;
+    this.#log = createWriteStream(logPath);
+    this.#child = spawn(process.execPath, ['--import', EXIT_WITH_PARENT, MAIN], {
+      env: { PATH: process.env.PATH ?? '', ...env },
+      // Ctrl-C in the terminal is for the demo, which stops the controller in its turn.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.#child.stdout?.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.#child.stderr?.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.#exited = new Promise((resolve) => this.#child.once('close', () => resolve()));
+    void this.#exited.then(() => this.#changed());
+  }
+
+  /** Rejects when the controller ends, whatever its exit code. Never resolves. */
+  async failWhenEnded(): Promise<never> {
+    await this.#exited;
+    throw new Error(`the controller has ended with ${this.#child.exitCode ?? this.#child.signalCode}`);
+  }
+
+  /** Resolves when its caches are whole and its link to the broker is up. */
+  async whenReady(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const look = (): void => {
+        if (!this.#lines.some((line) => line.includes('"msg":"tunnel is up"'))) return;
+        this.#listeners.delete(look);
+        resolve();
+      };
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  tail(count: number): string[] {
+    return this.#lines.slice(-count);
+  }
+
+  /** Resolves when it has ended and its log is written. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_WITHIN_MS);
+    await this.#exited;
+    clearTimeout(timer);
+    await new Promise<void>((resolve) => this.#log.end(() => resolve()));
+  }
+
+  #take(chunk: Buffer): void {
+    this.#log.write(chunk);
+    const parts = (this.#rest + chunk.toString()).split('\n');
+    this.#rest = parts.pop() ?? '';
+    this.#lines = [...this.#lines, ...parts].slice(-TAIL_LINES);
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

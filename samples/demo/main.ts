@@ -1,0 +1,103 @@
+/** `npm run demo`: see options.ts for the flags, steps.ts for what happens. */
+
+import { LiveView } from './live-view.ts';
+import { type DemoOptions, HELP, parseDemoOptions, UsageError } from './options.ts';
+import { Screen } from './screen.ts';
+import { Stage } from './stage.ts';
+import { runStep, StepFailure } from './step.ts';
+import { stepsOf } from './steps.ts';
+
+const EXIT = { success: 0, failure: 1, usage: 2, interrupted: 130 } as const;
+const SHOWN_LOG_LINES = 20;
+
+/** Resolves at the first signal. Later ones change nothing: npm hands a Ctrl-C on that came by itself already. */
+function untilInterrupted(): Promise<'interrupted'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('interrupted'));
+  });
+}
+
+interface Parts {
+  readonly stage: Stage;
+  readonly screen: Screen;
+  readonly view: LiveView;
+}
+
+async function runSteps(options: DemoOptions, { stage, screen, view }: Parts): Promise<void> {
+  const onProgress = (line: string): void => (screen.isLive ? screen.show([line]) : screen.print(`  ${line}`));
+  for (const step of stepsOf(options, onProgress)) {
+    const startedAt = performance.now();
+    await runStep(step, { stage, timeoutMs: options.stepTimeoutMs });
+    const tookSeconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    view.draw();
+    screen.print(`${screen.paint('green', '✓')} ${step.name} (${tookSeconds} s)`);
+    if (step.name === 'controller is ready') screen.print(`  its log: ${stage.controller?.logPath}`);
+  }
+}
+
+async function printHints({ controlPlane }: Stage, screen: Screen): Promise<void> {
+  const kubeconfig = await controlPlane.kubeconfig({ user: 'admin' });
+  const lines = [
+    '',
+    'All of it stays up. In another terminal:',
+    '',
+    `  export KUBECONFIG=${kubeconfig}`,
+    '  kubectl get nodes,pods -o wide',
+    '  kubectl scale deployment/shop --replicas=4',
+    '  kubectl apply -f samples/module-daemonset.yaml',
+    '',
+    'Ctrl-C stops everything and removes what belongs to it.',
+  ];
+  for (const line of lines) screen.print(line);
+}
+
+function printFailure(failure: unknown, { stage, screen, view }: Parts): void {
+  view.draw();
+  const message = failure instanceof Error ? failure.message : String(failure);
+  screen.print(`${screen.paint('red', '✗')} ${message}`);
+  const lastSeen = failure instanceof StepFailure ? failure.lastSeen : [];
+  if (lastSeen.length > 0) screen.print('  last seen:');
+  for (const line of lastSeen) screen.print(`    ${line}`);
+  const log = stage.controller?.tail(SHOWN_LOG_LINES) ?? [];
+  if (log.length > 0) screen.print("  the end of the controller's log:");
+  for (const line of log) screen.print(`    ${line}`);
+}
+
+async function perform(options: DemoOptions, parts: Parts): Promise<number> {
+  const interrupted = untilInterrupted();
+  const steps = runSteps(options, parts);
+  steps.catch(() => {}); // when it fails after an interrupt, because all is being stopped
+  if ((await Promise.race([steps, interrupted])) === 'interrupted') return EXIT.interrupted;
+  if (options.isOnce) return EXIT.success;
+  await printHints(parts.stage, parts.screen);
+  await interrupted;
+  return EXIT.success;
+}
+
+async function run(options: DemoOptions): Promise<number> {
+  const stage = new Stage();
+  const screen = new Screen(process.stdout);
+  const view = new LiveView(stage, screen);
+  const parts = { stage, screen, view };
+  process.stdout.on('resize', () => view.draw());
+  try {
+    return await perform(options, parts);
+  } catch (failure) {
+    printFailure(failure, parts);
+    return EXIT.failure;
+  } finally {
+    view.stop();
+    await stage.stop();
+  }
+}
+
+try {
+  const options = parseDemoOptions(process.argv.slice(2));
+  if (options === undefined) console.log(HELP);
+  // A step that was interrupted may still be under way: it ends with the process.
+  else process.exit(await run(options));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  if (error instanceof UsageError) console.error('Try --help.');
+  process.exit(error instanceof UsageError ? EXIT.usage : EXIT.failure);
+}

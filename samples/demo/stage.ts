@@ -1,0 +1,122 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Fleet, startFleet } from '../base-simulator/fleet.ts';
+import { type Broker, startBroker } from '../broker/broker.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { ControllerProcess } from './controller-process.ts';
+import type { Break } from './options.ts';
+import type { BaseView, ClusterView } from './view.ts';
+import { Watcher } from './watcher.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+export const ENV = 'dev';
+export const BASE_COUNT = 5;
+const INSTALL_MS = 800;
+
+/** Everything that plays a part: made one after the other by the first steps, ended by `stop`. */
+export class Stage {
+  #controlPlane: ControlPlane | undefined;
+  #broker: Broker | undefined;
+  #controller: ControllerProcess | undefined;
+  #fleet: Fleet | undefined;
+  #watcher: Watcher | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  get controlPlane(): ControlPlane {
+    if (this.#controlPlane === undefined) throw new Error('the control plane is not started');
+    return this.#controlPlane;
+  }
+
+  /** undefined before it is started. */
+  get controller(): ControllerProcess | undefined {
+    return this.#controller;
+  }
+
+  cluster(): ClusterView {
+    return this.#watcher?.view() ?? { nodes: [], pods: [], deployments: [] };
+  }
+
+  /** What the bases themselves say, past the controller and the API server. */
+  bases(): BaseView[] {
+    return (this.#fleet?.bases ?? []).map((base) => ({
+      identity: base.identity,
+      ip: base.localIP,
+      modules: base.modules().map((module) => `${module.bizName}:${module.bizVersion} ${module.state}`),
+    }));
+  }
+
+  /** Called when the API server shows a change, or a base took or ended a command. Returns what removes it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** With the rights of `deploy/` applied. */
+  async startControlPlane(onProgress: (line: string) => void): Promise<void> {
+    this.#controlPlane = await startControlPlane({ onProgress });
+    for (const file of ['deploy/namespace.yaml', 'deploy/rbac.yaml']) await this.apply(file);
+    this.#watcher = new Watcher(this.controlPlane.admin, () => this.#changed());
+    await this.#watcher.start();
+  }
+
+  async startBroker(): Promise<void> {
+    this.#broker = await startBroker({ record: false });
+  }
+
+  /** Resolves when the controller can see bases. */
+  async startController(): Promise<void> {
+    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
+    this.#controller = new ControllerProcess({
+      logPath: join(this.controlPlane.directory, 'module-controller.log'),
+      env: {
+        KUBECONFIG: kubeconfig,
+        ENV,
+        CLIENT_ID: 'demo',
+        ENABLE_MQTT_TUNNEL: 'true',
+        MQTT_BROKER: '127.0.0.1',
+        MQTT_PORT: String(this.#broker?.port),
+        HEALTH_PROBE_PORT: '0',
+        METRICS_PORT: '0',
+      },
+    });
+    await this.#controller.whenReady();
+  }
+
+  async startBases(broken: Break | undefined): Promise<void> {
+    const fleet = await startFleet({
+      brokerUrl: this.#broker?.url ?? '',
+      env: ENV,
+      count: BASE_COUNT,
+      installMs: INSTALL_MS,
+      // As with the JVM property: else a base keeps the old version active, and an update on it does not go on.
+      activateNewModule: true,
+      announce: false,
+    });
+    this.#fleet = fleet;
+    fleet.history.subscribe(() => this.#changed());
+    if (broken === 'silence-base') fleet.bases.at(-1)?.silence();
+    if (broken === 'refuse-jar') {
+      fleet.setFault({ command: 'installBiz', failure: 'java.util.zip.ZipException: zip END header not found' });
+    }
+    fleet.announce();
+  }
+
+  /** Applies a manifest of this repository, after `edit`; resolves with the generation of its last object. */
+  async apply(file: string, edit: (text: string) => string = (text) => text): Promise<number> {
+    const objects = await this.controlPlane.apply(edit(await readFile(new URL(file, ROOT), 'utf8')));
+    return objects.at(-1)?.metadata.generation ?? 0;
+  }
+
+  /** In an order in which nobody misses another; the last to go takes every file along. */
+  async stop(): Promise<void> {
+    await this.#watcher?.stop();
+    await this.#controller?.stop();
+    await this.#fleet?.stop();
+    await this.#broker?.stop();
+    await this.#controlPlane?.stop();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,276 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { VARIABLES, type Variable, WITHOUT_EFFECT } from '../src/config/variables.ts';
+import { ERROR_CATALOGUE } from '../src/errors.ts';
+import { createMetrics } from '../src/metrics.ts';
+import { MODULE_STATES } from '../src/tunnel/module.ts';
+import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
+import { computedWaitingReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
+import { ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
+
+const README = readText('README.md');
+const CORE = sourceFilesOf('src', 'tunnels');
+
+const EVERYWHERE = ['src/clock.ts', 'src/errors.ts', 'src/labels.ts', 'src/logger.ts', 'src/metrics.ts'];
+/** Whom a folder or file may import besides itself; README "Import directions" shows the same. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  'src/main.js': ['*'],
+  'src/run.ts': ['*'],
+  'src/controller.ts': ['*'],
+  'src/manager.ts': EVERYWHERE,
+  'src/clock.ts': [],
+  'src/errors.ts': [],
+  'src/labels.ts': [],
+  'src/logger.ts': [],
+  'src/metrics.ts': [],
+  'src/config': ['src/errors.ts'],
+  'src/queue': EVERYWHERE,
+  'src/kube': [...EVERYWHERE, 'src/queue'],
+  'src/server': [...EVERYWHERE, 'src/manager.ts'],
+  'src/tunnel': EVERYWHERE,
+  'src/module': ['src/tunnel', 'src/queue'],
+  'src/lease': [...EVERYWHERE, 'src/kube', 'src/queue'],
+  'src/pod': [...EVERYWHERE, 'src/kube', 'src/module', 'src/queue', 'src/tunnel'],
+  'src/vnode': [...EVERYWHERE, 'src/kube', 'src/lease', 'src/module', 'src/pod', 'src/queue', 'src/tunnel'],
+  'tunnels/arklet': [...EVERYWHERE, 'src/tunnel'],
+  'tunnels/mqtt': [...EVERYWHERE, 'src/tunnel', 'tunnels/arklet'],
+  'tunnels/index.ts': [...EVERYWHERE, 'src/tunnel', 'tunnels/mqtt'],
+};
+
+/** Packages are known to one folder each. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  'src/logger.ts': ['pino'],
+  'src/metrics.ts': ['prom-client'],
+  'src/queue': ['tinyqueue'],
+  'src/kube': ['undici', 'yaml', '@kubernetes/client-node'],
+  'src/server': ['express'],
+  'tunnels/mqtt': ['mqtt'],
+};
+
+/** Files that decide: no I/O, no waiting, no clock. They import each other's values only, and anybody's types. */
+const PURE = [
+  'src/config/rules.ts',
+  'src/config/variables.ts',
+  'src/errors.ts',
+  'src/labels.ts',
+  'src/lease/lease.ts',
+  'src/module/failure.ts',
+  'src/module/module-ledger.ts',
+  'src/module/module-record.ts',
+  'src/pod/base-plan.ts',
+  'src/pod/claims.ts',
+  'src/pod/module-decision.ts',
+  'src/pod/module-spec.ts',
+  'src/pod/module-view.ts',
+  'src/pod/pod-events.ts',
+  'src/pod/pod-status-patch.ts',
+  'src/pod/pod-status.ts',
+  'src/pod/vpod.ts',
+  'src/queue/backoff.ts',
+  'src/queue/phase.ts',
+  'src/tunnel/base.ts',
+  'src/tunnel/module.ts',
+  'src/vnode/address.ts',
+  'src/vnode/liveness.ts',
+  'src/vnode/node-object.ts',
+  'src/vnode/node-plan.ts',
+  'src/vnode/vnode-object.ts',
+  'tunnels/arklet/convert.ts',
+  'tunnels/arklet/message-line.ts',
+  'tunnels/arklet/messages.ts',
+  'tunnels/arklet/parse.ts',
+  'tunnels/arklet/read.ts',
+  'tunnels/arklet/wire-value.ts',
+  'tunnels/mqtt/topics.ts',
+];
+/** Parts of Node without I/O; of `node:net` only what judges an address. */
+const PURE_PARTS_OF_NODE = ['node:util', 'node:net'];
+
+const MAX_LINES = 250;
+/** Too long, each with a bound that it must not pass. To be split; the entry goes then. */
+const OVERLONG: Readonly<Record<string, number>> = {};
+
+/** The entry of `ARROWS` that a file belongs to. */
+function areaOf(path: string): string {
+  return path in ARROWS ? path : path.slice(0, path.lastIndexOf('/'));
+}
+
+/** `path: what` for every file in which `pattern` is found. */
+function findings(files: readonly SourceFile[], pattern: RegExp, isAllowed: (path: string) => boolean): string[] {
+  return files
+    .filter(({ path }) => !isAllowed(path))
+    .flatMap(({ path, code }) => [...code.matchAll(pattern)].map(([found]) => `${path}: ${found}`));
+}
+
+describe('the sources', () => {
+  it('import only along the arrows', () => {
+    const wrong = CORE.flatMap(({ path, imports }) => {
+      const from = areaOf(path);
+      const allowed = ARROWS[from] ?? [];
+      return imports
+        .filter(({ isOfRepository }) => isOfRepository)
+        .filter(({ target }) => areaOf(target) !== from && !allowed.includes('*') && !allowed.includes(areaOf(target)))
+        .map(({ target }) => `${path} -> ${target}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('belong to an area, and every area has a file', () => {
+    expect([...new Set(CORE.map(({ path }) => areaOf(path)))].sort()).toEqual(Object.keys(ARROWS).sort());
+  });
+
+  it('never import samples or tests', () => {
+    const targets = CORE.flatMap(({ path, imports }) => imports.map(({ target }) => `${path} -> ${target}`));
+    expect(targets.filter((line) => /-> (samples|test)\//.test(line))).toEqual([]);
+  });
+
+  it('know a package in one folder only', () => {
+    const wrong = CORE.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ isOfRepository, target }) => !isOfRepository && !target.startsWith('node:'))
+        .filter(({ target }) => !PACKAGES[areaOf(path)]?.includes(target))
+        .map(({ target }) => `${path} -> ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('load @kubernetes/client-node only when a kubeconfig needs it', () => {
+    const eager = CORE.filter(({ imports }) =>
+      imports.some((entry) => entry.target === '@kubernetes/client-node' && !entry.isTypeOnly && !entry.isDynamic),
+    );
+    expect(eager.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('keep decisions pure', () => {
+    const files = CORE.filter(({ path }) => PURE.includes(path));
+    expect(files.map(({ path }) => path)).toEqual(PURE);
+    const imports = files.flatMap(({ path, imports: all }) =>
+      all
+        .filter(({ isTypeOnly, target }) => !isTypeOnly && ![...PURE, ...PURE_PARTS_OF_NODE].includes(target))
+        .map(({ target }) => `${path} -> ${target}`),
+    );
+    expect(imports).toEqual([]);
+    expect(findings(files, /\bawait\b|\basync\b|\bClock\b|\bMath\.random\b/g, () => false)).toEqual([]);
+  });
+
+  it('read the environment in src/run.ts only', () => {
+    expect(findings(CORE, /\bprocess\.env\b/g, (path) => path === 'src/run.ts')).toEqual([]);
+  });
+
+  it('read clocks and set timers in src/clock.ts only', () => {
+    const clocks = /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b|\bprocess\.hrtime\b/g;
+    const timers = /\bsetTimeout\b|\bsetInterval\b/g;
+    const isClock = (path: string): boolean => path === 'src/clock.ts';
+    expect([...findings(CORE, clocks, isClock), ...findings(CORE, timers, isClock)]).toEqual([]);
+  });
+
+  it('have no any, no silenced check, no console', () => {
+    expect(findings(CORE, /[:<|,&=]\s*any\b(?!\s*[(:])|\bas any\b|\bany\[\]/g, () => false)).toEqual([]);
+    expect(findings(CORE, /\bconsole\.\w+/g, () => false)).toEqual([]);
+    const texts = CORE.map(({ path }) => ({ path, lines: readText(path).split('\n') }));
+    const silenced = texts.filter(({ lines }) =>
+      lines.some((line) => /@ts-(ignore|nocheck|expect-error)|biome-ignore/.test(line)),
+    );
+    expect(silenced.map(({ path }) => path)).toEqual([]);
+  });
+
+  it(`have ${MAX_LINES} lines at most`, () => {
+    const lengths = CORE.filter(({ lineCount }) => lineCount > MAX_LINES);
+    const wrong = lengths.filter(({ path, lineCount }) => lineCount > (OVERLONG[path] ?? MAX_LINES));
+    expect(wrong.map(({ path, lineCount }) => `${path}: ${lineCount}`)).toEqual([]);
+    expect(Object.keys(OVERLONG).sort()).toEqual(lengths.map(({ path }) => path).sort());
+  });
+});
+
+describe('README.md', () => {
+  const table = (heading: string): Row[] => tableOf(sectionOf(README, heading));
+  const sorted = (rows: readonly Row[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
+  const code = (text: string | undefined): string => (text ? `\`${text}\`` : '');
+
+  it('has the variables of the configuration', () => {
+    const variables = Object.entries(VARIABLES) as [string, Variable<unknown>][];
+    const rows = variables.map(([name, { rule, default: text, meaning }]) => ({
+      Name: code(name),
+      Default: code(text),
+      Rule: rule.text,
+      Meaning: meaning,
+    }));
+    expect(sorted(table('Configuration'))).toEqual(sorted(rows));
+  });
+
+  it('names the variables without effect', () => {
+    const names = codesOf(sectionOf(README, 'Variables of the Go program without effect'));
+    expect(names.filter((name) => /^[A-Z_]+$/.test(name)).sort()).toEqual([...WITHOUT_EFFECT].sort());
+  });
+
+  it('has the error codes', () => {
+    const rows = Object.entries(ERROR_CATALOGUE).map(([name, meaning]) => ({ Code: code(name), Meaning: meaning }));
+    expect(sorted(table('Error codes'))).toEqual(sorted(rows));
+  });
+
+  it('has the metrics', () => {
+    const metrics = createMetrics().registry.getMetricsAsArray() as unknown as readonly {
+      readonly constructor: { readonly name: string };
+      readonly name: string;
+      readonly help: string;
+      readonly labelNames: readonly string[];
+    }[];
+    const rows = metrics.map(({ constructor, name, help, labelNames }) => ({
+      Name: code(name),
+      Type: constructor.name.toLowerCase(),
+      Labels: labelNames.map(code).join(', '),
+      Meaning: help,
+    }));
+    expect(sorted(table('Metrics'))).toEqual(sorted(rows));
+  });
+
+  it('has a row for every waiting reason and every module state', () => {
+    const cells = table('Module states').map((row) => row['Container state'] ?? '');
+    const reasons = cells.flatMap(codesOf).filter((word) => /^[A-Z][a-z]/.test(word));
+    expect([...new Set(reasons)].sort()).toEqual(waitingReasonsOf());
+    expect(computedWaitingReasons()).toEqual(['src/pod/module-decision.ts: repeatedReason(reason']);
+    const situations = table('Module states').flatMap((row) => codesOf(row['On the base'] ?? ''));
+    expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
+  });
+
+  it('has the events', () => {
+    const rows = table('Events').flatMap((row) =>
+      codesOf(row.Reason ?? '').map((reason) => `${row.Object} ${row.Type} ${reason}`),
+    );
+    expect(rows.sort()).toEqual(eventReasonsOf());
+    const named = table('Module states').flatMap((row) => codesOf(row.Event ?? ''));
+    expect(named.filter((reason) => !eventReasonsOf().some((event) => event.endsWith(` ${reason}`)))).toEqual([]);
+  });
+
+  it('shows the arrows of this test', () => {
+    const rows = table('Import directions').map((row) => [codesOf(row.From ?? ''), codesOf(row['May import'] ?? '')]);
+    const shown = rows.flatMap(([from = [], to = []]) => from.map((area) => [area, to] as const));
+    const wanted = Object.entries(ARROWS).map(([area, targets]) => {
+      const others = targets.includes('*') ? [] : targets.filter((target) => !EVERYWHERE.includes(target));
+      return [area, others.sort()] as const;
+    });
+    const byArea = (entries: readonly (readonly [string, readonly string[]])[]) =>
+      Object.fromEntries(entries.map(([area, targets]) => [area, [...targets].sort()]));
+    expect(byArea(shown)).toEqual(byArea(wanted));
+  });
+
+  it('names files, links and scripts that exist', () => {
+    const links = linksOf(README).filter((target) => !/^[a-z]+:/.test(target));
+    const files = links.filter((target) => !target.startsWith('#')).map((target) => target.replace(/#.*$/, ''));
+    const paths = codesOf(README).filter((text) => /^(src|tunnels|samples|test|deploy)(\/[\w.-]+)+\/?$/.test(text));
+    expect([...files, ...paths].filter((path) => !existsSync(new URL(path, ROOT)))).toEqual([]);
+    const anchors = anchorsOf(README);
+    const inside = links.filter((target) => target.startsWith('#')).map((target) => target.slice(1));
+    expect(inside.filter((target) => !anchors.includes(target))).toEqual([]);
+    const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
+    const used = [...README.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '');
+    expect(used.filter((name) => !(name in scripts))).toEqual([]);
+  });
+
+  it('asks for the versions that the control plane is built with', () => {
+    const go = /^go (\d+\.\d+)/m.exec(readText('samples/control-plane/build/go.mod'))?.[1];
+    const kubernetes = /k8s\.io\/kubernetes (v[\d.]+)/.exec(readText('samples/control-plane/build/go.mod'))?.[1];
+    expect(sectionOf(README, 'Quick start')).toContain(`Go ${go} or newer`);
+    expect(sectionOf(README, 'Quick start')).toContain(`Kubernetes ${kubernetes}`);
+  });
+});

@@ -1,0 +1,26 @@
+import { poll } from '../../samples/control-plane/poll.ts';
+import { messageOf } from '../../src/errors.ts';
+
+/**
+ * The waiting loop of the tests: calls `check` until it no longer throws (a failed `expect` included) and
+ * returns what it returned. After `timeoutMs` it fails with what was wrong last.
+ */
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
+  let last: unknown = new Error('never checked');
+  try {
+    const found = await poll(
+      async () => {
+        try {
+          return { value: await check() };
+        } catch (error) {
+          last = error;
+          return undefined;
+        }
+      },
+      { what: 'a check', timeoutMs, intervalMs: 100 },
+    );
+    return found.value;
+  } catch {
+    throw new Error(`not so after ${timeoutMs / 1000} s: ${messageOf(last)}`, { cause: last });
+  }
+}

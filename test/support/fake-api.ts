@@ -1,0 +1,200 @@
+import { ControllerError } from '../../src/errors.ts';
+import { ApiError } from '../../src/kube/api-error.ts';
+import type { KubeClient, Patch } from '../../src/kube/client.ts';
+import type { EventObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
+import type { WatchEvent } from './fake-informer.ts';
+
+type Kind = 'node' | 'pod' | 'lease';
+type Json = Record<string, unknown>;
+
+interface Fault {
+  readonly match: string;
+  readonly error: Error;
+  /** The write happens, only its answer is lost. */
+  readonly isDone: boolean;
+  times: number;
+}
+
+export const apiError = (status: number, reason = ''): ApiError => new ApiError(`answer ${status}`, { status, reason });
+const uidError = (): ApiError =>
+  new ApiError('wrong uid', { status: 422, reason: 'Invalid', causes: [{ field: 'metadata.uid' }] });
+const lost = (): ControllerError => new ControllerError('Kube.ConnectionFailed', 'no whole answer');
+
+/** An API server in memory for the calls of KubeClient, with UID and version preconditions, and faults on order. */
+export class FakeApi implements KubeClient {
+  readonly objects = new Map<string, KubeObject>();
+  /** What was asked, e.g. `patch pod/status ns/p1`, and how it ended when not well: `… = 500`. */
+  readonly requests: string[] = [];
+  /** Awaited before a request is answered. */
+  delay: (request: string) => Promise<void> | undefined = () => undefined;
+  readonly #faults: Fault[] = [];
+  readonly #onChange: (kind: Kind, event: WatchEvent) => void;
+  #version = 100;
+  #uid = 1;
+
+  constructor(onChange: (kind: Kind, event: WatchEvent) => void) {
+    this.#onChange = onChange;
+  }
+
+  /** The next `times` requests that begin with `match` are answered with `status`. */
+  fail(match: string, status: number, times = 1, reason = ''): void {
+    this.#faults.push({ match, error: apiError(status, reason), isDone: false, times });
+  }
+
+  /** The next request that begins with `match` is executed, but its answer is lost. */
+  loseAnswer(match: string): void {
+    this.#faults.push({ match, error: lost(), isDone: true, times: 1 });
+  }
+
+  heal(): void {
+    this.#faults.length = 0;
+  }
+
+  /** The requests since the last call of it that begin with `prefix`. */
+  take(prefix = ''): string[] {
+    const taken = this.requests.filter((request) => request.startsWith(prefix));
+    this.requests.length = 0;
+    return taken;
+  }
+
+  node(name: string): NodeObject | undefined {
+    return this.objects.get(`node ${name}`) as NodeObject | undefined;
+  }
+
+  pod(name: string): PodObject | undefined {
+    return this.objects.get(`pod ns/${name}`) as PodObject | undefined;
+  }
+
+  lease(name: string): LeaseObject | undefined {
+    return this.objects.get(`lease ${name}`) as LeaseObject | undefined;
+  }
+
+  /** As another client would write it. */
+  put(kind: Kind, object: KubeObject): void {
+    const old = this.objects.get(keyOf(kind, object));
+    const metadata = { ...object.metadata, uid: object.metadata.uid ?? old?.metadata.uid ?? `u${this.#uid++}` };
+    this.#save(kind, { ...object, metadata });
+  }
+
+  /** As another client would delete it. */
+  drop(kind: Kind, name: string): void {
+    const key = kind === 'pod' ? `pod ns/${name}` : `${kind} ${name}`;
+    const object = this.objects.get(key);
+    if (object === undefined) throw new Error(`no ${key}`);
+    this.objects.delete(key);
+    this.#onChange(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
+  }
+
+  getNode = (name: string) => this.#ask('get node', name, () => this.#get('node', name)) as Promise<NodeObject>;
+  createNode = (node: NodeObject) => this.#create('node', node);
+  patchNode = (name: string, patch: Patch) => this.#patch('node', '', name, patch) as Promise<NodeObject>;
+  patchNodeStatus = (name: string, patch: Patch) => this.#patch('node', '/status', name, patch) as Promise<NodeObject>;
+  deleteNode = (name: string, uid: string) => this.#delete('node', name, uid);
+  patchPodStatus = (namespace: string, name: string, patch: Patch) =>
+    this.#patch('pod', '/status', `${namespace}/${name}`, patch) as Promise<PodObject>;
+  forceDeletePod = (namespace: string, name: string, uid: string) => this.#delete('pod', `${namespace}/${name}`, uid);
+  getLease = (name: string) => this.#ask('get lease', name, () => this.#get('lease', name)) as Promise<LeaseObject>;
+  createLease = (lease: LeaseObject) => this.#create('lease', lease);
+  patchLease = (name: string, patch: Patch) => this.#patch('lease', '', name, patch) as Promise<LeaseObject>;
+  deleteLease = (name: string, uid: string) => this.#delete('lease', name, uid);
+  createEvent = (event: EventObject) => Promise.resolve(event);
+  patchEvent = (_namespace: string, _name: string, patch: Patch) => Promise.resolve(patch as unknown as EventObject);
+
+  #get(kind: Kind, name: string): KubeObject {
+    const object = this.objects.get(`${kind} ${name}`);
+    if (object === undefined) throw apiError(404, 'NotFound');
+    return object;
+  }
+
+  #create<T extends KubeObject>(kind: Kind, object: T): Promise<T> {
+    return this.#ask(`post ${kind}`, object.metadata.name, () => {
+      if (this.objects.has(keyOf(kind, object))) throw apiError(409, 'AlreadyExists');
+      return this.#save(kind, { ...object, metadata: { ...object.metadata, uid: `u${this.#uid++}` } }) as T;
+    });
+  }
+
+  #patch(kind: Kind, part: string, name: string, patch: Patch): Promise<KubeObject> {
+    return this.#ask(`patch ${kind}${part}`, name, () => {
+      const object = this.#get(kind, name);
+      const { uid, resourceVersion } = (patch.metadata ?? {}) as Json;
+      if (uid !== undefined && uid !== object.metadata.uid) throw uidError();
+      if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) {
+        throw apiError(409, 'Conflict');
+      }
+      return this.#save(kind, merge(object as unknown as Json, patch) as unknown as KubeObject);
+    });
+  }
+
+  async #delete(kind: Kind, name: string, uid: string): Promise<void> {
+    await this.#ask(`delete ${kind}`, name, () => {
+      const object = this.#get(kind, name);
+      if (object.metadata.uid !== uid) throw apiError(409, 'Conflict');
+      this.objects.delete(`${kind} ${name}`);
+      this.#onChange(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
+      return object;
+    });
+  }
+
+  async #ask<T>(verb: string, name: string, act: () => T): Promise<T> {
+    const request = `${verb} ${name}`;
+    const index = this.requests.push(request) - 1;
+    await this.delay(request);
+    const fault = this.#faults.find(({ match, times }) => times > 0 && request.startsWith(match));
+    try {
+      if (fault) {
+        fault.times--;
+        if (fault.isDone) act();
+        throw fault.error;
+      }
+      return structuredClone(act());
+    } catch (error) {
+      if (this.requests[index] === request) {
+        this.requests[index] = `${request} = ${error instanceof ApiError ? error.status : 'lost'}`;
+      }
+      throw error;
+    }
+  }
+
+  #save(kind: Kind, object: KubeObject): KubeObject {
+    const saved = { ...object, metadata: this.#stamped(object) };
+    this.objects.set(keyOf(kind, saved), saved);
+    this.#onChange(kind, { type: 'PUT', object: saved });
+    return saved;
+  }
+
+  #stamped({ metadata }: KubeObject): KubeObject['metadata'] {
+    return { ...metadata, resourceVersion: String(this.#version++) };
+  }
+}
+
+function keyOf(kind: Kind, { metadata }: KubeObject): string {
+  return kind === 'pod' ? `pod ${metadata.namespace}/${metadata.name}` : `${kind} ${metadata.name}`;
+}
+
+const MERGE_KEYS: Readonly<Record<string, string>> = { conditions: 'type', addresses: 'type', podIPs: 'ip' };
+
+/** A merge patch; the lists that a strategic one merges by key are merged. */
+function merge(old: Json, patch: Json): Json {
+  const result: Json = { ...old };
+  for (const [key, value] of Object.entries(patch)) {
+    const before = result[key];
+    if (value === null) delete result[key];
+    else if (Array.isArray(value)) result[key] = mergeList(before, value as Json[], MERGE_KEYS[key]);
+    else if (typeof value === 'object') result[key] = merge((before ?? {}) as Json, value as Json);
+    else result[key] = value;
+  }
+  return result;
+}
+
+function mergeList(before: unknown, patch: Json[], mergeKey: string | undefined): Json[] {
+  const entries = patch.filter((entry) => entry.$patch === undefined);
+  if (mergeKey === undefined || entries.length < patch.length || !Array.isArray(before)) {
+    return entries.map((entry) => (typeof entry === 'object' ? merge({}, entry) : entry));
+  }
+  const rest = entries.filter((entry) => !before.some((other: Json) => other[mergeKey] === entry[mergeKey]));
+  const merged = before.map((other: Json) => {
+    const entry = entries.find((candidate) => candidate[mergeKey] === other[mergeKey]);
+    return entry === undefined ? other : merge(other, entry);
+  });
+  return [...merged, ...rest.map((entry) => merge({}, entry))];
+}

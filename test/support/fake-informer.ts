@@ -1,0 +1,79 @@
+import { InformerStore } from '../../src/kube/informer-store.ts';
+import type { CachedObject, Informer, InformerHandler } from '../../src/kube/informer-types.ts';
+import type { KubeObject } from '../../src/kube/objects.ts';
+import type { FakeClock } from './fake-clock.ts';
+
+export interface WatchEvent {
+  readonly type: 'PUT' | 'DELETED';
+  readonly object: KubeObject;
+}
+
+/** The real cache, fed by hand: with `isPaused` the watch is broken, and what happens meanwhile comes on `resume`. */
+export class FakeInformer<T extends CachedObject> implements Informer<T> {
+  readonly #store: InformerStore<T>;
+  readonly #project: (raw: KubeObject) => T;
+  #backlog: WatchEvent[] = [];
+  isPaused = false;
+  synced = true;
+
+  constructor(
+    clock: FakeClock,
+    project: (raw: KubeObject) => T,
+    indexers: Readonly<Record<string, (object: T) => string | undefined>> = {},
+  ) {
+    this.#project = project;
+    const onHandlerError = (error: unknown): never => {
+      throw error;
+    };
+    this.#store = new InformerStore({ clock, indexers, onHandlerError, onSizeChange: () => {} });
+  }
+
+  deliver(event: WatchEvent): void {
+    if (this.isPaused) {
+      this.#backlog.push(event);
+      return;
+    }
+    const object = this.#project(structuredClone(event.object));
+    if (event.type === 'PUT') this.#store.put(object);
+    else this.#store.remove(object);
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    const backlog = this.#backlog;
+    this.#backlog = [];
+    for (const event of backlog) this.deliver(event);
+  }
+
+  addHandler(handler: InformerHandler<T>): void {
+    this.#store.addHandler(handler);
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): readonly T[] {
+    return this.#store.list();
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    return this.#store.byIndex(index, value);
+  }
+
+  hasSynced(): boolean {
+    return this.synced;
+  }
+
+  whenSynced(): Promise<boolean> {
+    return Promise.resolve(this.synced);
+  }
+
+  lastEventAgeMs(): number {
+    return 0;
+  }
+
+  upsert(raw: KubeObject): void {
+    this.#store.upsert(this.#project(structuredClone(raw)));
+  }
+}

@@ -1,0 +1,53 @@
+import { ControllerError } from '../../src/errors.ts';
+import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../../src/tunnel/module.ts';
+import type { BaseAddress, Tunnel, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
+
+/** What a base is told, in words: `install b1 biz1:1.0.0`. */
+export class FakeTunnel implements Tunnel {
+  readonly name: TunnelName = 'mqtt_tunnel_provider';
+  readonly sent: string[] = [];
+  readonly specs = new Map<ModuleKey, ModuleSpec>();
+  isLinkUp = true;
+  /** What becomes of a message to ourselves. */
+  probe: () => Promise<boolean> = () => Promise.resolve(true);
+  /** Commands that begin with this cannot be handed over. */
+  refuses: string | undefined;
+  /** Called for each message that a base receives. */
+  onSent: (question: 'list' | 'health' | 'install' | 'uninstall', identity: string, key: ModuleKey) => void = () => {};
+
+  run(_handler: TunnelHandler, _signal: AbortSignal): Promise<void> {
+    return Promise.resolve();
+  }
+
+  isUp(): boolean {
+    return this.isLinkUp;
+  }
+
+  probeLink(): Promise<boolean> {
+    return this.probe();
+  }
+
+  queryModules = (base: BaseAddress): Promise<void> => this.#send('list', base);
+  queryHealth = (base: BaseAddress): Promise<void> => this.#send('health', base);
+  installModule = (base: BaseAddress, spec: ModuleSpec): Promise<void> => {
+    this.specs.set(moduleKeyOf(spec), spec);
+    return this.#send('install', base, spec);
+  };
+  uninstallModule = (base: BaseAddress, id: ModuleId): Promise<void> => this.#send('uninstall', base, id);
+
+  /** What was sent since the last call of it and begins with `prefix`. */
+  take(prefix = ''): string[] {
+    return this.sent.splice(0).filter((line) => line.startsWith(prefix));
+  }
+
+  #send(question: Parameters<FakeTunnel['onSent']>[0], base: BaseAddress, id?: ModuleId): Promise<void> {
+    const key = id === undefined ? '' : moduleKeyOf(id);
+    const line = `${question} ${base.identity}${key && ` ${key}`}`;
+    this.sent.push(line);
+    if (!this.isLinkUp || (this.refuses !== undefined && line.startsWith(this.refuses))) {
+      return Promise.reject(new ControllerError('Tunnel.SendFailed', 'not taken'));
+    }
+    this.onSent(question, base.identity, key);
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,62 @@
+import { readSource, sourceFilesOf } from './sources.ts';
+
+/** Words of the code that users read in `kubectl`, taken from its text, since no one constant holds them. */
+
+const WORD = "'([A-Z][A-Za-z]+)'";
+
+/** Every waiting reason that a container of a vPod can have. */
+export function waitingReasonsOf(): string[] {
+  const pod = sourceFilesOf('src/pod');
+  const written = pod.flatMap(({ code }) => wordsIn(code, `kind: 'Waiting',\\s*reason: ${WORD}`));
+  const failures = wordsIn(bodyOf('src/module/failure.ts', /export type FailureReason =[^;]*;/), WORD);
+  const repeated = wordsIn(bodyOf('src/pod/module-decision.ts', functionNamed('repeatedReason')), `return ${WORD}`);
+  const texts = wordsIn(bodyOf('src/pod/pod-status.ts', functionNamed('waitingText')), `return \\[${WORD}`);
+  return sorted([...written, ...failures, ...repeated, ...texts]);
+}
+
+/** Places that make a waiting view with a reason that is no literal: `waitingReasonsOf` has to know each. */
+export function computedWaitingReasons(): string[] {
+  return sourceFilesOf('src/pod').flatMap(({ path, code }) =>
+    [...code.matchAll(/kind: 'Waiting',\s*reason(?:: (?!')([^,]+)|\s*,)/g)].map(
+      ([found, how]) => `${path}: ${how ?? found}`,
+    ),
+  );
+}
+
+/** Every reason that an event of ours can have, as `Pod Warning Failed`. */
+export function eventReasonsOf(): string[] {
+  const pod = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code));
+  const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code));
+  const { code } = readSource('src/pod/pod-events.ts');
+  const normal = wordsIn(code, `\\bnormal\\(${WORD}`).map((reason) => `Normal ${reason}`);
+  const warning = wordsIn(code, `\\bwarning\\(${WORD}`).map((reason) => `Warning ${reason}`);
+  const named = wordsIn(bodyOf('src/pod/pod-events.ts', functionNamed('eventReasonOf')), WORD).map(
+    (reason) => `Warning ${reason}`,
+  );
+  return sorted([
+    ...[...pod, ...normal, ...warning, ...named].map((reason) => `Pod ${reason}`),
+    ...node.map((reason) => `Node ${reason}`),
+  ]);
+}
+
+function recorded(code: string): string[] {
+  return [...code.matchAll(/'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(([, type, reason]) => `${type} ${reason}`);
+}
+
+function functionNamed(name: string): RegExp {
+  return new RegExp(`function ${name}\\b[\\s\\S]*?\\n}`);
+}
+
+function bodyOf(path: string, pattern: RegExp): string {
+  const found = pattern.exec(readSource(path).code)?.[0];
+  if (found === undefined) throw new Error(`${path} has no ${pattern} any more: test/unit/docs/reasons.ts must follow`);
+  return found;
+}
+
+function wordsIn(code: string, pattern: string): string[] {
+  return [...code.matchAll(new RegExp(pattern, 'g'))].map(([, word]) => word ?? '');
+}
+
+function sorted(words: readonly string[]): string[] {
+  return [...new Set(words)].sort();
+}

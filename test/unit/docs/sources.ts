@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+
+export const ROOT = new URL('../../../', import.meta.url);
+
+export interface Import {
+  /** A path from the root of the repository, or the name of a package or of a part of Node. */
+  readonly target: string;
+  readonly isOfRepository: boolean;
+  /** Nothing of it is left when the program runs. */
+  readonly isTypeOnly: boolean;
+  readonly isDynamic: boolean;
+}
+
+export interface SourceFile {
+  /** From the root of the repository. */
+  readonly path: string;
+  readonly lineCount: number;
+  /** Without comments. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+/** All TypeScript and JavaScript below the directories, in the order of their paths. */
+export function sourceFilesOf(...directories: readonly string[]): SourceFile[] {
+  const paths = directories.flatMap((directory) =>
+    readdirSync(new URL(`${directory}/`, ROOT), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|js)$/.test(name))
+      .map((name) => posix.join(directory, name)),
+  );
+  return paths.sort().map(readSource);
+}
+
+export function readText(path: string): string {
+  return readFileSync(new URL(path, ROOT), 'utf8');
+}
+
+export function readSource(path: string): SourceFile {
+  const text = readText(path);
+  const code = withoutComments(text);
+  return { path, lineCount: text.split('\n').length - 1, code, imports: importsOf(path, code) };
+}
+
+const STATIC_IMPORT = /^(?:import|export)\b(?:([^;'"]*?)\sfrom)?\s*'([^']+)'/gm;
+const DYNAMIC_IMPORT = /\bimport\(\s*'([^']+)'\s*\)/g;
+const TYPE_QUERY = /\btypeof import\(\s*'([^']+)'\s*\)/g;
+
+function importsOf(path: string, code: string): Import[] {
+  const fixed = [...code.matchAll(STATIC_IMPORT)].map(([, names = '', target = '']) =>
+    importOf(path, target, { isTypeOnly: isTypeOnly(names), isDynamic: false }),
+  );
+  const types = [...code.matchAll(TYPE_QUERY)].map(([, target = '']) =>
+    importOf(path, target, { isTypeOnly: true, isDynamic: false }),
+  );
+  const dynamic = [...code.replace(TYPE_QUERY, '').matchAll(DYNAMIC_IMPORT)].map(([, target = '']) =>
+    importOf(path, target, { isTypeOnly: false, isDynamic: true }),
+  );
+  return [...fixed, ...types, ...dynamic];
+}
+
+function importOf(path: string, target: string, how: Pick<Import, 'isTypeOnly' | 'isDynamic'>): Import {
+  const isOfRepository = target.startsWith('.');
+  return { ...how, isOfRepository, target: isOfRepository ? posix.join(posix.dirname(path), target) : target };
+}
+
+/** `type X`, or braces in which every name is marked so. */
+function isTypeOnly(names: string): boolean {
+  const text = names.trim();
+  if (/^type\b/.test(text)) return true;
+  const inBraces = /^\{([\s\S]*)\}$/.exec(text)?.[1];
+  const parts = inBraces?.split(',').filter((part) => part.trim() !== '') ?? [];
+  return parts.length > 0 && parts.every((part) => /^\s*type\s/.test(part));
+}
+
+/** Strings stay as they are: an address in one is no comment. */
+function withoutComments(text: string): string {
+  const token = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+  return text.replace(token, (found) => (found.startsWith('/') ? '' : found));
+}
