@@ -5,7 +5,7 @@ import { ERROR_CATALOGUE } from '../src/errors.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { MODULE_STATES } from '../src/tunnel/module.ts';
 import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
-import { computedWaitingReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
+import { computedEventReasons, computedWaitingReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
 import { ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
 
 const README = readText('README.md');
@@ -23,12 +23,12 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/labels.ts': [],
   'src/logger.ts': [],
   'src/metrics.ts': [],
-  'src/config': ['src/errors.ts'],
+  'src/config': EVERYWHERE,
   'src/queue': EVERYWHERE,
   'src/kube': [...EVERYWHERE, 'src/queue'],
   'src/server': [...EVERYWHERE, 'src/manager.ts'],
   'src/tunnel': EVERYWHERE,
-  'src/module': ['src/tunnel', 'src/queue'],
+  'src/module': [...EVERYWHERE, 'src/queue', 'src/tunnel'],
   'src/lease': [...EVERYWHERE, 'src/kube', 'src/queue'],
   'src/pod': [...EVERYWHERE, 'src/kube', 'src/module', 'src/queue', 'src/tunnel'],
   'src/vnode': [...EVERYWHERE, 'src/kube', 'src/lease', 'src/module', 'src/pod', 'src/queue', 'src/tunnel'],
@@ -88,7 +88,10 @@ const PURE_PARTS_OF_NODE = ['node:util', 'node:net'];
 
 const MAX_LINES = 250;
 /** Too long, each with a bound that it must not pass. To be split; the entry goes then. */
-const OVERLONG: Readonly<Record<string, number>> = {};
+const OVERLONG: Readonly<Record<string, number>> = {
+  // Lists, answers and deadlines of one base in one class: the transitions of a record want a file of their own.
+  'src/module/module-ledger.ts': 330,
+};
 
 /** The entry of `ARROWS` that a file belongs to. */
 function areaOf(path: string): string {
@@ -99,7 +102,7 @@ function areaOf(path: string): string {
 function findings(files: readonly SourceFile[], pattern: RegExp, isAllowed: (path: string) => boolean): string[] {
   return files
     .filter(({ path }) => !isAllowed(path))
-    .flatMap(({ path, code }) => [...code.matchAll(pattern)].map(([found]) => `${path}: ${found}`));
+    .flatMap(({ path, bare }) => [...bare.matchAll(pattern)].map(([found]) => `${path}: ${found}`));
 }
 
 describe('the sources', () => {
@@ -165,7 +168,7 @@ describe('the sources', () => {
   });
 
   it('have no any, no silenced check, no console', () => {
-    expect(findings(CORE, /[:<|,&=]\s*any\b(?!\s*[(:])|\bas any\b|\bany\[\]/g, () => false)).toEqual([]);
+    expect(findings(CORE, /\bany\b(?!\()/g, () => false)).toEqual([]);
     expect(findings(CORE, /\bconsole\.\w+/g, () => false)).toEqual([]);
     const texts = CORE.map(({ path }) => ({ path, lines: readText(path).split('\n') }));
     const silenced = texts.filter(({ lines }) =>
@@ -215,11 +218,11 @@ describe('README.md', () => {
       readonly help: string;
       readonly labelNames: readonly string[];
     }[];
-    const rows = metrics.map(({ constructor, name, help, labelNames }) => ({
-      Name: code(name),
-      Type: constructor.name.toLowerCase(),
-      Labels: labelNames.map(code).join(', '),
-      Meaning: help,
+    const rows = metrics.map((metric) => ({
+      Name: code(metric.name),
+      Type: metric.constructor.name.toLowerCase(),
+      Labels: metric.labelNames.map(code).join(', '),
+      Meaning: metric.help,
     }));
     expect(sorted(table('Metrics'))).toEqual(sorted(rows));
   });
@@ -228,7 +231,10 @@ describe('README.md', () => {
     const cells = table('Module states').map((row) => row['Container state'] ?? '');
     const reasons = cells.flatMap(codesOf).filter((word) => /^[A-Z][a-z]/.test(word));
     expect([...new Set(reasons)].sort()).toEqual(waitingReasonsOf());
-    expect(computedWaitingReasons()).toEqual(['src/pod/module-decision.ts: repeatedReason(reason']);
+    expect(computedWaitingReasons()).toEqual([
+      "src/pod/module-decision.ts: record.failure?.reason ?? 'ContainerCreating'",
+      'src/pod/module-decision.ts: repeatedReason(reason, record?.failures ?? 0)',
+    ]);
     const situations = table('Module states').flatMap((row) => codesOf(row['On the base'] ?? ''));
     expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
   });
@@ -238,6 +244,11 @@ describe('README.md', () => {
       codesOf(row.Reason ?? '').map((reason) => `${row.Object} ${row.Type} ${reason}`),
     );
     expect(rows.sort()).toEqual(eventReasonsOf());
+    expect(computedEventReasons()).toEqual([
+      "src/pod/pod-controller.ts: 'Normal', reason",
+      'src/pod/pod-controller.ts: type, reason',
+      'src/vnode/node-controller.ts: type, reason',
+    ]);
     const named = table('Module states').flatMap((row) => codesOf(row.Event ?? ''));
     expect(named.filter((reason) => !eventReasonsOf().some((event) => event.endsWith(` ${reason}`)))).toEqual([]);
   });

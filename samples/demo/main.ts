@@ -87,6 +87,7 @@ async function run(options: DemoOptions): Promise<number> {
     return EXIT.failure;
   } finally {
     view.stop();
+    screen.print('stopping …');
     await stage.stop();
   }
 }

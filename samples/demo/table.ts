@@ -31,9 +31,14 @@ export function renderTable(view: ClusterView, { width, height }: { width: numbe
     { title: 'IP', textOf: (node) => node.ip, dropOrder: 3 },
     { title: 'MODULES', textOf: modulesOn, dropOrder: 2 },
   ];
-  const nodes = layout(nodeColumns, [...view.nodes].sort(byName), width);
-  const pods = layout(POD_COLUMNS, [...view.pods].sort(byName), width);
-  return shorten(['', ...nodes, '', ...pods], { width, height });
+  const nodes = section(nodeColumns, [...view.nodes].sort(byName), width);
+  const pods = section(POD_COLUMNS, [...view.pods].sort(byName), width);
+  return shorten([...nodes, ...pods], { width, height });
+}
+
+/** Below an empty line; nothing at all where there are no rows. */
+function section<T>(columns: readonly Column<T>[], rows: readonly T[], width: number): string[] {
+  return rows.length === 0 ? [] : ['', ...layout(columns, rows, width)];
 }
 
 /** Rows below their titles; columns fall out until the lines fit, what is left is cut. */

@@ -231,6 +231,8 @@ export class ModuleLedger {
   /** A module that ended by itself: it was (or may have been) fine, nobody commanded it, and now it is not. */
   #crashed(record: ModuleRecord, state: ModuleState, now: number): ModuleRecord {
     if (record.inFlight || record.state === state) return record;
+    // What a failed install left behind is no second failure.
+    if (record.failure && record.state !== 'ACTIVATED' && record.state !== 'DEACTIVATED') return record;
     if (state === 'BROKEN') return this.#crash(record, 'ModuleBroken', 'the base lists the module as BROKEN', now);
     if (state === 'STOPPED') return this.#crash(record, 'ModuleStopped', 'the base lists the module as STOPPED', now);
     return record;

@@ -60,9 +60,11 @@ function claimOf(
   const [oldest] = claimants;
   if (oldest === undefined) return undefined;
   const installed = record?.inFlight?.fingerprint ?? record?.fingerprint;
-  const holder = claimants.find(({ spec, fingerprint }) =>
-    installed === undefined ? spec.url === adoptedUrl : fingerprint === installed,
-  );
+  const isHolder = ({ spec, fingerprint }: Claimant): boolean =>
+    installed === undefined ? spec.url === adoptedUrl : fingerprint === installed;
+  // After a restart the URL alone does not tell Pods with different args or env apart: the one that ran it has it.
+  const runner = claimants.find((claimant) => isHolder(claimant) && runningUrlOf([claimant]) !== undefined);
+  const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
   return { owner, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };

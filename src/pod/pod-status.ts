@@ -168,7 +168,14 @@ function terminated(status: ContainerStatus, nowText: string): ContainerStatus {
 }
 
 /** Reasons that do not end by waiting: a Pod that must not restart has failed. */
-const FAILED_REASONS = new Set(['ErrImagePull', 'RunContainerError', 'InstallTimeout', 'BaseRestarted']);
+const FAILED_REASONS = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'RunContainerError',
+  'CrashLoopBackOff',
+  'InstallTimeout',
+  'BaseRestarted',
+]);
 
 function phaseOf({ pod, views }: PodStatusInput, statuses: readonly ContainerStatus[]): string {
   const modules = statuses.filter((_, index) => views[index]?.view.kind !== 'Unsupported');

@@ -92,9 +92,11 @@ function statusPatchOf(input: NodePlanInput, due: { isPeriodic: boolean; writesM
   if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
   const nodeInfo = nodeInfoOf(facts);
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
-  if (due.writesMemory || due.isPeriodic) Object.assign(status, resourcePatchOf(node, facts));
+  // Before the base has told its health, the Node keeps what an earlier process wrote.
+  const isTold = due.writesMemory || (due.isPeriodic && facts.health !== undefined);
+  if (isTold) Object.assign(status, resourcePatchOf(node, facts));
   if (Object.keys(status).length === 0 && !due.writesMemory) return undefined;
-  const annotations = due.writesMemory || due.isPeriodic ? { annotations: nodeAnnotationsOf(facts.health) } : {};
+  const annotations = isTold ? { annotations: nodeAnnotationsOf(facts.health) } : {};
   return { metadata: { uid: node.uid, ...annotations }, status };
 }
 

@@ -16,11 +16,12 @@ export function waitingReasonsOf(): string[] {
 
 /** Places that make a waiting view with a reason that is no literal: `waitingReasonsOf` has to know each. */
 export function computedWaitingReasons(): string[] {
-  return sourceFilesOf('src/pod').flatMap(({ path, code }) =>
-    [...code.matchAll(/kind: 'Waiting',\s*reason(?:: (?!')([^,]+)|\s*,)/g)].map(
+  const places = sourceFilesOf('src/pod').flatMap(({ path, code }) =>
+    [...code.matchAll(/kind: 'Waiting',\s*reason(?:: (?!')(.+?)(?:, message|,\n)|\s*,)/g)].map(
       ([found, how]) => `${path}: ${how ?? found}`,
     ),
   );
+  return places.sort();
 }
 
 /** Every reason that an event of ours can have, as `Pod Warning Failed`. */
@@ -28,17 +29,30 @@ export function eventReasonsOf(): string[] {
   const pod = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code));
   const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code));
   const { code } = readSource('src/pod/pod-events.ts');
-  const normal = wordsIn(code, `\\bnormal\\(${WORD}`).map((reason) => `Normal ${reason}`);
-  const warning = wordsIn(code, `\\bwarning\\(${WORD}`).map((reason) => `Warning ${reason}`);
-  const named = wordsIn(bodyOf('src/pod/pod-events.ts', functionNamed('eventReasonOf')), WORD).map(
-    (reason) => `Warning ${reason}`,
-  );
+  const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
+  const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
+  const named = wordsIn(bodyOf('src/pod/pod-events.ts', functionNamed('eventReasonOf')), WORD);
+  const commanded = wordsIn(readSource('src/pod/pod-controller.ts').code, `\\[${WORD}, '[A-Z][a-z]+ing'\\]`);
   return sorted([
-    ...[...pod, ...normal, ...warning, ...named].map((reason) => `Pod ${reason}`),
+    ...pod.map((reason) => `Pod ${reason}`),
+    ...[...normal, ...commanded].map((reason) => `Pod Normal ${reason}`),
+    ...[...warning, ...named].map((reason) => `Pod Warning ${reason}`),
     ...node.map((reason) => `Node ${reason}`),
   ]);
 }
 
+/** Events with a reason that is no literal: `eventReasonsOf` has to know each. */
+export function computedEventReasons(): string[] {
+  const places = sourceFilesOf('src/pod', 'src/vnode', 'src/lease').flatMap(({ path, code }) =>
+    [...code.matchAll(/recorder\.event\([\w.]+(?:\([^)]*\))?, ([^,]+, [^,]+),/g)]
+      .map(([, how = '']) => how)
+      .filter((how) => !/^'\w+', '\w+'$/.test(how))
+      .map((how) => `${path}: ${how}`),
+  );
+  return places.sort();
+}
+
+/** `'Warning', 'Failed'`, in a call or in a pair. */
 function recorded(code: string): string[] {
   return [...code.matchAll(/'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(([, type, reason]) => `${type} ${reason}`);
 }

@@ -18,6 +18,8 @@ export interface SourceFile {
   readonly lineCount: number;
   /** Without comments. */
   readonly code: string;
+  /** Without comments and the text of strings: what is left is done, not said. */
+  readonly bare: string;
   readonly imports: readonly Import[];
 }
 
@@ -35,10 +37,18 @@ export function readText(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
 
+/** Strings and comments: an address in a string is no comment, and a quote in a comment begins no string. */
+const TOKEN = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+
 export function readSource(path: string): SourceFile {
   const text = readText(path);
-  const code = withoutComments(text);
-  return { path, lineCount: text.split('\n').length - 1, code, imports: importsOf(path, code) };
+  const code = text.replace(TOKEN, (found) => (found.startsWith('/') ? '' : found));
+  const bare = code.replace(TOKEN, (found) => (found.startsWith('`') ? insertionsOf(found) : "''"));
+  return { path, lineCount: text.split('\n').length - 1, code, bare, imports: importsOf(path, code) };
+}
+
+function insertionsOf(template: string): string {
+  return (template.match(/\$\{[^}]*\}/g) ?? ["''"]).join(' ');
 }
 
 const STATIC_IMPORT = /^(?:import|export)\b(?:([^;'"]*?)\sfrom)?\s*'([^']+)'/gm;
@@ -70,10 +80,4 @@ function isTypeOnly(names: string): boolean {
   const inBraces = /^\{([\s\S]*)\}$/.exec(text)?.[1];
   const parts = inBraces?.split(',').filter((part) => part.trim() !== '') ?? [];
   return parts.length > 0 && parts.every((part) => /^\s*type\s/.test(part));
-}
-
-/** Strings stay as they are: an address in one is no comment. */
-function withoutComments(text: string): string {
-  const token = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-  return text.replace(token, (found) => (found.startsWith('/') ? '' : found));
 }

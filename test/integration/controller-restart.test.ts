@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Fleet } from '../../samples/base-simulator/fleet.ts';
+import { MANY_PODS } from '../support/cluster-settings.ts';
+import { eventually } from '../support/eventually.ts';
+import { moduleWorkload } from '../support/manifests.ts';
+import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { Spectator } from '../support/spectator.ts';
+import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+
+const BASES = 100;
+const DEPLOYMENTS = 6;
+/** Fewer than bases, so that Pods of dead bases find another one. */
+const REPLICAS = 85;
+
+let world: World;
+let fleet: Fleet;
+let controller: ControllerProcess;
+
+beforeAll(async () => {
+  world = await startWorld({ controlPlane: MANY_PODS });
+  controller = await world.startController();
+  fleet = await world.startFleet({ count: BASES, installMs: 2_000 });
+  await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES), 60_000);
+});
+
+afterAll(() => world?.stop());
+
+describe('the controller, killed in the middle of 510 installs on 100 bases, with two bases dying meanwhile', () => {
+  it('goes on where it was: nothing twice, no live Node leaves Ready, dead bases are cleared, every module is Ready', async () => {
+    const { admin } = world;
+    const nodesSeen = await Spectator.watch(admin, '/api/v1/nodes');
+    const dead = ['base-7', 'base-77'];
+    const killed = new Promise<number>((resolve) => {
+      let done = 0;
+      const unsubscribe = fleet.history.subscribe((record) => {
+        if (record.command !== 'installBiz' || record.outcome !== 'executed') return;
+        done += 1;
+        if (done < 150) return;
+        unsubscribe();
+        controller.child.kill('SIGKILL');
+        resolve(fleet.history.mark());
+      });
+    });
+    for (let index = 0; index < DEPLOYMENTS; index++) {
+      const name = `biz${index}`;
+      await world.controlPlane.apply(moduleWorkload(name, [{ name }], { replicas: REPLICAS }));
+    }
+    const mark = await killed;
+    await controller.exited;
+    await Promise.all(dead.map((identity) => fleet.base(identity).kill()));
+
+    const startedAt = Date.now();
+    controller = await world.startController();
+    await fleet.history.waitFor({ command: 'installBiz', since: mark }, { count: 1, timeoutMs: 20_000 });
+    const firstInstallMs =
+      (fleet.history.records({ command: 'installBiz', since: mark })[0]?.receivedAt ?? 0) - startedAt;
+    expect(firstInstallMs).toBeLessThan(5_000);
+
+    await eventually(async () => {
+      const names = (await nodes(admin)).map(({ metadata }) => metadata.name);
+      for (const identity of dead) expect(names).not.toContain(`vnode.${identity}`);
+      expect(names).toHaveLength(BASES - dead.length);
+    }, 75_000);
+    await eventually(
+      async () => expect((await pods(admin)).filter(isReady)).toHaveLength(DEPLOYMENTS * REPLICAS),
+      30_000,
+    );
+    expect((Date.now() - startedAt) / 1000).toBeLessThan(75 + 30);
+
+    expect(fleet.history.installsWhileActiveOrInWork()).toEqual([]);
+    expect(fleet.history.records({ command: 'uninstallBiz' })).toEqual([]);
+    nodesSeen.stop();
+    expect(nodesSeen.everNotReady().filter((name) => !dead.includes(name.slice('vnode.'.length)))).toEqual([]);
+    for (const pod of await pods(admin)) expect(pod.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+  }, 240_000);
+});

@@ -1,0 +1,185 @@
+import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { ApiClient, type KubeObject } from '../../samples/control-plane/api-client.ts';
+import { applyManifests } from '../../samples/control-plane/manifests.ts';
+import { poll } from '../../samples/control-plane/poll.ts';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const MAIN = `${ROOT}samples/demo/main.ts`;
+
+/** The demo as a user starts it, without a terminal. */
+class Demo {
+  output = '';
+  readonly exited: Promise<number | null>;
+  readonly #child;
+
+  constructor(...flags: string[]) {
+    // A process group of its own: Ctrl-C is for all of it, as in a terminal.
+    this.#child = spawn(process.execPath, [MAIN, ...flags], { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+    }
+    this.exited = new Promise((resolve) => this.#child.once('close', resolve));
+  }
+
+  /** Resolves with the first group of `pattern` once the output has it. Rejects when the demo ends without it. */
+  async printed(pattern: RegExp): Promise<string> {
+    const find = () => pattern.exec(this.output)?.[1];
+    await new Promise<void>((resolve) => {
+      const look = () => {
+        if (find() === undefined) return;
+        this.#child.stdout.off('data', look);
+        resolve();
+      };
+      this.#child.stdout.on('data', look);
+      void this.exited.then(() => resolve());
+      look();
+    });
+    const found = find();
+    if (found === undefined) throw new Error(`the demo has ended without ${pattern}:\n${this.output}`);
+    return found;
+  }
+
+  /** The directory that everything of this demo is in. */
+  async directory(): Promise<string> {
+    return dirname(await this.printed(/its log: (\S+)\n/));
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) process.kill(-(this.#child.pid ?? 0), signal);
+  }
+}
+
+/** The directory, and the processes that have it in their command line or environment, as far as they exist. */
+async function leftoversOf(directory: string): Promise<string[]> {
+  const { stdout } = await run('ps', ['axeww', '-o', 'pid=,stat=,command='], { maxBuffer: 1 << 26 });
+  const processes = stdout.split('\n').filter((line) => line.includes(directory) && !/^\s*\d+\s+Z/.test(line));
+  return existsSync(directory) ? [...processes, directory] : processes;
+}
+
+async function clientOf(kubeconfigPath: string): Promise<ApiClient> {
+  const { clusters, users } = parse(await readFile(kubeconfigPath, 'utf8')) as KubeObject;
+  const decode = (text: string): string => Buffer.from(text, 'base64').toString();
+  const [{ user }] = users;
+  return new ApiClient({
+    server: clusters[0].cluster.server,
+    certificateAuthority: decode(clusters[0].cluster['certificate-authority-data']),
+    credential: {
+      certificate: decode(user['client-certificate-data']),
+      privateKey: decode(user['client-key-data']),
+    },
+  });
+}
+
+describe('npm run demo -- --once', () => {
+  it('sees every step succeed, exits 0 and leaves nothing', async () => {
+    const demo = new Demo('--once', '--step-timeout', '30');
+    const directory = await demo.directory();
+    expect(await demo.exited, demo.output).toBe(0);
+    expect(demo.output.match(/(?<=^✓ ).+(?= \(\d+\.\d s\)$)/gm)).toEqual([
+      'control plane is up',
+      'MQTT broker is up',
+      'controller is ready',
+      '5 bases become Ready Nodes',
+      'Deployment shop 1.0.0 rolls out on 3 bases',
+      'rolling update to 2.0.0, and 1.0.0 is uninstalled',
+      'scale up to 5',
+      'scale down to 2',
+      'Deployment shop is deleted, and the module with it',
+    ]);
+    expect(await leftoversOf(directory)).toEqual([]);
+  });
+
+  it.each([
+    ['silence-base', '5 bases become Ready Nodes', 'node vnode.base-5: does not exist'],
+    ['refuse-jar', 'Deployment shop 1.0.0 rolls out on 3 bases', 'ZipException: zip END header not found'],
+  ])('fails with --break %s at the step that it breaks', async (name, step, lastSeen) => {
+    const demo = new Demo('--once', '--step-timeout', '10', '--break', name);
+    const directory = await demo.directory();
+    expect(await demo.exited, demo.output).toBe(1);
+    const [, failure = ''] = demo.output.split(`✗ ${step}: not seen within 10 s\n  last seen:\n`);
+    expect(failure).toContain(lastSeen);
+    expect(failure).toMatch(/the end of the controller's log:\n {4}\{"level":/);
+    expect(await leftoversOf(directory)).toEqual([]);
+  });
+
+  it('leaves nothing when it is killed', async () => {
+    const demo = new Demo('--once');
+    const directory = await demo.directory();
+    expect((await leftoversOf(directory)).join('\n')).toContain('src/main.js');
+    demo.signal('SIGKILL');
+    await demo.exited;
+    await poll(async () => (await leftoversOf(directory)).length === 0 || undefined, {
+      what: 'everything of the killed demo to be gone',
+      timeoutMs: 15_000,
+    });
+  });
+});
+
+describe('npm run demo', () => {
+  let demo: Demo;
+  let client: ApiClient;
+
+  beforeAll(async () => {
+    demo = new Demo('--step-timeout', '30');
+    client = await clientOf(await demo.printed(/^ {2}export KUBECONFIG=(\S+)\n/m));
+  });
+
+  afterAll(async () => {
+    demo.signal('SIGTERM');
+    await client?.close();
+    await demo.exited;
+  });
+
+  it('stays up with a cluster on which every sample comes to run', async () => {
+    const directory = `${ROOT}samples/`;
+    const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml'));
+    for (const file of files) await applyManifests(client, await readFile(directory + file, 'utf8'));
+    const running = await poll(() => namesOfRunning(client, 14), { what: 'all modules to run', timeoutMs: 60_000 });
+    const copies = { audit: 5, 'cart-and-coupon': 1, hello: 1, ledger: 2, price: 2, shop: 3 };
+    expect(running).toEqual(Object.entries(copies).flatMap(([app, count]) => Array(count).fill(app)));
+  });
+
+  it('admits the controller of deploy/ to its namespace, under the restricted profile', async () => {
+    const { stdout } = await run('kubectl', ['kustomize', `${ROOT}deploy`]);
+    await applyManifests(client, stdout);
+    const path = '/api/v1/namespaces/koupleless-system';
+    const pod = await poll(
+      async () => {
+        const [created] = await client.list(`${path}/pods`);
+        return created?.status.conditions ? created : undefined; // the scheduler has seen it
+      },
+      { what: 'the Pod of the controller', timeoutMs: 20_000 },
+    );
+    expect(pod.status).toMatchObject({ phase: 'Pending', conditions: [{ reason: 'Unschedulable' }] });
+    expect(pod.spec).toMatchObject({ serviceAccountName: 'module-controller', priority: 2_000_000_000 });
+    const events = await client.list(`${path}/events`);
+    expect(events.filter(({ reason }) => reason === 'FailedCreate')).toEqual([]);
+  });
+
+  it('ends with Ctrl-C, exits 0 and leaves nothing', async () => {
+    const directory = await demo.directory();
+    demo.signal('SIGINT');
+    expect(await demo.exited, demo.output).toBe(0);
+    expect(await leftoversOf(directory)).toEqual([]);
+  });
+});
+
+/** The apps of all module Pods, sorted, once there are `count` of them and each is Ready. */
+async function namesOfRunning(client: ApiClient, count: number): Promise<string[] | undefined> {
+  const pods = await client.list('/api/v1/pods?labelSelector=virtual-kubelet.koupleless.io%2Fcomponent%3Dmodule');
+  const isReady = ({ metadata, status }: KubeObject): boolean =>
+    metadata.deletionTimestamp === undefined &&
+    status.conditions?.some(({ type, status }: KubeObject) => type === 'Ready' && status === 'True');
+  if (pods.length !== count || !pods.every(isReady)) return undefined;
+  return pods.map(({ metadata }) => metadata.labels.app).sort();
+}

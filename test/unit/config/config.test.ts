@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { VARIABLES } from '../../../src/config/variables.ts';
+
+const LEAST = { ENABLE_MQTT_TUNNEL: 'true', MQTT_BROKER: 'broker.example' };
+const load = (env: Record<string, string | undefined> = {}) => loadConfig({ ...LEAST, ...env }, 'host-1');
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(env, 'host-1');
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('the configuration', () => {
+  it('has the Go program’s defaults', () => {
+    expect(load()).toMatchObject({
+      kubeconfig: undefined,
+      env: 'dev',
+      isCluster: false,
+      workers: 8,
+      mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },
+      installDeadlineMs: 300_000,
+      uninstallDeadlineMs: 60_000,
+      healthProbePort: 8081,
+      metricsPort: 9090,
+      logLevel: 'info',
+      pod: { name: undefined, namespace: 'default', ip: undefined },
+      withoutEffect: [],
+    });
+  });
+
+  it('reads each variable', () => {
+    const config = load({
+      KUBECONFIG: '/k',
+      ENV: 'test',
+      CLIENT_ID: 'c1',
+      IS_CLUSTER: 'TRUE',
+      VNODE_WORKER_NUM: '3',
+      MQTT_PORT: '8883',
+      MQTT_USERNAME: 'u',
+      MQTT_PASSWORD: 'secret',
+      MQTT_CLIENT_PREFIX: 'p',
+      MQTT_CA_PATH: '/ca',
+      MQTT_CLIENT_CRT_PATH: '/crt',
+      MQTT_CLIENT_KEY_PATH: '/key',
+      INSTALL_DEADLINE_SECONDS: '5',
+      UNINSTALL_DEADLINE_SECONDS: '6',
+      HEALTH_PROBE_PORT: '0',
+      METRICS_PORT: '1',
+      LOG_LEVEL: 'debug',
+      POD_NAME: 'pod',
+      POD_NAMESPACE: 'ns',
+      POD_IP: '192.0.2.1',
+    });
+    expect(config).toEqual({
+      kubeconfig: '/k',
+      env: 'test',
+      clientId: 'c1',
+      isCluster: true,
+      workers: 3,
+      mqtt: {
+        host: 'broker.example',
+        port: 8883,
+        username: 'u',
+        password: 'secret',
+        clientPrefix: 'p',
+        caPath: '/ca',
+        clientCertPath: '/crt',
+        clientKeyPath: '/key',
+      },
+      installDeadlineMs: 5000,
+      uninstallDeadlineMs: 6000,
+      healthProbePort: 0,
+      metricsPort: 1,
+      logLevel: 'debug',
+      pod: { name: 'pod', namespace: 'ns', ip: '192.0.2.1' },
+      withoutEffect: [],
+    });
+  });
+
+  it('names the replica by CLIENT_ID, else by its Pod, else by its host, never at random', () => {
+    expect(load({ CLIENT_ID: 'c', POD_NAME: 'p' }).clientId).toBe('c');
+    expect(load({ POD_NAME: 'p' }).clientId).toBe('p');
+    expect(load().clientId).toBe('host-1');
+  });
+
+  it.each(Object.keys(VARIABLES).filter((name) => !(name in LEAST)))('takes an empty %s as not set', (name) => {
+    expect(load({ [name]: '' })).toEqual(load());
+  });
+
+  it('cannot be changed after it was read', () => {
+    const config = load();
+    for (const part of [config, config.pod, config.mqtt]) expect(Object.isFrozen(part)).toBe(true);
+  });
+
+  it('names variables of the Go program that do nothing here', () => {
+    expect(load({ REPORT_HOOKS: 'x', NAMESPACE: '', ENABLE_HTTP_TUNNEL: 'true' }).withoutEffect).toEqual([
+      'ENABLE_HTTP_TUNNEL',
+      'REPORT_HOOKS',
+    ]);
+  });
+});
+
+describe('a wrong configuration', () => {
+  it.each([
+    ['ENV', 'a b'],
+    ['ENV', '-dev'],
+    ['ENV', 'x'.repeat(64)],
+    ['CLIENT_ID', '#'],
+    ['CLIENT_ID', 'x'.repeat(129)],
+    ['IS_CLUSTER', 'maybe'],
+    ['VNODE_WORKER_NUM', '0'],
+    ['VNODE_WORKER_NUM', '257'],
+    ['VNODE_WORKER_NUM', '1.5'],
+    ['VNODE_WORKER_NUM', '-1'],
+    ['ENABLE_MQTT_TUNNEL', 'on'],
+    ['MQTT_BROKER', 'mqtt://broker'],
+    ['MQTT_BROKER', 'broker:1883'],
+    ['MQTT_BROKER', 'cafe:1883'],
+    ['MQTT_PORT', '0'],
+    ['MQTT_PORT', '65536'],
+    ['INSTALL_DEADLINE_SECONDS', '0'],
+    ['UNINSTALL_DEADLINE_SECONDS', '86401'],
+    ['HEALTH_PROBE_PORT', '65536'],
+    ['METRICS_PORT', 'x'],
+    ['LOG_LEVEL', 'loud'],
+  ])('with %s=%s is refused, with variable, value and rule', (name, value) => {
+    const faults = faultsOf({ ...LEAST, [name]: value });
+    const rule = VARIABLES[name as keyof typeof VARIABLES].rule.text;
+    expect(faults).toEqual([`${name}=${JSON.stringify(value)}: must be ${rule}`]);
+  });
+
+  it.each(['broker', '192.0.2.1', '::1', '2001:db8::2', 'broker.example'])('is not one with the broker %s', (host) => {
+    expect(load({ MQTT_BROKER: host }).mqtt?.host).toBe(host);
+  });
+
+  it('is told in all its faults at once', () => {
+    const faults = faultsOf({
+      ENV: '?',
+      VNODE_WORKER_NUM: 'x',
+      ENABLE_MQTT_TUNNEL: 'true',
+      MQTT_CLIENT_KEY_PATH: '/key',
+    });
+    expect(faults).toHaveLength(4);
+    for (const name of ['ENV', 'VNODE_WORKER_NUM', 'MQTT_BROKER', 'MQTT_CLIENT_CRT_PATH']) {
+      expect(faults.some((fault) => fault.startsWith(name))).toBe(true);
+    }
+    expect(() => loadConfig({ ENV: '?', ENABLE_MQTT_TUNNEL: 'no' }, 'h')).toThrow(
+      /2 fault\(s\):\n {2}ENV=.*\n {2}ENAB/,
+    );
+  });
+
+  it('is one without any tunnel', () => {
+    expect(faultsOf({ MQTT_BROKER: 'broker' })).toEqual([
+      'ENABLE_MQTT_TUNNEL is false: no tunnel is enabled, so no base can be found',
+    ]);
+  });
+
+  it('never shows a password', () => {
+    const env = { ...LEAST, MQTT_PASSWORD: 'hunter2', ENV: '?' };
+    expect(() => loadConfig(env, 'host-1')).toThrow(ConfigError);
+    expect(faultsOf(env).join()).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { HELP, parseDemoOptions, UsageError } from '../../../samples/demo/options.ts';
+
+describe('the flags of the demo', () => {
+  it('have defaults', () => {
+    expect(parseDemoOptions([])).toEqual({ isOnce: false, stepTimeoutMs: 60_000, broken: undefined });
+  });
+
+  it('are read', () => {
+    const options = parseDemoOptions(['--once', '--step-timeout', '15', '--break', 'refuse-jar']);
+    expect(options).toEqual({ isOnce: true, stepTimeoutMs: 15_000, broken: 'refuse-jar' });
+  });
+
+  it('are all in the help', () => {
+    expect(parseDemoOptions(['--help'])).toBeUndefined();
+    for (const text of ['--once', '--step-timeout', 'silence-base', 'refuse-jar']) expect(HELP).toContain(text);
+  });
+
+  it.each([
+    [['--step-timeout', '0'], /--step-timeout/],
+    [['--step-timeout', '1.5'], /--step-timeout/],
+    [['--break', 'everything'], /--break must be one of silence-base, refuse-jar, got 'everything'/],
+    [['--ones'], /--ones/],
+  ])('%j is refused with the flag named', (args, message) => {
+    expect(() => parseDemoOptions(args)).toThrow(UsageError);
+    expect(() => parseDemoOptions(args)).toThrow(message);
+  });
+});

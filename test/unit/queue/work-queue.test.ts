@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/logger.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { WorkQueue } from '../../../src/queue/work-queue.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+
+/** A queue whose syncs last until the test ends them. */
+class QueueRig {
+  readonly clock = new FakeClock();
+  readonly metrics = createMetrics();
+  readonly started: string[] = [];
+  readonly #ends = new Map<string, (error?: Error) => void>();
+  readonly #abort = new AbortController();
+  readonly queue: WorkQueue;
+  readonly ended: Promise<void>;
+
+  constructor({ workers = 2 } = {}) {
+    const { clock, metrics } = this;
+    const sync = (key: string): Promise<void> => {
+      this.started.push(key);
+      return new Promise((resolve, reject) => this.#ends.set(key, (error) => (error ? reject(error) : resolve())));
+    };
+    this.queue = new WorkQueue({ name: 'test', workers, sync, clock, metrics, logger: silentLogger });
+    this.ended = this.queue.run(this.#abort.signal);
+  }
+
+  async end(key: string, error?: Error): Promise<void> {
+    this.#ends.get(key)?.(error);
+    await settle();
+  }
+
+  stop(): void {
+    this.#abort.abort();
+  }
+
+  take(): string[] {
+    return this.started.splice(0);
+  }
+}
+
+const broken = new Error('broken');
+
+describe('a work queue', () => {
+  it('runs a key once, however often it was added while it waited', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('busy');
+    for (let times = 0; times < 3; times++) rig.queue.add('a');
+    await rig.end('busy');
+    expect(rig.take()).toEqual(['busy', 'a']);
+    await rig.end('a');
+    expect(rig.take()).toEqual([]);
+  });
+
+  it('never runs a key twice at a time, and once more when it was added meanwhile', async () => {
+    const rig = new QueueRig();
+    rig.queue.add('a');
+    rig.queue.add('a');
+    rig.queue.add('a');
+    expect(rig.take()).toEqual(['a']);
+    await rig.end('a');
+    expect(rig.take()).toEqual(['a']);
+    await rig.end('a');
+    expect(rig.take()).toEqual([]);
+  });
+
+  it('works on as many keys at a time as it has workers, in order of arrival', async () => {
+    const rig = new QueueRig({ workers: 2 });
+    for (const key of ['a', 'b', 'c', 'd']) rig.queue.add(key);
+    expect(rig.take()).toEqual(['a', 'b']);
+    await rig.end('b');
+    expect(rig.take()).toEqual(['c']);
+    await rig.end('a');
+    expect(rig.take()).toEqual(['d']);
+  });
+
+  it('gives a key that is added all the time no more turns than the others', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('greedy');
+    rig.queue.add('greedy');
+    rig.queue.add('other');
+    await rig.end('greedy');
+    expect(rig.take()).toEqual(['greedy', 'other']);
+  });
+
+  it('holds one timer for all delays', () => {
+    const rig = new QueueRig();
+    for (let index = 1; index <= 100; index++) rig.queue.addAfter(`key-${index}`, 1000 * index);
+    expect(rig.clock.pending).toBe(1);
+    rig.clock.advance(100_000);
+    expect(rig.clock.pending).toBe(0);
+  });
+
+  it('counts the earliest of several delays of a key, and runs it once', async () => {
+    const rig = new QueueRig();
+    rig.queue.addAfter('a', 5000);
+    rig.queue.addAfter('a', 1000);
+    rig.queue.addAfter('a', 9000);
+    rig.clock.advance(999);
+    expect(rig.take()).toEqual([]);
+    rig.clock.advance(1);
+    expect(rig.take()).toEqual(['a']);
+    await rig.end('a');
+    rig.clock.advance(20_000);
+    expect(rig.take()).toEqual([]);
+  });
+
+  it('tries a failed key again with a doubling delay, and from the start again after a success', async () => {
+    const rig = new QueueRig();
+    const delays: (number | undefined)[] = [];
+    rig.queue.add('a');
+    for (const isBroken of [true, true, true, false, true]) {
+      rig.take();
+      await rig.end('a', isBroken ? broken : undefined);
+      delays.push(rig.clock.nextIn);
+      if (isBroken) rig.clock.advance(rig.clock.nextIn ?? 0);
+      else rig.queue.add('a');
+    }
+    expect(delays).toEqual([100, 200, 400, undefined, 100]);
+  });
+
+  it('waits at most 30 s between tries', async () => {
+    const rig = new QueueRig();
+    rig.queue.add('a');
+    for (let times = 0; times < 20; times++) {
+      await rig.end('a', broken);
+      rig.clock.advance(rig.clock.nextIn ?? 0);
+    }
+    await rig.end('a', broken);
+    expect(rig.clock.nextIn).toBe(30_000);
+  });
+
+  it('runs a key that is added during its back-off at once', async () => {
+    const rig = new QueueRig();
+    rig.queue.add('a');
+    await rig.end('a', broken);
+    rig.take();
+    rig.queue.add('a');
+    expect(rig.take()).toEqual(['a']);
+  });
+
+  it('forgets failures, delay and place of a key', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('a');
+    await rig.end('a', broken);
+    rig.queue.forget('a');
+    rig.clock.advance(60_000);
+    expect(rig.take()).toEqual(['a']);
+    rig.queue.add('b');
+    rig.queue.add('c');
+    rig.queue.forget('c');
+    await rig.end('b');
+    expect(rig.take()).toEqual(['b']);
+  });
+
+  it('takes keys before it runs, and works on them when it does', async () => {
+    const rig = new QueueRig();
+    const { clock, metrics } = rig;
+    const seen: string[] = [];
+    const sync = async (key: string): Promise<void> => void seen.push(key);
+    const queue = new WorkQueue({ name: 'early', workers: 1, sync, clock, metrics, logger: silentLogger });
+    queue.add('a');
+    expect(seen).toEqual([]);
+    const abort = new AbortController();
+    const ended = queue.run(abort.signal);
+    await settle();
+    expect(seen).toEqual(['a']);
+    abort.abort();
+    await ended;
+  });
+
+  it('ends only when the syncs under way have ended, and starts none after the stop', async () => {
+    const rig = new QueueRig({ workers: 2 });
+    rig.queue.add('a');
+    rig.queue.add('b');
+    rig.queue.add('c');
+    rig.queue.addAfter('d', 1000);
+    let isEnded = false;
+    void rig.ended.then(() => (isEnded = true));
+    rig.stop();
+    await rig.end('a');
+    expect(isEnded).toBe(false);
+    await rig.end('b', broken);
+    expect(isEnded).toBe(true);
+    rig.queue.add('e');
+    rig.clock.advance(60_000);
+    await settle();
+    expect(rig.take()).toEqual(['a', 'b']);
+    expect(rig.clock.pending).toBe(0);
+  });
+
+  it('counts what waits, what comes and what is tried again', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('a');
+    rig.queue.add('b');
+    const valueOf = async (metric: 'queueDepth' | 'queueAdds' | 'queueRetries') =>
+      (await rig.metrics[metric].get()).values[0]?.value;
+    expect(await valueOf('queueDepth')).toBe(1);
+    expect(await valueOf('queueAdds')).toBe(2);
+    await rig.end('a', broken);
+    expect(await valueOf('queueRetries')).toBe(1);
+    expect(await valueOf('queueDepth')).toBe(0);
+  });
+});
