@@ -85,7 +85,8 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
 }
 
 function mqttOf(values: Values, faults: string[]): MqttConfig {
-  if (values.MQTT_BROKER === undefined)
+  const isTold = faults.some((fault) => fault.startsWith('MQTT_BROKER='));
+  if (values.MQTT_BROKER === undefined && !isTold)
     faults.push('MQTT_BROKER is not set: it is required with ENABLE_MQTT_TUNNEL=true');
   const hasCert = values.MQTT_CLIENT_CRT_PATH !== undefined;
   if (hasCert !== (values.MQTT_CLIENT_KEY_PATH !== undefined)) {

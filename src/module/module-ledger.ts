@@ -220,7 +220,9 @@ export class ModuleLedger {
     const crashed = this.#crashed(record, status.state, now);
     const next = { ...withState(crashed, status.state, now), publishedAt, unconfirmed: false };
     const { inFlight } = record;
-    if (inFlight === undefined) return status.state === 'ACTIVATED' ? withoutFailure(next) : next;
+    // That it runs ends the failure of an install, not the one of an uninstall.
+    const isWell = status.state === 'ACTIVATED' && record.failure?.reason !== 'KillContainerError';
+    if (inFlight === undefined) return isWell ? withoutFailure(next) : next;
     const isInstalled = status.state === 'ACTIVATED' || status.state === 'DEACTIVATED';
     if (inFlight.command === 'install' && isInstalled) {
       return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };

@@ -1,3 +1,4 @@
+import type { ContainerStatus } from '../kube/objects.ts';
 import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
@@ -31,7 +32,7 @@ export function claimsOf(
   const others = claimantsOf(leaving);
   const claims = new Map<ModuleKey, Claim>();
   for (const [key, candidates] of claimants) {
-    const adoptedUrl = runningUrlOf([...candidates, ...(others.get(key) ?? [])]);
+    const adoptedUrl = runningUrlOf([...candidates, ...(others.get(key) ?? [])]) ?? ranUrlOf(candidates);
     const claim = claimOf(candidates, recordOf(key), adoptedUrl);
     if (claim) claims.set(key, claim);
   }
@@ -63,7 +64,7 @@ function claimOf(
   const isHolder = ({ spec, fingerprint }: Claimant): boolean =>
     installed === undefined ? spec.url === adoptedUrl : fingerprint === installed;
   // After a restart the URL alone does not tell Pods with different args or env apart: the one that ran it has it.
-  const runner = claimants.find((claimant) => isHolder(claimant) && runningUrlOf([claimant]) !== undefined);
+  const runner = claimants.find((claimant) => isHolder(claimant) && ranUrlOf([claimant]) !== undefined);
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
@@ -72,9 +73,14 @@ function claimOf(
 
 /** What a Pod's own status says that its container runs: known to us even after a restart of the controller. */
 function runningUrlOf(claimants: readonly Claimant[]): string | undefined {
-  for (const { pod, spec } of claimants) {
-    const status = pod.status.containerStatuses.find(({ name }) => name === spec.name);
-    if (status?.state?.running !== undefined) return status.imageID;
-  }
-  return undefined;
+  return claimants.map(statusOf).find((status) => status?.state?.running !== undefined)?.imageID;
+}
+
+/** What ran last: a container that waits because its image changed must not be taken for the new one. */
+function ranUrlOf(claimants: readonly Claimant[]): string | undefined {
+  return claimants.map(statusOf).find((status) => status !== undefined && status.imageID !== '')?.imageID;
+}
+
+function statusOf({ pod, spec }: Claimant): ContainerStatus | undefined {
+  return pod.status.containerStatuses.find(({ name }) => name === spec.name);
 }

@@ -40,6 +40,7 @@ export class WorkQueue {
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #started = false;
+  #isStarting = false;
   #stopped = false;
   #onIdle: (() => void) | undefined;
 
@@ -60,7 +61,7 @@ export class WorkQueue {
     if (this.#waiting.has(key)) return;
     this.#waiting.set(key, this.#options.clock.now());
     this.#options.metrics.queueAdds.inc({ name: this.#options.name });
-    this.#startWorkers();
+    this.#startSoon();
   }
 
   /** Adds the key after `delayMs`; of several delays of one key the earliest counts. */
@@ -95,6 +96,16 @@ export class WorkQueue {
     this.#stopped = true;
     this.#timer?.cancel();
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  /** Not within `add`: who adds keys has often more to tell, and a sync should see all of it. */
+  #startSoon(): void {
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    queueMicrotask(() => {
+      this.#isStarting = false;
+      this.#startWorkers();
+    });
   }
 
   #startWorkers(): void {

@@ -7,6 +7,7 @@ import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import {
   type Brake,
+  type BrakeReason,
   graceAfterOutageMs,
   isMassSilence,
   livenessOf,
@@ -39,8 +40,9 @@ interface TunnelState {
   brake: Brake;
   isLinkProven: boolean;
   isProbing: boolean;
-  /** Silence is counted from here at the earliest: before it we were deaf ourselves. */
-  deafUntil: number;
+  /** When our last outage began (heard since = past it), and until when others may still be coming back. */
+  hearingSince: number;
+  graceUntil: number;
 }
 
 /** One sweep a second judges all bases, and asks those that are due for list and health. */
@@ -112,30 +114,36 @@ export class LivenessController {
 
   #onBrakeChange(tunnel: Tunnel, state: TunnelState, before: Brake, vnodes: readonly VNode[], now: number): void {
     const { brake } = state;
-    const { logger, metrics, inquirer } = this.#options;
-    const reason = brake.kind === 'Released' ? undefined : brake.reason;
     if (brake.kind === 'Proving') {
-      state.isLinkProven = false;
-      logger.warn({ tunnel: tunnel.name, reason }, 'liveness is frozen until the link is proven');
+      if (before.kind !== 'Proving') this.#freeze(tunnel, state, brake.reason);
+    } else if (brake.kind === 'Asking') {
+      this.#askSilent(tunnel, state, before, vnodes, now);
+    } else {
+      this.#release(tunnel, before, vnodes, now);
     }
-    if (brake.kind === 'Asking') {
-      if (before.kind === 'Proving' && reason !== 'MassSilence')
-        state.deafUntil = now + graceAfterOutageMs(now - before.since);
-      const silent = vnodes.filter((vnode) => now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS);
-      for (const vnode of silent) inquirer.askHealth(vnode);
-      logger.info({ tunnel: tunnel.name, reason, asked: silent.length }, 'link is proven, silent bases are asked');
+    this.#options.metrics.livenessFrozen.set({ tunnel: tunnel.name }, brake.kind === 'Released' ? 0 : 1);
+  }
+
+  #freeze(tunnel: Tunnel, state: TunnelState, reason: BrakeReason): void {
+    state.isLinkProven = false;
+    this.#options.logger.warn({ tunnel: tunnel.name, reason }, 'liveness is frozen until the link is proven');
+  }
+
+  #askSilent(tunnel: Tunnel, state: TunnelState, before: Brake, vnodes: readonly VNode[], now: number): void {
+    if (before.kind === 'Proving' && before.reason === 'LinkDown') {
+      state.hearingSince = before.since;
+      state.graceUntil = now + graceAfterOutageMs(now - before.since);
     }
-    if (brake.kind === 'Released') {
-      const askedAt = before.kind === 'Asking' ? before.since : now;
-      for (const vnode of vnodes) {
-        vnode.isConfirmedSilent = vnode.lastHeardAt < askedAt && askedAt - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS;
-      }
-      logger.info(
-        { tunnel: tunnel.name, silent: vnodes.filter((vnode) => vnode.isConfirmedSilent).length },
-        'liveness is judged again',
-      );
-    }
-    metrics.livenessFrozen.set({ tunnel: tunnel.name }, brake.kind === 'Released' ? 0 : 1);
+    const silent = vnodes.filter((vnode) => now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS);
+    for (const vnode of silent) this.#options.inquirer.askHealth(vnode);
+    this.#options.logger.info({ tunnel: tunnel.name, asked: silent.length }, 'link is proven, silent bases are asked');
+  }
+
+  #release(tunnel: Tunnel, before: Brake, vnodes: readonly VNode[], now: number): void {
+    const askedAt = before.kind === 'Asking' ? before.since : now;
+    for (const vnode of vnodes) vnode.isConfirmedSilent = askedAt - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS;
+    const silent = vnodes.filter((vnode) => vnode.isConfirmedSilent).length;
+    this.#options.logger.info({ tunnel: tunnel.name, silent }, 'liveness is judged again');
   }
 
   #probe(tunnel: Tunnel, state: TunnelState): void {
@@ -189,12 +197,20 @@ export class LivenessController {
   #stateOf(tunnel: Tunnel): TunnelState {
     const known = this.#tunnels.get(tunnel);
     if (known) return known;
-    const state: TunnelState = { brake: { kind: 'Released' }, isLinkProven: false, isProbing: false, deafUntil: 0 };
+    const state: TunnelState = {
+      brake: { kind: 'Released' },
+      isLinkProven: false,
+      isProbing: false,
+      hearingSince: 0,
+      graceUntil: 0,
+    };
     this.#tunnels.set(tunnel, state);
     return state;
   }
 }
 
-function silenceOf(vnode: VNode, { deafUntil }: TunnelState, now: number): Silence {
-  return { silentMs: Math.max(0, now - Math.max(vnode.lastHeardAt, deafUntil)), isConfirmed: vnode.isConfirmedSilent };
+/** A base that has spoken since the outage is past it; of others we cannot know when they would have spoken. */
+function silenceOf(vnode: VNode, { hearingSince, graceUntil }: TunnelState, now: number): Silence {
+  const since = vnode.lastHeardAt >= hearingSince ? vnode.lastHeardAt : Math.max(vnode.lastHeardAt, graceUntil);
+  return { silentMs: Math.max(0, now - since), isConfirmed: vnode.isConfirmedSilent };
 }

@@ -47,7 +47,13 @@ export type BrakeReason = 'LinkDown' | 'MassSilence' | 'Paused';
  */
 export type Brake =
   | { readonly kind: 'Released' }
-  | { readonly kind: 'Proving'; readonly since: number; readonly reason: BrakeReason }
+  | {
+      readonly kind: 'Proving';
+      readonly since: number;
+      readonly reason: BrakeReason;
+      /** Since when the link is up without being proven; undefined while it is down. */
+      readonly upSince: number | undefined;
+    }
   | { readonly kind: 'Asking'; readonly since: number; readonly reason: BrakeReason };
 
 export interface BrakeInput {
@@ -62,19 +68,23 @@ export interface BrakeInput {
 
 /** The next state of a brake; the same object when nothing changes. */
 export function nextBrake(brake: Brake, input: BrakeInput): Brake {
-  const { now, isLinkUp } = input;
-  if (brake.kind !== 'Proving') {
-    const reason = reasonToProve(input);
-    if (reason !== undefined && (brake.kind === 'Released' || reason !== 'MassSilence')) {
-      return { kind: 'Proving', since: now, reason };
-    }
-  }
-  if (brake.kind === 'Proving' && isLinkUp) {
-    const isOver = input.isLinkProven || now - brake.since >= BRAKE_MAX_MS;
-    return isOver ? { kind: 'Asking', since: now, reason: brake.reason } : brake;
-  }
-  if (brake.kind === 'Asking' && now - brake.since >= ANSWER_WITHIN_MS) return { kind: 'Released' };
+  if (brake.kind === 'Proving') return nextProving(brake, input);
+  const reason = reasonToProve(input);
+  const isNews = reason !== undefined && (brake.kind === 'Released' || reason !== 'MassSilence');
+  if (isNews) return { kind: 'Proving', since: input.now, reason, upSince: input.isLinkUp ? input.now : undefined };
+  if (brake.kind === 'Asking' && input.now - brake.since >= ANSWER_WITHIN_MS) return { kind: 'Released' };
   return brake;
+}
+
+function nextProving(brake: Extract<Brake, { kind: 'Proving' }>, { now, isLinkUp, isLinkProven }: BrakeInput): Brake {
+  if (!isLinkUp) {
+    const isKnown = brake.reason === 'LinkDown' && brake.upSince === undefined;
+    return isKnown ? brake : { ...brake, reason: 'LinkDown', upSince: undefined };
+  }
+  if (brake.upSince === undefined) return { ...brake, upSince: now };
+  // A broker may refuse us the message to ourselves: then the time that the link has been up has to do.
+  const isOver = isLinkProven || now - brake.upSince >= BRAKE_MAX_MS;
+  return isOver ? { kind: 'Asking', since: now, reason: brake.reason } : brake;
 }
 
 function reasonToProve({ isLinkUp, wasPaused, isMassSilence: isMass }: BrakeInput): BrakeReason | undefined {

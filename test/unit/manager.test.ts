@@ -19,7 +19,7 @@ class ManagerRig {
       if (stopMs > 0) await new Promise<void>((resolve) => this.clock.setTimer(resolve, stopMs));
       this.told.push(`end ${name}`);
     };
-    return ready ? { name, run, whenReady: () => ready } : { name, run };
+    return ready !== undefined ? { name, run, whenReady: () => ready } : { name, run };
   }
 
   failing(name: string, failed: Promise<never>): Runnable {

@@ -5,7 +5,7 @@ import { MqttSession, type MqttSessionOptions } from './mqtt-session.ts';
 import { notConnected } from './publish-window.ts';
 
 const MIN_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
+const MAX_DELAY_MS = 5_000;
 /** A connection that lived shorter counts as a failure: two clients of one id throw each other out at once. */
 const HEALTHY_MS = 10_000;
 

@@ -50,14 +50,18 @@ describe.each(samples)('samples/%s', (name) => {
     for (const { key, values } of term.matchExpressions) expect(values).toContain(labels[key]);
     expect(labels['kubernetes.io/hostname']).toBe(nodeNameOf('base-1'));
   });
+});
 
-  // A DaemonSet has one Pod on a Node anyway.
-  it.skipIf(name === 'module-daemonset.yaml')('keeps to one copy of a version on a base', () => {
+// A DaemonSet has one Pod on a Node anyway.
+it.each(samples.filter((name) => name !== 'module-daemonset.yaml'))(
+  'samples/%s keeps to one copy of a version on a base',
+  (name) => {
+    const { metadata, spec } = podTemplateOf(`samples/${name}`);
     const [rule] = spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
     const { app: _app, [COMPONENT_LABEL]: _component, ...ofModule } = metadata.labels;
     expect(rule.labelSelector.matchLabels).toEqual(ofModule);
-  });
-});
+  },
+);
 
 describe('deploy/', () => {
   const { resources } = parse(read('deploy/kustomization.yaml')) as { resources: string[] };

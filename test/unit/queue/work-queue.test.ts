@@ -25,6 +25,7 @@ class QueueRig {
   }
 
   async end(key: string, error?: Error): Promise<void> {
+    await settle();
     this.#ends.get(key)?.(error);
     await settle();
   }
@@ -33,7 +34,8 @@ class QueueRig {
     this.#abort.abort();
   }
 
-  take(): string[] {
+  async take(): Promise<string[]> {
+    await settle();
     return this.started.splice(0);
   }
 }
@@ -46,31 +48,32 @@ describe('a work queue', () => {
     rig.queue.add('busy');
     for (let times = 0; times < 3; times++) rig.queue.add('a');
     await rig.end('busy');
-    expect(rig.take()).toEqual(['busy', 'a']);
+    expect(await rig.take()).toEqual(['busy', 'a']);
     await rig.end('a');
-    expect(rig.take()).toEqual([]);
+    expect(await rig.take()).toEqual([]);
   });
 
   it('never runs a key twice at a time, and once more when it was added meanwhile', async () => {
     const rig = new QueueRig();
     rig.queue.add('a');
+    expect(await rig.take()).toEqual(['a']);
     rig.queue.add('a');
     rig.queue.add('a');
-    expect(rig.take()).toEqual(['a']);
+    expect(await rig.take()).toEqual([]);
     await rig.end('a');
-    expect(rig.take()).toEqual(['a']);
+    expect(await rig.take()).toEqual(['a']);
     await rig.end('a');
-    expect(rig.take()).toEqual([]);
+    expect(await rig.take()).toEqual([]);
   });
 
   it('works on as many keys at a time as it has workers, in order of arrival', async () => {
     const rig = new QueueRig({ workers: 2 });
     for (const key of ['a', 'b', 'c', 'd']) rig.queue.add(key);
-    expect(rig.take()).toEqual(['a', 'b']);
+    expect(await rig.take()).toEqual(['a', 'b']);
     await rig.end('b');
-    expect(rig.take()).toEqual(['c']);
+    expect(await rig.take()).toEqual(['c']);
     await rig.end('a');
-    expect(rig.take()).toEqual(['d']);
+    expect(await rig.take()).toEqual(['d']);
   });
 
   it('gives a key that is added all the time no more turns than the others', async () => {
@@ -79,7 +82,7 @@ describe('a work queue', () => {
     rig.queue.add('greedy');
     rig.queue.add('other');
     await rig.end('greedy');
-    expect(rig.take()).toEqual(['greedy', 'other']);
+    expect(await rig.take()).toEqual(['greedy', 'other']);
   });
 
   it('holds one timer for all delays', () => {
@@ -96,12 +99,12 @@ describe('a work queue', () => {
     rig.queue.addAfter('a', 1000);
     rig.queue.addAfter('a', 9000);
     rig.clock.advance(999);
-    expect(rig.take()).toEqual([]);
+    expect(await rig.take()).toEqual([]);
     rig.clock.advance(1);
-    expect(rig.take()).toEqual(['a']);
+    expect(await rig.take()).toEqual(['a']);
     await rig.end('a');
     rig.clock.advance(20_000);
-    expect(rig.take()).toEqual([]);
+    expect(await rig.take()).toEqual([]);
   });
 
   it('tries a failed key again with a doubling delay, and from the start again after a success', async () => {
@@ -109,7 +112,7 @@ describe('a work queue', () => {
     const delays: (number | undefined)[] = [];
     rig.queue.add('a');
     for (const isBroken of [true, true, true, false, true]) {
-      rig.take();
+      await rig.take();
       await rig.end('a', isBroken ? broken : undefined);
       delays.push(rig.clock.nextIn);
       if (isBroken) rig.clock.advance(rig.clock.nextIn ?? 0);
@@ -133,9 +136,9 @@ describe('a work queue', () => {
     const rig = new QueueRig();
     rig.queue.add('a');
     await rig.end('a', broken);
-    rig.take();
+    await rig.take();
     rig.queue.add('a');
-    expect(rig.take()).toEqual(['a']);
+    expect(await rig.take()).toEqual(['a']);
   });
 
   it('forgets failures, delay and place of a key', async () => {
@@ -144,12 +147,12 @@ describe('a work queue', () => {
     await rig.end('a', broken);
     rig.queue.forget('a');
     rig.clock.advance(60_000);
-    expect(rig.take()).toEqual(['a']);
+    expect(await rig.take()).toEqual(['a']);
     rig.queue.add('b');
     rig.queue.add('c');
     rig.queue.forget('c');
     await rig.end('b');
-    expect(rig.take()).toEqual(['b']);
+    expect(await rig.take()).toEqual(['b']);
   });
 
   it('takes keys before it runs, and works on them when it does', async () => {
@@ -176,6 +179,7 @@ describe('a work queue', () => {
     rig.queue.addAfter('d', 1000);
     let isEnded = false;
     void rig.ended.then(() => (isEnded = true));
+    await settle();
     rig.stop();
     await rig.end('a');
     expect(isEnded).toBe(false);
@@ -184,7 +188,7 @@ describe('a work queue', () => {
     rig.queue.add('e');
     rig.clock.advance(60_000);
     await settle();
-    expect(rig.take()).toEqual(['a', 'b']);
+    expect(await rig.take()).toEqual(['a', 'b']);
     expect(rig.clock.pending).toBe(0);
   });
 
@@ -192,12 +196,13 @@ describe('a work queue', () => {
     const rig = new QueueRig({ workers: 1 });
     rig.queue.add('a');
     rig.queue.add('b');
-    const valueOf = async (metric: 'queueDepth' | 'queueAdds' | 'queueRetries') =>
+    const read = async (metric: 'queueDepth' | 'queueAdds' | 'queueRetries') =>
       (await rig.metrics[metric].get()).values[0]?.value;
-    expect(await valueOf('queueDepth')).toBe(1);
-    expect(await valueOf('queueAdds')).toBe(2);
+    await settle();
+    expect(await read('queueDepth')).toBe(1);
+    expect(await read('queueAdds')).toBe(2);
     await rig.end('a', broken);
-    expect(await valueOf('queueRetries')).toBe(1);
-    expect(await valueOf('queueDepth')).toBe(0);
+    expect(await read('queueRetries')).toBe(1);
+    expect(await read('queueDepth')).toBe(0);
   });
 });

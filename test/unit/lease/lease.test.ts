@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { type CachedLease, canHold, leasePatchOf, newLeaseOf, projectLease } from '../../../src/lease/lease.ts';
+
+const facts = { nodeName: 'vnode.b1', env: 'dev', holder: 'me', nowText: '2026-01-01T00:00:00.123000Z', nodeUid: 'n1' };
+const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
+  namespace: 'kube-node-lease',
+  name: 'vnode.b1',
+  uid: 'l1',
+  resourceVersion: '7',
+  holder: 'me',
+  renewTime: '',
+  transitions: 2,
+  ownerUid: 'n1',
+  ...more,
+});
+
+describe('a new lease', () => {
+  it('names its holder exactly, and its Node as owner once that is known', () => {
+    expect(newLeaseOf(facts)).toMatchObject({
+      metadata: {
+        name: 'vnode.b1',
+        namespace: 'kube-node-lease',
+        labels: {
+          'virtual-kubelet.koupleless.io/component': 'vnode-lease',
+          'virtual-kubelet.koupleless.io/env': 'dev',
+        },
+        ownerReferences: [{ kind: 'Node', name: 'vnode.b1', uid: 'n1' }],
+      },
+      spec: { holderIdentity: 'me', leaseDurationSeconds: 40, leaseTransitions: 0 },
+    });
+    expect(newLeaseOf({ ...facts, nodeUid: undefined }).metadata).not.toHaveProperty('ownerReferences');
+  });
+});
+
+describe('the patch of a lease', () => {
+  it('renews on the version that was seen, and says nothing else', () => {
+    expect(leasePatchOf(lease(), facts)).toEqual({
+      metadata: { uid: 'l1', resourceVersion: '7' },
+      spec: { renewTime: facts.nowText },
+    });
+  });
+
+  it('takes over with holder, time, one more transition, and our labels', () => {
+    expect(leasePatchOf(lease({ holder: 'other' }), facts)).toEqual({
+      metadata: {
+        uid: 'l1',
+        resourceVersion: '7',
+        labels: {
+          'virtual-kubelet.koupleless.io/component': 'vnode-lease',
+          'virtual-kubelet.koupleless.io/env': 'dev',
+        },
+      },
+      spec: {
+        renewTime: facts.nowText,
+        holderIdentity: 'me',
+        leaseDurationSeconds: 40,
+        acquireTime: facts.nowText,
+        leaseTransitions: 3,
+      },
+    });
+  });
+
+  it('corrects the owner when the Node was made again, and leaves it while the Node is not known', () => {
+    const patch = leasePatchOf(lease({ ownerUid: 'old' }), facts);
+    expect(patch.metadata).toMatchObject({ ownerReferences: [{ apiVersion: 'v1', kind: 'Node', uid: 'n1' }] });
+    expect(leasePatchOf(lease({ ownerUid: 'old' }), { ...facts, nodeUid: undefined }).metadata).not.toHaveProperty(
+      'ownerReferences',
+    );
+  });
+});
+
+describe('whether a lease may be ours', () => {
+  const inCluster = { holder: 'me', isCluster: true, unchangedMs: 0 };
+
+  it.each([
+    ['there is none', undefined, inCluster, true],
+    ['it is ours', lease(), inCluster, true],
+    ['nobody holds it', lease({ holder: '' }), inCluster, true],
+    ['we are alone', lease({ holder: 'other' }), { ...inCluster, isCluster: false }, true],
+    ['another one renews it', lease({ holder: 'other' }), inCluster, false],
+    ['it did not change for 39.9 s', lease({ holder: 'other' }), { ...inCluster, unchangedMs: 39_999 }, false],
+    ['it did not change for 40 s', lease({ holder: 'other' }), { ...inCluster, unchangedMs: 40_000 }, true],
+  ])('when %s', (_, candidate, options, isAllowed) => {
+    expect(canHold(candidate, options)).toBe(isAllowed);
+  });
+});
+
+describe('a lease in the cache', () => {
+  it('that was just made and is almost empty can be read', () => {
+    expect(projectLease({ metadata: { name: 'x' } })).toEqual({
+      namespace: 'kube-node-lease',
+      name: 'x',
+      uid: '',
+      resourceVersion: '',
+      holder: '',
+      renewTime: '',
+      transitions: 0,
+      ownerUid: undefined,
+    });
+  });
+});

@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import type { ModuleLedger } from '../../../src/module/module-ledger.ts';
+import { idOf, makeLedger, makeList, makeResult, makeSpec } from '../../support/builders.ts';
+
+const KEY = 'biz1:1.0.0';
+const T0 = 1_795_000_000_000;
+
+function activeLedger(): ModuleLedger {
+  const ledger = makeLedger();
+  ledger.takeList([], undefined, 0);
+  ledger.installSent(makeSpec(KEY), 0);
+  ledger.takeResult(makeResult('install', KEY), undefined, 0);
+  return ledger;
+}
+
+/** The module ends, is installed again and runs; returns when the next try may be. */
+function crashOnce(ledger: ModuleLedger, now: number): number {
+  ledger.takeList(makeList(`${KEY} STOPPED`), undefined, now);
+  const waitMs = Math.max(0, (ledger.get(KEY)?.retryAt ?? 0) - now);
+  ledger.uninstallSent(idOf(KEY), now + waitMs);
+  ledger.takeResult(makeResult('uninstall', KEY), undefined, now + waitMs);
+  ledger.installSent(makeSpec(KEY), now + waitMs);
+  ledger.takeResult(makeResult('install', KEY), undefined, now + waitMs);
+  return waitMs;
+}
+
+describe('a command whose answer does not come', () => {
+  it.each([
+    ['install', 300_000, 'InstallTimeout'],
+    ['uninstall', 60_000, 'KillContainerError'],
+  ] as const)('(%s) has failed after its deadline, and not before', (command, deadlineMs, reason) => {
+    const ledger = activeLedger();
+    if (command === 'install') ledger.installSent(makeSpec(KEY), 1000);
+    else ledger.uninstallSent(idOf(KEY), 1000);
+    expect(ledger.expire(deadlineMs + 999)).toEqual([]);
+    const ends = ledger.expire(deadlineMs + 1000);
+    expect(ends).toEqual([{ command, id: idOf(KEY), result: 'timeout', tookMs: deadlineMs }]);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 1, failure: { reason } });
+    expect(ledger.get(KEY)?.failure?.message).toContain(`within ${deadlineMs / 1000} s`);
+    expect(ledger.expire(deadlineMs + 2000)).toEqual([]);
+  });
+
+  it('and that an earlier controller sent has failed once the module stood in work for the install deadline', () => {
+    const ledger = makeLedger();
+    ledger.takeList(makeList(`${KEY} RESOLVED`), undefined, 1000);
+    ledger.expire(300_999);
+    expect(ledger.get(KEY)?.failure).toBeUndefined();
+    ledger.expire(301_000);
+    ledger.expire(302_000);
+    expect(ledger.get(KEY)).toMatchObject({ failures: 1, failure: { reason: 'InstallTimeout' } });
+  });
+
+  it('(install) was lost when two lists, one of them asked for, lack the module a minute later', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], undefined, 0);
+    ledger.installSent(makeSpec(KEY), 0);
+    for (const now of [15_000, 30_000, 59_000]) {
+      ledger.listAsked(now);
+      ledger.takeList([], undefined, now);
+      expect(ledger.get(KEY)?.inFlight).toBeDefined();
+    }
+    for (const now of [61_000, 64_000]) {
+      ledger.listAsked(now);
+      ledger.takeList([], undefined, now);
+    }
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0, failure: undefined });
+  });
+
+  it('is decided about by the next list when it could not be handed over', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], undefined, 0);
+    ledger.installSent(makeSpec(KEY), 0);
+    ledger.sendFailed(idOf(KEY), 0);
+    expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: { uncertain: true } });
+    ledger.takeList([], undefined, 500);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0 });
+  });
+
+  it('is decided about by the next list after the link was lost', () => {
+    const ledger = activeLedger();
+    ledger.uninstallSent(idOf(KEY), 0);
+    ledger.linkLost();
+    expect(ledger.get(KEY)?.inFlight?.uncertain).toBe(true);
+    ledger.takeList(makeList(KEY), undefined, 1000);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, state: 'ACTIVATED', failure: undefined });
+  });
+});
+
+describe('a module that a list lacks', () => {
+  it('is believed gone only when a list that was asked for afterwards lacks it too', () => {
+    const ledger = activeLedger();
+    ledger.listAsked(900);
+    ledger.takeList([], undefined, 1000);
+    ledger.takeList([], undefined, 1100);
+    expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', missingSince: 1000, failure: undefined });
+    ledger.listAsked(1200);
+    ledger.takeList([], undefined, 1300);
+    expect(ledger.get(KEY)).toMatchObject({ state: undefined, failures: 1, failure: { reason: 'ModuleVanished' } });
+  });
+
+  it('is as it was when the next list has it again', () => {
+    const ledger = activeLedger();
+    ledger.takeList([], undefined, 1000);
+    ledger.listAsked(1100);
+    ledger.takeList(makeList(KEY), undefined, 1200);
+    expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', since: 0, missingSince: undefined, failures: 0 });
+  });
+});
+
+describe('a module that ends by itself', () => {
+  it.each(['BROKEN', 'STOPPED'])('(%s) may be started again at once the first time, then after 10 s, 20 s, …', () => {
+    const ledger = activeLedger();
+    const waits: number[] = [];
+    let now = 60_000;
+    for (let times = 0; times < 5; times++) {
+      const waitMs = crashOnce(ledger, now);
+      waits.push(waitMs);
+      now += waitMs + 60_000;
+    }
+    expect(waits).toEqual([0, 10_000, 20_000, 40_000, 80_000]);
+  });
+
+  it('counts from the start again when it had run for ten minutes', () => {
+    const ledger = activeLedger();
+    expect(crashOnce(ledger, 1000)).toBe(0);
+    expect(crashOnce(ledger, 600_999)).toBe(10_000);
+    expect(crashOnce(ledger, 600_999 + 10_000 + 600_000)).toBe(0);
+  });
+});
+
+describe('messages of a base', () => {
+  it('that come out of order change nothing: an older list is dropped', () => {
+    const ledger = makeLedger();
+    expect(ledger.takeList(makeList(KEY), T0 + 2000, 0)).toBe(true);
+    expect(ledger.takeList([], T0 + 1000, 10)).toBe(false);
+    expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', missingSince: undefined });
+  });
+
+  it('do not undo an answer that is newer than the list', () => {
+    const ledger = activeLedger();
+    ledger.uninstallSent(idOf(KEY), 0);
+    ledger.takeResult(makeResult('uninstall', KEY), T0 + 2000, 10);
+    ledger.takeList(makeList(KEY), T0 + 1000, 20);
+    expect(ledger.get(KEY)?.state).toBeUndefined();
+    ledger.takeList(makeList(KEY), T0 + 3000, 30);
+    expect(ledger.get(KEY)?.state).toBe('ACTIVATED');
+  });
+
+  it.each([
+    ['an hour back', -3_600_000],
+    ['an hour ahead', 3_600_000],
+  ])('are still taken after its clock jumped %s', (_, jumpMs) => {
+    const ledger = makeLedger();
+    ledger.takeList([], T0, 0);
+    expect(ledger.takeList(makeList(KEY), T0 + jumpMs, 1000)).toBe(true);
+    expect(ledger.takeList(makeList(`${KEY} DEACTIVATED`), T0 + jumpMs + 1000, 2000)).toBe(true);
+    expect(ledger.get(KEY)?.state).toBe('DEACTIVATED');
+  });
+
+  it('without a time are taken as they come', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], T0, 0);
+    expect(ledger.takeList(makeList(KEY), undefined, 1)).toBe(true);
+  });
+});
+
+describe('a base that was restarted', () => {
+  it('has lost what its next list lacks: at once, without a back-off', () => {
+    const ledger = activeLedger();
+    ledger.installSent(makeSpec('biz2:1'), 0);
+    ledger.baseRestarted(T0);
+    ledger.takeList([], T0 + 100, 1000);
+    for (const key of [KEY, 'biz2:1']) {
+      expect(ledger.get(key)).toMatchObject({
+        state: undefined,
+        inFlight: undefined,
+        failure: { reason: 'BaseRestarted' },
+        retryAt: 0,
+      });
+    }
+  });
+
+  it('is not judged by a list from before', () => {
+    const ledger = activeLedger();
+    ledger.takeList(makeList(KEY), T0, 0);
+    ledger.baseRestarted(T0 + 1000);
+    expect(ledger.takeList(makeList(KEY), T0 + 500, 1000)).toBe(false);
+    expect(ledger.isKnown).toBe(false);
+  });
+
+  it('has what it lists', () => {
+    const ledger = activeLedger();
+    ledger.baseRestarted(undefined);
+    ledger.takeList(makeList(KEY), undefined, 1000);
+    expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', failure: undefined });
+  });
+});

@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoreRig } from '../../support/core-rig.ts';
+
+const NODE = 'vnode.b1';
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+  await rig.foundBase('b1');
+  rig.addPod();
+  await rig.pass(5_000);
+  rig.api.take();
+  rig.tunnel.take();
+});
+
+afterEach(() => rig.stop());
+
+function silence(isSilent = true): void {
+  const base = rig.bases.get('b1');
+  if (base) base.isSilent = isSilent;
+}
+
+describe('a base that is silent', () => {
+  it('for 25 s: its Node and its Pods are not ready, with the reason, and nothing is deleted', async () => {
+    silence();
+    await rig.pass(36_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+    expect(rig.condition(NODE, 'BaseReachable')).toBe('False BaseUnreachable');
+    expect(rig.podState('p1')).toBe('Running False BaseUnreachable');
+    expect(rig.container('p1')?.restartCount).toBe(0);
+    expect(rig.api.take('delete')).toEqual([]);
+    expect(rig.events).toEqual(expect.arrayContaining([`Warning NodeNotReady ${NODE}`, 'Warning NodeNotReady p1']));
+  });
+
+  it('and speaks again: the Node is ready at once, its Pods after a fresh list', async () => {
+    silence();
+    await rig.pass(36_000);
+    silence(false);
+    const base = rig.bases.get('b1');
+    if (base) base.answersLists = false;
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.podState('p1')).toBe('Running False BaseUnreachable');
+    if (base) base.answersLists = true;
+    await rig.pass(6_000);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.api.pod('p1')?.status?.reason).toBeUndefined();
+    expect(rig.container('p1')?.restartCount).toBe(0);
+    expect(rig.tunnel.take().filter((line) => /install/.test(line))).toEqual([]);
+  });
+
+  it('for 60 s is dead: Pods, then Node, then Lease are deleted', async () => {
+    silence();
+    await rig.pass(71_000);
+    expect(rig.api.take('delete')).toEqual(['delete pod ns/p1', `delete node ${NODE}`, `delete lease ${NODE}`]);
+    expect(rig.store.size).toBe(0);
+    expect(rig.leases.heldCount).toBe(0);
+    await rig.pass(120_000);
+    expect(rig.api.take()).toEqual([]);
+  });
+
+  it('and dead, and comes back: it is a base like any new one', async () => {
+    silence();
+    await rig.pass(71_000);
+    silence(false);
+    await rig.pass(15_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.leases.isHeld(NODE)).toBe(true);
+  });
+
+  it.each([
+    ['delete pod', 500],
+    ['delete node', 500],
+    ['delete lease', 500],
+    ['delete pod', 429],
+    ['delete lease', 503],
+  ])('and dead is taken away also when `%s` is answered with %i twice', async (request, status) => {
+    rig.api.fail(request, status, 2);
+    silence();
+    await rig.pass(80_000);
+    expect(rig.api.node(NODE)).toBeUndefined();
+    expect(rig.api.lease(NODE)).toBeUndefined();
+    expect(rig.api.pod('p1')).toBeUndefined();
+    silence(false);
+    await rig.pass(15_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it.each(['delete pod', 'delete node', 'delete lease'])(
+    'and dead is taken away also when the answer to `%s` is lost',
+    async (request) => {
+      rig.api.loseAnswer(request);
+      silence();
+      await rig.pass(80_000);
+      expect(rig.store.size).toBe(0);
+      expect([...rig.api.objects.keys()]).toEqual([]);
+    },
+  );
+
+  it.each([
+    [404, ''],
+    [409, 'Conflict'],
+  ])('and dead, with all deleted by others (%i): no error, no second try', async (status, reason) => {
+    for (const request of ['delete pod', 'delete node', 'delete lease']) rig.api.fail(request, status, 1, reason);
+    silence();
+    await rig.pass(71_000);
+    expect(rig.api.take('delete')).toHaveLength(3);
+    expect(rig.store.size).toBe(0);
+  });
+
+  it('and dead takes Pods along that were bound while its Node went', async () => {
+    const deleted = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.startsWith('delete node') ? deleted.promise : undefined);
+    silence();
+    await rig.pass(71_000);
+    rig.addPod({ name: 'late' });
+    deleted.resolve();
+    await rig.pass(1_000);
+    expect(rig.api.take('delete pod')).toEqual(['delete pod ns/p1', 'delete pod ns/late']);
+  });
+
+  it('from our start on is dead after 60 s: what an earlier process left is taken away', async () => {
+    const node = rig.api.node(NODE);
+    const pod = rig.api.pod('p1');
+    if (node === undefined || pod === undefined) throw new Error('not set up');
+    const next = new CoreRig();
+    next.api.put('node', node);
+    next.api.put('pod', pod);
+    await next.start();
+    await next.pass(55_000);
+    expect(next.api.take('delete')).toEqual([]);
+    expect(next.leases.isHeld(NODE)).toBe(true);
+    await next.pass(10_000);
+    expect([...next.api.objects.keys()]).toEqual([]);
+    await next.stop();
+  });
+
+  it('and whose Node was not ready before our start is not called ready without a sign of life', async () => {
+    silence();
+    await rig.pass(36_000);
+    const node = rig.api.node(NODE);
+    if (node === undefined) throw new Error('not set up');
+    const next = new CoreRig();
+    next.api.put('node', node);
+    await next.start();
+    await next.pass(20_000);
+    expect(next.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+    next.base('b1');
+    next.heartbeat('b1');
+    await next.pass(1_000);
+    expect(next.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    await next.stop();
+  });
+
+  it('forgets nothing that was forced away meanwhile: it is uninstalled when the base is back', async () => {
+    silence();
+    await rig.pass(36_000);
+    rig.api.drop('pod', 'p1');
+    await rig.pass(5_000);
+    silence(false);
+    await rig.pass(15_000);
+    expect(rig.tunnel.take('uninstall')).toEqual(['uninstall b1 biz1:1.0.0']);
+  });
+});

@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MIB, makeHealth } from '../../support/builders.ts';
+import { CoreRig } from '../../support/core-rig.ts';
+
+const NODE = 'vnode.b1';
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+describe('a base that is found', () => {
+  it('becomes a ready Node with memory, in one write for the Lease and one for the Node', async () => {
+    await rig.foundBase('b1');
+    expect(rig.api.take()).toEqual([`post lease ${NODE}`, `post node ${NODE}`]);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ pods: '65535', memory: '262144Ki' });
+    expect(rig.api.node(NODE)?.status?.allocatable).toEqual({ pods: '65535', memory: '196608Ki' });
+    expect(rig.events).toContain(`Normal Starting ${NODE}`);
+  });
+
+  it('becomes a Node within a second, also when it does not tell its health', async () => {
+    await rig.foundBase('b1', { answersHealth: false });
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ pods: '65535' });
+  });
+
+  it('has its memory written as soon as it tells it', async () => {
+    const base = await rig.foundBase('b1', { answersHealth: false });
+    base.answersHealth = true;
+    rig.vnodes.onHealth(rig.envelope('b1'), base.health);
+    await rig.pass(1_000);
+    expect(rig.api.node(NODE)?.status?.capacity?.memory).toBe('262144Ki');
+  });
+
+  it('has its Lease owned by its Node, at the next renewal', async () => {
+    await rig.foundBase('b1');
+    await rig.pass(11_000);
+    expect(rig.api.lease(NODE)?.metadata.ownerReferences).toEqual([
+      { apiVersion: 'v1', kind: 'Node', name: NODE, uid: rig.api.node(NODE)?.metadata.uid },
+    ]);
+  });
+
+  it.each([500, 503, 429])('gets its Node although the API server answers %i at first', async (status) => {
+    rig.api.fail('post node', status, 2);
+    await rig.foundBase('b1');
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('takes the Node that its lost answer made', async () => {
+    rig.api.loseAnswer('post node');
+    rig.nodeInformer.isPaused = true;
+    await rig.foundBase('b1');
+    rig.nodeInformer.resume();
+    await rig.pass(5_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.api.take('delete')).toEqual([]);
+  });
+
+  it('gets no Node under a name that belongs to others, who are left alone', async () => {
+    const foreign = { metadata: { name: NODE, labels: { 'virtual-kubelet.koupleless.io/env': 'other' } } };
+    rig.nodeInformer.isPaused = true;
+    rig.api.put('node', foreign);
+    rig.api.take();
+    await rig.foundBase('b1');
+    await rig.pass(120_000);
+    expect(rig.api.take().filter((request) => /^(patch|delete) node/.test(request))).toEqual([]);
+    expect((await rig.metrics.nodeNameConflicts.get()).values[0]?.value).toBeGreaterThan(0);
+  });
+
+  it('with an address that no Service can use works, with a warning, and its Pods get no podIP', async () => {
+    const base = rig.base('b1');
+    base.info = { ...base.info, ip: '127.0.0.1' };
+    rig.heartbeat('b1');
+    rig.addPod();
+    await rig.pass(5_000);
+    expect(rig.events).toContain(`Warning UnroutableAddress ${NODE}`);
+    expect((await rig.metrics.unroutableBases.get()).values[0]?.value).toBe(1);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.api.pod('p1')?.status?.podIP).toBeUndefined();
+  });
+});
+
+describe('the Node of a live base', () => {
+  beforeEach(async () => {
+    await rig.foundBase('b1');
+    await rig.pass(20_000);
+    rig.api.take();
+  });
+
+  it('is written each five minutes while nothing changes', async () => {
+    await rig.pass(1_200_000);
+    expect(rig.api.take('patch node')).toHaveLength(4);
+  });
+
+  it('is not written for metaspace that jitters by 200 KiB', async () => {
+    const base = rig.bases.get('b1');
+    for (let times = 0; times < 50; times++) {
+      const jitter = (times % 2 === 0 ? 200 : -200) * 1024;
+      if (base) base.health = makeHealth({ metaspaceCommittedBytes: 64 * MIB + jitter, runTimeSeconds: 200 + times });
+      rig.vnodes.onHealth(rig.envelope('b1'), base?.health ?? makeHealth());
+      await rig.pass(5_000);
+    }
+    const reportEachFiveMinutes = 1;
+    expect(rig.api.take('patch node').length).toBeLessThanOrEqual(reportEachFiveMinutes);
+  });
+
+  it('shows metaspace that grows, at most once in 15 s', async () => {
+    for (let step = 1; step <= 60; step++) {
+      const health = makeHealth({ metaspaceCommittedBytes: (64 + 2 * step) * MIB, runTimeSeconds: 200 + step });
+      const base = rig.bases.get('b1');
+      if (base) base.health = health;
+      rig.vnodes.onHealth(rig.envelope('b1'), health);
+      await rig.pass(1_000);
+    }
+    const writes = rig.api.take('patch node').length;
+    expect(writes).toBeGreaterThanOrEqual(4);
+    expect(writes).toBeLessThanOrEqual(5);
+    await rig.pass(15_000);
+    expect(rig.api.node(NODE)?.status?.allocatable?.memory).toBe(`${(256 - 184) * 1024}Ki`);
+  });
+
+  it('is made again within 5 s when an admin deletes it: Pods adopted, nothing reinstalled', async () => {
+    rig.addPod();
+    await rig.pass(5_000);
+    rig.tunnel.take();
+    rig.api.take();
+    const uid = rig.api.node(NODE)?.metadata.uid;
+    rig.api.drop('node', NODE);
+    rig.api.drop('lease', NODE);
+    await rig.pass(5_000);
+    expect(rig.api.node(NODE)?.metadata.uid).not.toBe(uid);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    await rig.pass(11_000);
+    expect(rig.api.lease(NODE)?.metadata.ownerReferences?.[0]?.uid).toBe(rig.api.node(NODE)?.metadata.uid);
+    expect(rig.tunnel.take().filter((line) => /install/.test(line))).toEqual([]);
+    expect(rig.api.take('delete pod')).toEqual([]);
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
+  it('gets back the conditions that others overwrote', async () => {
+    const node = rig.api.node(NODE);
+    const conditions = node?.status?.conditions?.map((condition) => ({ ...condition, status: 'Unknown' as const }));
+    rig.api.put('node', { ...node, status: { ...node?.status, conditions } } as never);
+    await rig.pass(1_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.events).toContain(`Normal NodeReady ${NODE}`);
+    expect(rig.api.take('patch node')).toHaveLength(1);
+  });
+
+  it('gets back labels and taints, and keeps those of others', async () => {
+    const node = rig.api.node(NODE);
+    const foreign = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+    rig.api.put('node', {
+      ...node,
+      metadata: { ...node?.metadata, labels: { mine: 'x' } },
+      spec: { ...node?.spec, taints: [foreign] },
+    } as never);
+    await rig.pass(1_000);
+    expect(rig.api.node(NODE)?.spec?.taints).toHaveLength(3);
+    expect(rig.api.node(NODE)?.spec?.taints).toContainEqual(foreign);
+    expect(rig.api.node(NODE)?.metadata.labels).toMatchObject({ mine: 'x', 'vnode.koupleless.io/name': 'base' });
+  });
+
+  it('has the new address when the base moves, and so have its Pods', async () => {
+    rig.addPod();
+    await rig.pass(5_000);
+    const base = rig.bases.get('b1');
+    if (base) base.info = { ...base.info, ip: '198.51.100.99' };
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.api.node(NODE)?.status?.addresses?.[0]?.address).toBe('198.51.100.99');
+    expect(rig.api.pod('p1')?.status).toMatchObject({ podIP: '198.51.100.99', podIPs: [{ ip: '198.51.100.99' }] });
+  });
+
+  it.each([404, 422])('is looked at again soon after its write was answered with %i', async (status) => {
+    rig.nodeInformer.isPaused = true;
+    rig.api.drop('node', NODE);
+    const base = rig.bases.get('b1');
+    if (base) base.info = { ...base.info, version: '2.0.0' };
+    rig.api.fail('patch node', status);
+    rig.heartbeat('b1');
+    await rig.pass(10_000);
+    rig.nodeInformer.resume();
+    await rig.pass(10_000);
+    expect(rig.api.node(NODE)?.metadata.labels).toMatchObject({ 'vnode.koupleless.io/version': '2.0.0' });
+    expect(rig.api.take('patch node').length).toBeLessThan(15);
+  });
+
+  it('is not harmed by a base whose clock is an hour off', async () => {
+    const past = { ...rig.envelope('b1'), publishedAt: -3_600_000 };
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    for (let times = 0; times < 12; times++) {
+      rig.vnodes.onHeartbeat(past, base?.info as never);
+      await rig.pass(10_000);
+    }
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+});
