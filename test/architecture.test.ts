@@ -14,7 +14,7 @@ import {
   PURE_PARTS_OF_NODE,
 } from './unit/docs/architecture.ts';
 import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
-import { computedEventReasons, computedWaitingReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
+import { computedEventReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
 import { ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
 
 const README = readText('README.md');
@@ -158,10 +158,6 @@ describe('README.md', () => {
     const cells = table('Module states').map((row) => row['Container state'] ?? '');
     const reasons = cells.flatMap(codesOf).filter((word) => /^[A-Z][a-z]/.test(word));
     expect([...new Set(reasons)].sort()).toEqual(waitingReasonsOf());
-    expect(computedWaitingReasons()).toEqual([
-      "src/pod/module-decision.ts: record.failure?.reason ?? 'ContainerCreating'",
-      'src/pod/module-decision.ts: repeatedReason(reason, record?.failures ?? 0)',
-    ]);
     const situations = table('Module states').flatMap((row) => codesOf(row['On the base'] ?? ''));
     expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
   });

@@ -61,9 +61,10 @@ export function planBase({ pods, debts, ledger, now }: BasePlanInput): BasePlan 
   const decisions = new Map<ModuleKey, ModuleDecision>();
   if (ledger.isKnown) {
     for (const key of new Set([...claims.keys(), ...removals.keys()])) {
+      const successor = successorOf(key, claims, ledger);
       decisions.set(
         key,
-        decideModule({ record: ledger.get(key), claim: claims.get(key), askedAt: ledger.askedAt, now }),
+        decideModule({ record: ledger.get(key), claim: claims.get(key), successor, askedAt: ledger.askedAt, now }),
       );
     }
   }
@@ -79,6 +80,18 @@ export function planBase({ pods, debts, ledger, now }: BasePlanInput): BasePlan 
     isWanted: (key) => claims.has(key) || removals.has(key),
     ...attention(ledger, decisions, claims.size + removals.size > 0, now),
   };
+}
+
+/** The active version of the same name that belongs to a younger Pod, if there is one. */
+function successorOf(key: ModuleKey, claims: ReadonlyMap<ModuleKey, Claim>, ledger: LedgerView): ModuleId | undefined {
+  const claim = claims.get(key);
+  if (claim === undefined || ledger.get(key)?.state !== 'DEACTIVATED') return undefined;
+  for (const [otherKey, other] of claims) {
+    const isSibling = other.spec.name === claim.spec.name && otherKey !== key;
+    if (!isSibling || ledger.get(otherKey)?.state !== 'ACTIVATED') continue;
+    if (byCreation(claim.owner, other.owner) < 0) return other.spec;
+  }
+  return undefined;
 }
 
 interface Removal {

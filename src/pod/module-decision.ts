@@ -1,7 +1,8 @@
 import type { ModuleRecord } from '../module/module-record.ts';
-import type { ModuleCommand } from '../tunnel/module.ts';
+import type { ModuleCommand, ModuleId } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import type { ModuleView } from './module-view.ts';
+import { repeatedReason, type WaitingReason } from './waiting-reason.ts';
 
 /** What to do about one `name:version` of a base whose list is known. */
 export interface ModuleDecision {
@@ -19,6 +20,8 @@ export interface ModuleDecisionInput {
   readonly record: ModuleRecord | undefined;
   /** undefined = no living Pod wants it: it has to go. */
   readonly claim: Claim | undefined;
+  /** The active version of the same name that a younger Pod brought. */
+  readonly successor?: ModuleId | undefined;
   readonly askedAt: number;
   readonly now: number;
 }
@@ -48,7 +51,7 @@ function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): Modul
   // A further try shows the failure before it until it has ended.
   const view: ModuleView = record.failure
     ? waitingFor(record, record.failure.reason, record.failure.message)
-    : { kind: 'Installing', sinceMs: sentAt, isEnded: true };
+    : { kind: 'Installing', sinceMs: sentAt };
   const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
   return { view, keeps: false, ...times };
 }
@@ -67,7 +70,7 @@ function decideInstall({ now }: ModuleDecisionInput, claim: Claim, record: Modul
   const isBlocked = record !== undefined && now < record.retryAt && !isOther;
   const view: ModuleView =
     failure === undefined || isOther
-      ? { kind: 'Installing', sinceMs: now, isEnded: true }
+      ? { kind: 'Installing', sinceMs: now }
       : waitingFor(record, failure.reason, failure.message);
   return isBlocked ? { view, keeps: false, wakeAt: record.retryAt } : { view, keeps: false, command: 'install' };
 }
@@ -90,7 +93,7 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
     case 'ACTIVATED':
       return { view: { kind: 'Running' }, keeps: true };
     case 'DEACTIVATED':
-      return { view: deactivated(), keeps: true };
+      return { view: deactivated(input.successor), keeps: true };
     case 'BROKEN':
     case 'STOPPED':
       return decideBroken(input, record);
@@ -116,28 +119,25 @@ function decideForeignWork(input: ModuleDecisionInput, record: ModuleRecord): Mo
   const { failure } = record;
   const lookAt = lookAfter(input, record.since);
   if (failure === undefined) {
-    return { view: { kind: 'Installing', sinceMs: record.since, isEnded: true }, keeps: true, lookAt };
+    return { view: { kind: 'Installing', sinceMs: record.since }, keeps: true, lookAt };
   }
   const view = waitingFor(record, failure.reason, failure.message);
   if (input.now < record.retryAt) return { view, keeps: true, lookAt, wakeAt: record.retryAt };
   return { view, keeps: true, command: 'uninstall', lookAt };
 }
 
-function waitingFor(record: ModuleRecord | undefined, reason: string, message: string): ModuleView {
+function waitingFor(record: ModuleRecord | undefined, reason: WaitingReason, message: string): ModuleView {
   return { kind: 'Waiting', reason: repeatedReason(reason, record?.failures ?? 0), message, isEnded: true };
 }
 
-/** The kubelet's two words for one thing: the first failure, and the wait for another try after several. */
-function repeatedReason(reason: string, failures: number): string {
-  if (failures < 2) return reason;
-  if (reason === 'ErrImagePull') return 'ImagePullBackOff';
-  if (reason === 'RunContainerError' || reason.startsWith('Module')) return 'CrashLoopBackOff';
-  return reason;
-}
-
-function deactivated(): ModuleView {
+/** Two versions of a name are on the base and the other one is active (V35). */
+function deactivated(successor: ModuleId | undefined): ModuleView {
+  if (successor !== undefined) {
+    const message = `version ${successor.version} of the module has taken over on this base`;
+    return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false, isExpected: true };
+  }
   const message =
-    'the base runs another version of the module; start the base with -Dactivate.new.module=true to have the newest one active';
+    'the base keeps another version of the module active; start it with -Dactivate.new.module=true to have the newest one active';
   return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false };
 }
 

@@ -2,6 +2,7 @@ import type { ContainerStatus } from '../kube/objects.ts';
 import type { ContainerView } from './module-view.ts';
 import { UNSUPPORTED_MESSAGE } from './pod-status.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
+import { ruleOf } from './waiting-reason.ts';
 
 export interface PodEvent {
   readonly type: 'Normal' | 'Warning';
@@ -39,10 +40,11 @@ function containerEventsOf(
   if (waiting === undefined || view.kind === 'Unsupported') return [];
   const old = before?.state?.waiting;
   if (old?.reason === waiting.reason && old?.message === waiting.message) return [];
-  if (waiting.reason === 'ContainerCreating') return [];
-  return [
-    warning(eventReasonOf(waiting.reason ?? ''), `${waiting.reason}: container ${name}: ${waiting.message ?? ''}`),
-  ];
+  const reason = ruleOf(waiting.reason ?? '')?.event;
+  if (reason === undefined) return [];
+  const message = `${waiting.reason}: container ${name}: ${waiting.message ?? ''}`;
+  const isExpected = view.kind === 'Waiting' && view.isExpected === true;
+  return [{ type: isExpected ? 'Normal' : 'Warning', reason, message }];
 }
 
 function startedEvents(name: string, view: ContainerView['view']): PodEvent[] {
@@ -50,14 +52,6 @@ function startedEvents(name: string, view: ContainerView['view']): PodEvent[] {
   if (view.kind !== 'Running' || view.sharedWith === undefined) return [started];
   const message = `Container ${name} shares the module that Pod ${view.sharedWith} has on this base; it is uninstalled with the last of them`;
   return [started, warning('ModuleShared', message)];
-}
-
-/** Waiting reasons that have an event reason of their own; all else is a kubelet's `Failed` or `BackOff`. */
-function eventReasonOf(waitingReason: string): string {
-  if (waitingReason === 'VersionInUse' || waitingReason === 'BizDeactivated' || waitingReason === 'BaseRestarted') {
-    return waitingReason;
-  }
-  return waitingReason.endsWith('BackOff') ? 'BackOff' : 'Failed';
 }
 
 function normal(reason: string, message: string): PodEvent {

@@ -4,6 +4,7 @@ import { moduleKeyOf } from '../tunnel/module.ts';
 import { containerModulesOf } from './module-spec.ts';
 import type { ContainerView, ModuleView } from './module-view.ts';
 import { byType, type VPod, type VPodStatus } from './vpod.ts';
+import { ruleOf } from './waiting-reason.ts';
 
 /** What a Pod's status needs to know of the base. */
 export interface BaseFacts {
@@ -114,7 +115,8 @@ function waitingStatus(
   nowText: string,
 ): ContainerStatus {
   const [reason, message] = waitingText(view);
-  const isEnded = 'isEnded' in view && view.isEnded;
+  // What is installed anew is not there meanwhile.
+  const isEnded = view.kind === 'Installing' || (view.kind === 'Waiting' && view.isEnded);
   const lastState = isEnded ? endedState(prev, reason, message, nowText) : prev?.lastState;
   const state = { waiting: waitingState(reason, message) };
   const isStarted = !isEnded && prev?.started === true;
@@ -167,16 +169,6 @@ function terminated(status: ContainerStatus, nowText: string): ContainerStatus {
   return { ...status, ready: false, started: false, state };
 }
 
-/** Reasons that do not end by waiting: a Pod that must not restart has failed. */
-const FAILED_REASONS = new Set([
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'RunContainerError',
-  'CrashLoopBackOff',
-  'InstallTimeout',
-  'BaseRestarted',
-]);
-
 function phaseOf({ pod, views }: PodStatusInput, statuses: readonly ContainerStatus[]): string {
   const modules = statuses.filter((_, index) => views[index]?.view.kind !== 'Unsupported');
   if (pod.restartPolicy === 'Never' && modules.some(hasFailed)) return 'Failed';
@@ -187,8 +179,7 @@ function phaseOf({ pod, views }: PodStatusInput, statuses: readonly ContainerSta
 }
 
 function hasFailed({ state }: ContainerStatus): boolean {
-  const reason = state?.waiting?.reason ?? '';
-  return FAILED_REASONS.has(reason) || reason.startsWith('Module');
+  return ruleOf(state?.waiting?.reason ?? '')?.isFailure === true;
 }
 
 const OWN_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'];

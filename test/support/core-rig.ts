@@ -32,13 +32,30 @@ export interface RigBase {
   readonly modules: Map<ModuleKey, ModuleState>;
 }
 
+/** Time that can also pass while the process does not run: all timers are that late then. */
+class RigClock extends FakeClock {
+  #skippedMs = 0;
+
+  override now(): number {
+    return super.now() + this.#skippedMs;
+  }
+
+  override wallTime(): Date {
+    return new Date(super.wallTime().getTime() + this.#skippedMs);
+  }
+
+  skip(ms: number): void {
+    this.#skippedMs += ms;
+  }
+}
+
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
 export class CoreRig {
-  readonly clock = new FakeClock();
+  readonly clock = new RigClock();
   readonly metrics = createMetrics();
   readonly tunnel = new FakeTunnel();
   readonly store = new VNodeStore();

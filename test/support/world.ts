@@ -27,9 +27,11 @@ export class ControllerProcess {
 
   constructor(env: Record<string, string>) {
     const main = new URL('src/main.js', ROOT).pathname;
-    this.child = spawn(process.execPath, [main], {
+    // Ends with us, even when the test runner is killed.
+    const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
+    this.child = spawn(process.execPath, ['--import', preload, main], {
       env: { PATH: process.env.PATH ?? '', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.exited = new Promise((resolve) => this.child.once('exit', (code) => resolve(code)));
     let rest = '';

@@ -55,6 +55,7 @@ export const PURE = [
   'src/pod/pod-status-patch.ts',
   'src/pod/pod-status.ts',
   'src/pod/vpod.ts',
+  'src/pod/waiting-reason.ts',
   'src/queue/backoff.ts',
   'src/queue/phase.ts',
   'src/tunnel/base.ts',

@@ -1,3 +1,4 @@
+import { WAITING_REASONS } from '../../../src/pod/waiting-reason.ts';
 import { readSource, sourceFilesOf } from './sources.ts';
 
 /** Words of the code that users read in `kubectl`, taken from its text, since no one constant holds them. */
@@ -6,22 +7,7 @@ const WORD = "'([A-Z][A-Za-z]+)'";
 
 /** Every waiting reason that a container of a vPod can have. */
 export function waitingReasonsOf(): string[] {
-  const pod = sourceFilesOf('src/pod');
-  const written = pod.flatMap(({ code }) => wordsIn(code, `kind: 'Waiting',\\s*reason: ${WORD}`));
-  const failures = wordsIn(bodyOf('src/module/failure.ts', /export type FailureReason =[^;]*;/), WORD);
-  const repeated = wordsIn(bodyOf('src/pod/module-decision.ts', functionNamed('repeatedReason')), `return ${WORD}`);
-  const texts = wordsIn(bodyOf('src/pod/pod-status.ts', functionNamed('waitingText')), `return \\[${WORD}`);
-  return sorted([...written, ...failures, ...repeated, ...texts]);
-}
-
-/** Places that make a waiting view with a reason that is no literal: `waitingReasonsOf` has to know each. */
-export function computedWaitingReasons(): string[] {
-  const places = sourceFilesOf('src/pod').flatMap(({ path, code }) =>
-    [...code.matchAll(/kind: 'Waiting',\s*reason(?:: (?!')(.+?)(?:, message|,\n)|\s*,)/g)].map(
-      ([found, how]) => `${path}: ${how ?? found}`,
-    ),
-  );
-  return places.sort();
+  return sorted(Object.keys(WAITING_REASONS));
 }
 
 /** Every reason that an event of ours can have, as `Pod Warning Failed`. */
@@ -31,7 +17,7 @@ export function eventReasonsOf(): string[] {
   const { code } = readSource('src/pod/pod-events.ts');
   const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
   const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
-  const named = wordsIn(bodyOf('src/pod/pod-events.ts', functionNamed('eventReasonOf')), WORD);
+  const named = Object.values(WAITING_REASONS).flatMap(({ event }) => (event === undefined ? [] : [event]));
   const commanded = wordsIn(readSource('src/pod/pod-controller.ts').code, `\\[${WORD}, '[A-Z][a-z]+ing'\\]`);
   return sorted([
     ...pod.map((reason) => `Pod ${reason}`),
@@ -55,16 +41,6 @@ export function computedEventReasons(): string[] {
 /** `'Warning', 'Failed'`, in a call or in a pair. */
 function recorded(code: string): string[] {
   return [...code.matchAll(/'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(([, type, reason]) => `${type} ${reason}`);
-}
-
-function functionNamed(name: string): RegExp {
-  return new RegExp(`function ${name}\\b[\\s\\S]*?\\n}`);
-}
-
-function bodyOf(path: string, pattern: RegExp): string {
-  const found = pattern.exec(readSource(path).code)?.[0];
-  if (found === undefined) throw new Error(`${path} has no ${pattern} any more: test/unit/docs/reasons.ts must follow`);
-  return found;
 }
 
 function wordsIn(code: string, pattern: string): string[] {

@@ -1,0 +1,48 @@
+/** How a waiting reason behaves beside its word. */
+interface ReasonRule {
+  /** The reason of the event that tells of it; undefined = none. */
+  readonly event: string | undefined;
+  /** The module does not run and will not by waiting: a Pod with restartPolicy Never has failed. */
+  readonly isFailure: boolean;
+  /** A kubelet's word for the same after several failures in a row. */
+  readonly repeatedAs?: string;
+}
+
+function failure(event: string, repeatedAs?: string): ReasonRule {
+  return { event, isFailure: true, ...(repeatedAs === undefined ? {} : { repeatedAs }) };
+}
+
+function wait(event?: string): ReasonRule {
+  return { event, isFailure: false };
+}
+
+/** Every reason that a waiting container of a vPod can have; kubelet words where one fits (README "Module states"). */
+export const WAITING_REASONS = {
+  ContainerCreating: wait(),
+  CreateContainerConfigError: wait('Failed'),
+  UnsupportedWorkload: wait(),
+  VersionInUse: wait('VersionInUse'),
+  BizDeactivated: wait('BizDeactivated'),
+  ErrImagePull: failure('Failed', 'ImagePullBackOff'),
+  ImagePullBackOff: failure('BackOff'),
+  RunContainerError: failure('Failed', 'CrashLoopBackOff'),
+  CrashLoopBackOff: failure('BackOff'),
+  InstallTimeout: failure('Failed'),
+  KillContainerError: wait('Failed'),
+  ModuleBroken: failure('Failed', 'CrashLoopBackOff'),
+  ModuleStopped: failure('Failed', 'CrashLoopBackOff'),
+  ModuleVanished: failure('Failed', 'CrashLoopBackOff'),
+  BaseRestarted: failure('BaseRestarted'),
+} as const satisfies Record<string, ReasonRule>;
+
+export type WaitingReason = keyof typeof WAITING_REASONS;
+
+export function ruleOf(reason: string): ReasonRule | undefined {
+  return Object.hasOwn(WAITING_REASONS, reason) ? WAITING_REASONS[reason as WaitingReason] : undefined;
+}
+
+/** The word for the `failures`-th failure in a row. */
+export function repeatedReason(reason: WaitingReason, failures: number): WaitingReason {
+  const repeatedAs = failures < 2 ? undefined : ruleOf(reason)?.repeatedAs;
+  return (repeatedAs as WaitingReason | undefined) ?? reason;
+}

@@ -1,0 +1,228 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoreRig } from '../../support/core-rig.ts';
+
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+async function foundBases(count: number): Promise<void> {
+  for (let index = 1; index <= count; index++) {
+    rig.base(`b${index}`);
+    rig.addPod({ name: `p${index}`, node: `vnode.b${index}` });
+    rig.heartbeat(`b${index}`);
+  }
+  await rig.pass(20_000);
+  rig.api.take();
+  rig.tunnel.take();
+}
+
+function silence(count: number, isSilent = true): void {
+  for (let index = 1; index <= count; index++) {
+    const base = rig.bases.get(`b${index}`);
+    if (base) base.isSilent = isSilent;
+  }
+}
+
+const readiness = (): string[] =>
+  [...rig.bases.keys()].map((identity) => rig.condition(`vnode.${identity}`, 'Ready') ?? 'gone');
+const count = (state: string): number => readiness().filter((ready) => ready === state).length;
+const frozen = async () => (await rig.metrics.livenessFrozen.get()).values[0]?.value;
+
+describe.each([
+  [1, 1],
+  [1, 2],
+  [2, 4],
+  [6, 10],
+  [10, 10],
+  [1, 10],
+])('%i of %i bases', (dead, all) => {
+  it('that die are all found dead and moved within 75 s, and no other is touched', async () => {
+    await foundBases(all);
+    silence(dead);
+    await rig.pass(75_000);
+    expect(count('gone')).toBe(dead);
+    expect(count('True KubeletReady')).toBe(all - dead);
+    for (let index = 1; index <= all; index++) {
+      expect(rig.api.pod(`p${index}`) === undefined).toBe(index <= dead);
+    }
+    expect(rig.events.filter((event) => event.startsWith('Warning NodeNotReady vnode'))).toHaveLength(dead);
+  });
+});
+
+describe('most bases silent at once', () => {
+  it('are not judged before the link is proven, and it is said so', async () => {
+    const proof = Promise.withResolvers<boolean>();
+    rig.tunnel.probe = () => proof.promise;
+    await foundBases(10);
+    silence(6);
+    await rig.pass(100_000);
+    expect(count('True KubeletReady')).toBe(10);
+    expect(rig.condition('vnode.b1', 'BaseReachable')).toBe('Unknown LivenessFrozen');
+    expect(rig.condition('vnode.b10', 'BaseReachable')).toBe('True HeartbeatReceived');
+    expect(await frozen()).toBe(1);
+    expect(rig.podState('p1')).toBe('Running True');
+    rig.tunnel.take();
+    proof.resolve(true);
+    await rig.pass(2_000);
+    expect(rig.tunnel.take('health')).toEqual(expect.arrayContaining(['health b1', 'health b6']));
+    await rig.pass(10_000);
+    expect(count('gone')).toBe(6);
+    expect(await frozen()).toBe(0);
+  });
+
+  it('that answer when they are asked are not judged', async () => {
+    await foundBases(10);
+    silence(6);
+    const answering = [...rig.bases.values()].slice(0, 3);
+    rig.tunnel.probe = () => {
+      for (const base of answering) base.isSilent = false;
+      return Promise.resolve(true);
+    };
+    await rig.pass(90_000);
+    expect(readiness().slice(0, 3)).toEqual(new Array(3).fill('True KubeletReady'));
+    expect(count('gone')).toBe(3);
+  });
+
+  it('are judged after five minutes when the broker refuses the message to ourselves', async () => {
+    rig.tunnel.probe = () => Promise.resolve(false);
+    await foundBases(10);
+    silence(6);
+    await rig.pass(300_000);
+    expect(count('True KubeletReady')).toBe(10);
+    await rig.pass(60_000);
+    expect(count('gone')).toBe(6);
+  });
+
+  it('get no command while they are not judged', async () => {
+    rig.tunnel.probe = () => Promise.resolve(false);
+    await foundBases(10);
+    silence(6);
+    await rig.pass(40_000);
+    rig.tunnel.take();
+    rig.addPod({ name: 'new', node: 'vnode.b1', modules: ['new:1'] });
+    rig.deletePod('p2');
+    await rig.pass(20_000);
+    expect(rig.tunnel.take().filter((line) => /install/.test(line))).toEqual([]);
+  });
+});
+
+describe('our own link', () => {
+  it.each([1, 10])('down for 75 s: none of %i bases is judged, and nothing is commanded', async (all) => {
+    await foundBases(all);
+    rig.linkDown();
+    await rig.pass(75_000);
+    expect(count('True KubeletReady')).toBe(all);
+    expect(await frozen()).toBe(1);
+    rig.linkUp();
+    await rig.pass(60_000);
+    expect(count('True KubeletReady')).toBe(all);
+    expect(rig.api.take('delete')).toEqual([]);
+    expect(rig.tunnel.take().filter((line) => /install/.test(line))).toEqual([]);
+    expect(rig.events.filter((event) => event.includes('NotReady'))).toEqual([]);
+    expect(await frozen()).toBe(0);
+  });
+
+  it('down for 75 s: a base that needs as long again to come back is not given up', async () => {
+    await foundBases(1);
+    rig.linkDown();
+    await rig.pass(75_000);
+    silence(1);
+    rig.linkUp();
+    await rig.pass(70_000);
+    silence(1, false);
+    await rig.pass(20_000);
+    expect(count('True KubeletReady')).toBe(1);
+    expect(rig.api.take('delete')).toEqual([]);
+  });
+
+  it('down for 75 s: a base that died meanwhile is given up in the end', async () => {
+    await foundBases(2);
+    rig.linkDown();
+    silence(1);
+    await rig.pass(75_000);
+    rig.linkUp();
+    await rig.pass(180_000);
+    expect(readiness()).toEqual(['gone', 'True KubeletReady']);
+  });
+
+  it('down again before it was proven: the earlier proof does not count', async () => {
+    const proofs: ((isProven: boolean) => void)[] = [];
+    rig.tunnel.probe = () => new Promise((resolve) => proofs.push(resolve));
+    await foundBases(1);
+    rig.linkDown();
+    await rig.pass(2_000);
+    rig.linkUp();
+    await rig.pass(2_000);
+    rig.linkDown();
+    for (const prove of proofs.splice(0)) prove(true);
+    await rig.pass(2_000);
+    rig.linkUp();
+    silence(1);
+    await rig.pass(120_000);
+    expect(readiness()).toEqual(['True KubeletReady']);
+  });
+});
+
+describe('a process that did not run for a minute', () => {
+  it.each([1, 10])('judges none of %i bases: the silence was its own', async (all) => {
+    await foundBases(all);
+    rig.clock.skip(60_000);
+    await rig.pass(30_000);
+    expect(count('True KubeletReady')).toBe(all);
+    expect(rig.api.take('delete')).toEqual([]);
+    expect(rig.events.filter((event) => event.includes('NotReady'))).toEqual([]);
+    expect(await frozen()).toBe(0);
+  });
+
+  it('gives up a base that stays silent when it is asked', async () => {
+    await foundBases(2);
+    silence(1);
+    rig.clock.skip(60_000);
+    await rig.pass(30_000);
+    expect(readiness()).toEqual(['gone', 'True KubeletReady']);
+  });
+});
+
+describe('the sweep', () => {
+  it('asks a quiet base for list and health at most once a minute each', async () => {
+    await foundBases(5);
+    await rig.pass(65_000);
+    rig.tunnel.take();
+    await rig.pass(600_000);
+    const asked = rig.tunnel.take();
+    for (const question of ['list', 'health']) {
+      const questions = asked.filter((line) => line === `${question} b1`);
+      expect(questions.length).toBeLessThanOrEqual(10);
+      expect(questions.length).toBeGreaterThanOrEqual(8);
+    }
+  });
+
+  it('asks once for all operations that ended within a second', async () => {
+    await foundBases(1);
+    const modules = Array.from({ length: 20 }, (_, index) => `m${index}:1`);
+    rig.addPod({ name: 'many', node: 'vnode.b1', modules });
+    await rig.pass(3_000);
+    expect(rig.podState('many')).toBe('Running True');
+    expect(rig.tunnel.take('list').length).toBeLessThanOrEqual(2);
+  });
+
+  it('counts bases by what is known of them', async () => {
+    await foundBases(3);
+    silence(1);
+    await rig.pass(30_000);
+    const values = (await rig.metrics.vnodes.get()).values.map(({ labels, value }) => [labels.state, value]);
+    expect(Object.fromEntries(values)).toMatchObject({ Reachable: 2, Unreachable: 1 });
+  });
+
+  it('keeps one timer, however many bases there are', async () => {
+    await foundBases(1);
+    const one = rig.clock.pending;
+    await foundBases(40);
+    expect(rig.clock.pending).toBe(one);
+  });
+});
