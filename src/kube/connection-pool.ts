@@ -28,7 +28,8 @@ export class ConnectionPool {
 
   send(request: Omit<Dispatcher.RequestOptions, 'headersTimeout' | 'bodyTimeout'>): Promise<Dispatcher.ResponseData> {
     // Deadlines are kept by the lane, which also counts the wait for a free connection.
-    return this.#pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0 });
+    // reset: undici closes the connection behind a DELETE with a body unless told not to.
+    return this.#pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false });
   }
 
   /** Cuts what is still in flight. */

@@ -135,7 +135,8 @@ function hasMemoryMoved({ node, facts }: NodePlanInput): boolean {
   if (facts.health === undefined) return false;
   const memory = nodeMemoryOf(facts.health);
   const capacity = kibOf(node.capacity.memory);
-  const step = Math.min(MEMORY_STEP_KIB, memory === undefined ? MEMORY_STEP_KIB : memory.capacity * MEMORY_STEP_RATIO);
+  const ratioStep = memory === undefined ? MEMORY_STEP_KIB : memory.capacity * MEMORY_STEP_RATIO;
+  const step = Math.max(1, Math.min(MEMORY_STEP_KIB, ratioStep));
   const moved = (before: number | undefined, after: number | undefined): boolean =>
     before === undefined || after === undefined ? before !== after : Math.abs(before - after) >= step;
   const usedKib = kibOf(nodeAnnotationsOf(facts.health)[ANNOTATION.metaspaceUsed]);

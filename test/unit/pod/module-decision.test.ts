@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { ModuleRecord } from '../../../src/module/module-record.ts';
+import type { Claim } from '../../../src/pod/claims.ts';
+import { decideModule } from '../../../src/pod/module-decision.ts';
+import type { ModuleState } from '../../../src/tunnel/module.ts';
+import { makePod, makeRecord, makeSpec } from '../../support/builders.ts';
+
+const KEY = 'biz1:1.0.0';
+const NOW = 1_000_000;
+const claim: Claim = { owner: makePod(), spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
+const failure = { reason: 'RunContainerError', message: 'no' } as const;
+
+function decide(record: Partial<ModuleRecord>, of: Claim | undefined = claim) {
+  const input = { record: makeRecord(KEY, record), claim: of, askedAt: NOW - 1_000, now: NOW, successor: undefined };
+  const { view, command = 'nothing', keeps } = decideModule(input);
+  const shown = view.kind === 'Waiting' ? view.reason : view.kind;
+  return `${command}, ${shown}${keeps ? ', keeps' : ''}`;
+}
+
+const unwanted = (record: Partial<ModuleRecord>): string => {
+  const input = { record: makeRecord(KEY, record), claim: undefined, askedAt: NOW, now: NOW, successor: undefined };
+  return decideModule(input).command ?? 'nothing';
+};
+
+describe('a module that a Pod asks for', () => {
+  it.each<[ModuleState | undefined, string]>([
+    [undefined, 'install, Installing'],
+    ['UNRESOLVED', 'nothing, Installing, keeps'],
+    ['RESOLVED', 'nothing, Installing, keeps'],
+    ['ACTIVATED', 'nothing, Running, keeps'],
+    ['DEACTIVATED', 'nothing, BizDeactivated, keeps'],
+    ['BROKEN', 'uninstall, ModuleBroken, keeps'],
+    ['STOPPED', 'uninstall, ModuleBroken, keeps'],
+  ])('and that is %s: %s', (state, decision) => {
+    expect(decide({ state })).toBe(decision);
+  });
+
+  it('and that failed waits for its time, then is tried again', () => {
+    expect(decide({ failure, failures: 1, retryAt: NOW + 1 })).toBe('nothing, RunContainerError');
+    expect(decide({ failure, failures: 2, retryAt: NOW + 1 })).toBe('nothing, CrashLoopBackOff');
+    expect(decide({ failure, failures: 2, retryAt: NOW })).toBe('install, CrashLoopBackOff');
+  });
+
+  it('and that failed in another form does not wait for that', () => {
+    const record = { failure, failures: 3, retryAt: NOW + 1, failedFingerprint: 'other' };
+    expect(decide(record)).toBe('install, Installing');
+    expect(decide({ ...record, failedFingerprint: 'mine' })).toBe('nothing, CrashLoopBackOff');
+  });
+
+  it('and that is there in another form is uninstalled first', () => {
+    expect(decide({ state: 'ACTIVATED' }, { ...claim, isReplacement: true })).toBe('uninstall, ContainerCreating');
+  });
+
+  it('and that a list lacked once, or whose state is not sure, is left as it was', () => {
+    expect(decide({ state: 'ACTIVATED', missingSince: NOW })).toBe('nothing, Unknown, keeps');
+    expect(decide({ state: 'ACTIVATED', unconfirmed: true })).toBe('nothing, Unknown, keeps');
+  });
+});
+
+describe('a module that nobody asks for any more', () => {
+  it.each<ModuleState>(['UNRESOLVED', 'RESOLVED', 'ACTIVATED', 'DEACTIVATED', 'BROKEN', 'STOPPED'])(
+    'and that is %s is uninstalled',
+    (state) => {
+      expect(unwanted({ state })).toBe('uninstall');
+    },
+  );
+
+  it('and that is gone needs nothing', () => {
+    expect(unwanted({ failure, retryAt: NOW + 1 })).toBe('nothing');
+  });
+
+  it('and whose uninstall failed waits for its time', () => {
+    const failed = { state: 'ACTIVATED', failure: { reason: 'KillContainerError', message: 'in use' } } as const;
+    expect(unwanted({ ...failed, retryAt: NOW + 1 })).toBe('nothing');
+    expect(unwanted({ ...failed, retryAt: NOW })).toBe('uninstall');
+  });
+
+  it('does not wait for the back-off of its install', () => {
+    expect(unwanted({ state: 'BROKEN', failure, retryAt: NOW + 60_000 })).toBe('uninstall');
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { containerModulesOf, moduleSpecsOf } from '../../../src/pod/module-spec.ts';
+import { podEventsOf } from '../../../src/pod/pod-events.ts';
+import { podStatusPatchOf } from '../../../src/pod/pod-status-patch.ts';
+import { byCreation, projectPod } from '../../../src/pod/vpod.ts';
+import { makePod, makePodObject, runningStatus } from '../../support/builders.ts';
+import { statusAt, viewOf } from './status-story.ts';
+
+describe('the modules of a Pod', () => {
+  it('are its containers: name, BIZ_VERSION, image, args and other env', () => {
+    const pod = makePod({ args: ['--a', '--b'], env: [{ name: 'COLOR', value: 'blue' }, { name: 'EMPTY' }] });
+    expect(moduleSpecsOf(pod)).toEqual([
+      {
+        name: 'biz1',
+        version: '1.0.0',
+        url: 'https://jars.example/biz1-1.0.0.jar',
+        args: ['--a', '--b'],
+        envs: { COLOR: 'blue', EMPTY: '' },
+      },
+    ]);
+  });
+
+  it.each(['file:///opt/a.jar', 'https://h/a.jar?token=x', 'a.jar'])('may come from %s', (url) => {
+    expect(containerModulesOf(makePod({ url }))[0]?.kind).toBe('module');
+  });
+
+  it.each(['nginx:1', ''])('are not what has the image %j', (url) => {
+    expect(containerModulesOf(makePod({ url }))[0]?.kind).toBe('unsupported');
+  });
+
+  it('cannot be told without a version, and the Pod is told what is missing', () => {
+    const [entry] = containerModulesOf(makePod({ modules: ['biz1:'] }));
+    expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('BIZ_VERSION') });
+  });
+
+  it('cannot have env from elsewhere, which is said and never sent as an empty value', () => {
+    const [entry] = containerModulesOf(makePod({ env: [{ name: 'SECRET', valueFrom: { secretKeyRef: {} } }] }));
+    expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('SECRET') });
+  });
+});
+
+describe('a cached Pod', () => {
+  it('is small, whatever else the API server sends', () => {
+    const object = makePodObject({ status: { phase: 'Running', containerStatuses: [runningStatus('biz1:1.0.0')] } });
+    const big = {
+      ...object,
+      metadata: { ...object.metadata, annotations: { big: 'x'.repeat(100_000) }, managedFields: ['x'.repeat(100_000)] },
+      spec: { ...object.spec, volumes: ['x'.repeat(100_000)], affinity: 'x'.repeat(100_000) },
+    };
+    expect(JSON.stringify(projectPod(big)).length).toBeLessThan(2_500);
+  });
+
+  it('does not differ by the empty fields that the API server adds', () => {
+    const condition = { type: 'Ready', status: 'True' as const, lastProbeTime: null, lastTransitionTime: null };
+    const container = { ...runningStatus('biz1:1.0.0'), lastState: {}, resources: {} };
+    const pod = makePod({ status: { conditions: [condition], containerStatuses: [container] } as never });
+    expect(pod.status.conditions).toEqual([{ type: 'Ready', status: 'True' }]);
+    expect(pod.status.containerStatuses).toEqual([runningStatus('biz1:1.0.0')]);
+  });
+
+  it('has an order by creation, and by UID where that is the same', () => {
+    const pods = ['b', 'a'].map((uid) => makePod({ uid }));
+    const older = makePod({ uid: 'z', createdAt: '2025-01-01T00:00:00Z' });
+    expect([...pods, older].sort(byCreation).map(({ uid }) => uid)).toEqual(['z', 'a', 'b']);
+  });
+});
+
+describe('the patch of a status', () => {
+  const running = { modules: { biz1: 'Running' } };
+  const pod = makePod({ uid: 'u1' });
+
+  it('names the incarnation', () => {
+    expect(podStatusPatchOf(pod, statusAt(pod, running, 1)).metadata).toEqual({ uid: 'u1' });
+  });
+
+  it('sends what changed and nothing else', () => {
+    const before = { ...pod, status: statusAt(pod, running, 1) };
+    const after = statusAt(before, { modules: { biz1: 'Unknown' }, base: { unreachable: true } }, 2);
+    expect(podStatusPatchOf(before, after).status).toEqual({
+      reason: 'BaseUnreachable',
+      message: 'base b1 sent nothing for 25 s',
+      conditions: [expect.objectContaining({ type: 'Ready', status: 'False', reason: 'BaseUnreachable' })],
+    });
+  });
+
+  it('removes reasons that do not hold any more', () => {
+    const silent = { modules: { biz1: 'Unknown' }, base: { unreachable: true } };
+    const ready = { ...pod, status: statusAt(pod, running, 1) };
+    const before = { ...pod, status: statusAt(ready, silent, 2) };
+    const { status } = podStatusPatchOf(before, statusAt(before, running, 3));
+    expect(status).toMatchObject({ reason: null, message: null, conditions: [{ type: 'Ready', reason: null }] });
+  });
+
+  it('replaces addresses, and does not send conditions of others', () => {
+    const foreign = { type: 'DisruptionTarget', status: 'True' as const };
+    const status = { ...statusAt(pod, running, 1), conditions: [foreign] };
+    const before = { ...pod, status };
+    const { status: sent } = podStatusPatchOf(before, statusAt(before, { ...running, base: { ip: '192.0.2.9' } }, 2));
+    expect(sent).toMatchObject({
+      podIP: '192.0.2.9',
+      podIPs: [{ ip: '192.0.2.9' }, { $patch: 'replace' }],
+      hostIPs: [{ ip: '192.0.2.9' }, { $patch: 'replace' }],
+    });
+    expect(JSON.stringify(sent)).not.toContain('DisruptionTarget');
+  });
+
+  it.each(['qosClass', 'resize', 'nominatedNodeName'])('never sends %s', (field) => {
+    expect(JSON.stringify(podStatusPatchOf(pod, statusAt(pod, running, 1)))).not.toContain(field);
+  });
+});
+
+describe('the events of a Pod', () => {
+  function eventsOf(...texts: string[]): string[] {
+    let pod = makePod({ uid: 'u1' });
+    return texts.flatMap((text, index) => {
+      const next = statusAt(pod, { modules: { biz1: text } }, index + 1);
+      const events = next === pod.status ? [] : podEventsOf(pod, next, [{ container: 'biz1', view: viewOf(text) }]);
+      pod = { ...pod, status: next };
+      return events.map(({ type, reason }) => `${type} ${reason}`);
+    });
+  }
+
+  it('tell of its start in the kubelet’s words', () => {
+    expect(eventsOf('Installing 5', 'Running')).toEqual(['Normal Started']);
+  });
+
+  it('tell nothing twice, also to a controller that was started anew', () => {
+    const once = eventsOf('Waiting ErrImagePull');
+    expect(eventsOf('Waiting ErrImagePull', 'Waiting ErrImagePull', 'Waiting ErrImagePull')).toEqual(once);
+    expect(eventsOf('Running', 'Running', 'Unknown', 'Running')).toEqual(eventsOf('Running'));
+  });
+
+  it.each([
+    ['ErrImagePull', 'Failed'],
+    ['RunContainerError', 'Failed'],
+    ['InstallTimeout', 'Failed'],
+    ['ModuleBroken', 'Failed'],
+    ['ImagePullBackOff', 'BackOff'],
+    ['CrashLoopBackOff', 'BackOff'],
+    ['VersionInUse', 'VersionInUse'],
+    ['BizDeactivated', 'BizDeactivated'],
+    ['BaseRestarted', 'BaseRestarted'],
+  ])('warn of %s with the reason %s', (waiting, reason) => {
+    expect(eventsOf(`Waiting ${waiting}`)).toEqual([`Warning ${reason}`]);
+  });
+});

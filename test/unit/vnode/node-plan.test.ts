@@ -1,0 +1,219 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { NodeObject } from '../../../src/kube/objects.ts';
+import { isRoutable } from '../../../src/vnode/address.ts';
+import { type NodeFacts, newNodeOf } from '../../../src/vnode/node-object.ts';
+import { type NodePlanInput, planNode } from '../../../src/vnode/node-plan.ts';
+import { projectNode } from '../../../src/vnode/vnode-object.ts';
+import { MIB, makeBase, makeHealth } from '../../support/builders.ts';
+
+const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
+  base: makeBase('b1'),
+  tunnel: 'mqtt_tunnel_provider',
+  env: 'dev',
+  version: '0.1.0',
+  health: makeHealth(),
+  reachability: 'Reachable',
+  ...more,
+});
+
+const T1 = '2026-01-01T00:00:00Z';
+const T2 = '2026-01-01T01:00:00Z';
+const nodeOf = (made: NodeFacts = facts()): NodeObject => {
+  const node = newNodeOf(made, T1);
+  return { ...node, metadata: { ...node.metadata, uid: 'n1', resourceVersion: '5' } };
+};
+
+const plan = (more: Partial<NodePlanInput> = {}) =>
+  planNode({
+    node: projectNode(nodeOf()),
+    facts: facts(),
+    now: 100_000,
+    nowText: T2,
+    statusWrittenAt: 90_000,
+    memoryWrittenAt: 0,
+    ...more,
+  });
+
+describe('a Node', () => {
+  it('has the labels of the design document and those of the Go program', () => {
+    expect(nodeOf().metadata.labels).toMatchObject({
+      'base.koupleless.io/stack': 'java',
+      'virtual-kubelet.koupleless.io/component': 'vnode',
+      'virtual-kubelet.koupleless.io/env': 'dev',
+      'vnode.koupleless.io/name': 'base',
+      'vnode.koupleless.io/version': '1.0.0',
+      'vnode.koupleless.io/tunnel': 'mqtt_tunnel_provider',
+      'base.koupleless.io/name': 'base',
+      'base.koupleless.io/version': '1.0.0',
+      'base.koupleless.io/cluster-name': 'default',
+      'base.koupleless.io/host-name': 'host-b1',
+      'kubernetes.io/hostname': 'vnode.b1',
+    });
+  });
+
+  it('keeps ordinary Pods and those of other envs off', () => {
+    expect(nodeOf().spec).toEqual({
+      providerID: 'koupleless://dev/b1',
+      taints: [
+        { key: 'schedule.koupleless.io/virtual-node', value: 'True', effect: 'NoExecute' },
+        { key: 'schedule.koupleless.io/node-env', value: 'dev', effect: 'NoExecute' },
+      ],
+    });
+  });
+
+  it('has addresses, nodeInfo, capacity and all conditions from its first write on', () => {
+    const { status } = nodeOf();
+    expect(status?.addresses).toEqual([
+      { type: 'InternalIP', address: '198.51.100.1' },
+      { type: 'Hostname', address: 'host-b1' },
+    ]);
+    expect(status?.nodeInfo?.kubeletVersion).toBe('v1.35.4-koupleless-0.1.0');
+    expect(status?.capacity).toEqual({ pods: '65535', memory: '262144Ki' });
+    expect(status?.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
+      'Ready True',
+      'MemoryPressure False',
+      'DiskPressure False',
+      'PIDPressure False',
+      'NetworkUnavailable False',
+      'BaseReachable True',
+    ]);
+  });
+
+  it('tells no memory of a base without a limit', () => {
+    expect(nodeOf(facts({ health: makeHealth({ metaspaceMaxBytes: undefined }) })).status?.capacity).toEqual({
+      pods: '65535',
+    });
+  });
+
+  it('has valid labels whatever a base calls itself', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (name, hostName) => {
+        const { labels = {} } = nodeOf(facts({ base: makeBase('b1', { name, hostName, version: name }) })).metadata;
+        for (const value of Object.values(labels))
+          expect(value).toMatch(/^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/);
+      }),
+    );
+  });
+});
+
+describe('the plan for a Node', () => {
+  it('writes nothing of what it has just written, whatever the base says', () => {
+    const amount = fc.option(
+      fc.integer({ min: 0, max: 4096 }).map((mib) => mib * MIB),
+      { nil: undefined },
+    );
+    const health = fc.record({ max: amount, committed: amount, used: amount });
+    fc.assert(
+      fc.property(fc.string(), health, fc.constantFrom('Reachable', 'Unreachable', 'Suspended'), (name, jvm, reach) => {
+        const made = facts({
+          base: makeBase('b1', { name, hostName: name }),
+          health: makeHealth({
+            metaspaceMaxBytes: jvm.max,
+            metaspaceCommittedBytes: jvm.committed,
+            metaspaceUsedBytes: jvm.used,
+          }),
+          reachability: reach as NodeFacts['reachability'],
+        });
+        const again = plan({ node: projectNode(nodeOf(made)), facts: made });
+        expect([again.metadata, again.status]).toEqual([undefined, undefined]);
+      }),
+    );
+  });
+
+  it('says Ready=False for a silent base, and moves only the times of conditions that changed', () => {
+    const { status } = plan({ facts: facts({ reachability: 'Unreachable' }) });
+    const { conditions = [] } = (status?.status ?? {}) as NonNullable<NodeObject['status']>;
+    expect(conditions.find(({ type }) => type === 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'BaseUnreachable',
+      lastTransitionTime: T2,
+    });
+    expect(conditions.find(({ type }) => type === 'DiskPressure')?.lastTransitionTime).toBe(T1);
+  });
+
+  it('says that nobody is judged without touching Ready', () => {
+    const { status } = plan({ facts: facts({ reachability: 'Suspended' }) });
+    const { conditions = [] } = (status?.status ?? {}) as NonNullable<NodeObject['status']>;
+    expect(conditions.find(({ type }) => type === 'BaseReachable')?.status).toBe('Unknown');
+    expect(conditions.find(({ type }) => type === 'Ready')?.status).toBe('True');
+  });
+
+  it('reports each five minutes, and says when it will', () => {
+    expect(plan({ statusWrittenAt: -199_999 }).status).toBeUndefined();
+    expect(plan({ statusWrittenAt: -199_999 }).wakeAt).toBe(100_001);
+    const due = plan({ statusWrittenAt: -200_000 });
+    expect(due.status?.metadata).toMatchObject({ uid: 'n1' });
+    expect(due.wakeAt).toBe(400_000);
+  });
+
+  it('leaves the memory alone while the base has not told its health', () => {
+    const { status } = plan({ facts: facts({ health: undefined }), statusWrittenAt: -300_000 });
+    expect(status?.status).not.toHaveProperty('capacity');
+    expect(status?.status).not.toHaveProperty('allocatable');
+  });
+
+  it('takes the memory away when the base has no limit any more', () => {
+    const { status } = plan({ facts: facts({ health: makeHealth({ metaspaceMaxBytes: undefined }) }) });
+    expect(status?.status).toMatchObject({ capacity: { memory: null }, allocatable: { memory: null } });
+  });
+
+  it.each([
+    ['1 MiB less one KiB', 256, MIB - 1024, false],
+    ['1 MiB', 256, MIB, true],
+    ['2 % of a small capacity', 16, Math.ceil(0.02 * 16 * MIB), true],
+    ['less than 2 % of a small capacity', 16, 0.019 * 16 * MIB, false],
+  ])('writes memory that moved by %s: %#', (_, maxMib, movedBytes, isWritten) => {
+    const healthOf = (committed: number) =>
+      makeHealth({ metaspaceMaxBytes: maxMib * MIB, metaspaceCommittedBytes: committed, metaspaceUsedBytes: 0 });
+    const before = facts({ health: healthOf(8 * MIB) });
+    const after = facts({ health: healthOf(8 * MIB + movedBytes) });
+    const { status, writesMemory } = plan({ node: projectNode(nodeOf(before)), facts: after });
+    expect(writesMemory).toBe(isWritten);
+    expect(status !== undefined).toBe(isWritten);
+  });
+
+  it('writes memory at most once in 15 s, and comes back for it', () => {
+    const moved = facts({ health: makeHealth({ metaspaceCommittedBytes: 100 * MIB }) });
+    const early = plan({ facts: moved, memoryWrittenAt: 90_000 });
+    expect([early.status, early.wakeAt]).toEqual([undefined, 105_000]);
+    expect(plan({ facts: moved, memoryWrittenAt: 85_000 }).writesMemory).toBe(true);
+  });
+
+  it('knows the API server’s way to write an amount', () => {
+    const node = nodeOf();
+    const status = { ...node.status, capacity: { pods: '65535', memory: '256Mi' }, allocatable: { memory: '192Mi' } };
+    expect(plan({ node: projectNode({ ...node, status } as NodeObject) }).status).toBeUndefined();
+  });
+
+  it('puts back a missing taint and keeps those of others', () => {
+    const node = nodeOf();
+    const foreign = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+    const taints = [...(node.spec?.taints ?? []).slice(1), foreign];
+    const changed: NodeObject = { ...node, spec: { ...node.spec, taints } };
+    expect(plan({ node: projectNode(changed) }).metadata?.spec).toEqual({
+      taints: [...(nodeOf().spec?.taints ?? []), foreign],
+    });
+  });
+});
+
+describe('an address', () => {
+  it.each(['198.51.100.1', '10.0.0.1', '2001:db8::1', '126.255.255.255', '223.255.255.255'])('%s may be used', (ip) => {
+    expect(isRoutable(ip)).toBe(true);
+  });
+
+  it.each([
+    '0.0.0.0',
+    '127.0.0.1',
+    '127.9.9.9',
+    '169.254.1.1',
+    '224.0.0.1',
+    '239.1.1.1',
+    '::',
+    '::1',
+    'fe80::1',
+    'ff02::1',
+  ])('%s would break every Service that selects it', (ip) => {
+    expect(isRoutable(ip)).toBe(false);
+  });
+});
