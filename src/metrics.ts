@@ -15,7 +15,7 @@ export function createMetrics() {
   const requestSeconds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
   const queueSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60];
 
-  return {
+  const metrics = {
     registry,
     /** Adds the `process_*` and `nodejs_*` series; once per process. */
     collectProcessMetrics: (): void => collectDefaultMetrics({ register: registry }),
@@ -85,6 +85,16 @@ export function createMetrics() {
     ),
     leaseRenewals: counter('node_lease_renew_total', 'Renewals of node leases.', ['result']),
   };
+  for (const result of ['ok', 'error']) {
+    metrics.podStatusWrites.inc({ result }, 0);
+    metrics.nodeStatusWrites.inc({ result }, 0);
+    metrics.leaseRenewals.inc({ result }, 0);
+  }
+  for (const reason of ['Uninstalled', 'BaseDead']) metrics.podDeletes.inc({ reason }, 0);
+  for (const command of ['install', 'uninstall']) {
+    for (const result of ['done', 'failed', 'timeout']) metrics.moduleOperations.inc({ command, result }, 0);
+  }
+  return metrics;
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;

@@ -62,7 +62,12 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
   const hasProvider = node.providerID !== undefined;
   if (labels.length === 0 && taints === undefined && hasProvider) return undefined;
   return {
-    metadata: { uid: node.uid, labels: Object.fromEntries(labels) },
+    metadata: {
+      uid: node.uid,
+      labels: Object.fromEntries(labels),
+      // On the version that was read: a taint that somebody else adds meanwhile must not be lost (409, tried again).
+      ...(taints === undefined ? {} : { resourceVersion: node.resourceVersion }),
+    },
     spec: {
       ...(taints === undefined ? {} : { taints }),
       ...(hasProvider ? {} : { providerID: providerIdOf(facts.env, facts.base.identity) }),

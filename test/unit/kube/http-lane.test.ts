@@ -39,6 +39,19 @@ describe('HttpLane', () => {
       (error: unknown) => error,
     );
 
+  it('keeps the connection after a DELETE with a body', async () => {
+    const ports = new Set<number | undefined>();
+    for (let round = 0; round < 6; round++) {
+      const answer = lanes.rest.request({ method: 'DELETE', path: '/api/v1/nodes/a', body: { gracePeriodSeconds: 0 } });
+      const exchange = await server.next();
+      ports.add(exchange.port);
+      exchange.reply(200, { kind: 'Status' });
+      await answer;
+    }
+    // Two connections are the lane's limit here.
+    expect(ports.size).toBeLessThanOrEqual(2);
+  });
+
   it('sends method, escaped query, JSON body and headers, and resolves with the answer', async () => {
     const answer = lanes.rest.request({
       ...PATCH,
