@@ -76,6 +76,15 @@ export class VNodeController implements TunnelHandler {
     this.#options.enqueuePods(vnode.nodeName);
   }
 
+  onGoingDown({ identity }: Envelope): void {
+    const vnode = this.#options.store.get(nodeNameOf(identity));
+    if (vnode === undefined || vnode.liveness === 'Dead') return;
+    this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
+    vnode.liveness = 'Dead';
+    vnode.isSuspended = false;
+    this.#options.enqueueNode(vnode.nodeName);
+  }
+
   onHealth(envelope: Envelope, health: BaseHealth): void {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;

@@ -8,7 +8,7 @@ export type Call =
   | { readonly on: 'health'; readonly envelope: Envelope; readonly health: BaseHealth }
   | { readonly on: 'moduleList'; readonly envelope: Envelope; readonly modules: readonly ModuleStatus[] }
   | { readonly on: 'operationResult'; readonly envelope: Envelope; readonly result: OperationResult }
-  | { readonly on: 'baselineQuery'; readonly envelope: Envelope }
+  | { readonly on: 'baselineQuery' | 'goingDown'; readonly envelope: Envelope }
   | { readonly on: 'linkUp' | 'linkDown'; readonly tunnel: TunnelName };
 
 /** Keeps what a tunnel says, in order. */
@@ -33,6 +33,7 @@ export class RecordingHandler implements TunnelHandler {
     this.#add({ on: 'moduleList', envelope, modules });
   onOperationResult = (envelope: Envelope, result: OperationResult): void =>
     this.#add({ on: 'operationResult', envelope, result });
+  onGoingDown = (envelope: Envelope): void => this.#add({ on: 'goingDown', envelope });
   onBaselineQuery = (envelope: Envelope): void => this.#add({ on: 'baselineQuery', envelope });
   onLinkUp = (tunnel: TunnelName): void => this.#add({ on: 'linkUp', tunnel });
   onLinkDown = (tunnel: TunnelName): void => this.#add({ on: 'linkDown', tunnel });
@@ -103,6 +104,13 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
       const [heartbeat] = await handler.first('heartbeat');
       expect(heartbeat?.envelope).toMatchObject({ tunnel: world.tunnel.name, identity: world.base.identity });
       expect(heartbeat?.base).toMatchObject(world.base);
+    });
+
+    it('tells a base that says it is going down from one that lives', async () => {
+      await world.beat(world.heartPayload().replace(/"activated"/i, '"deactivated"'));
+      const [last] = await handler.first('goingDown');
+      expect(last?.envelope.identity).toBe(world.base.identity);
+      expect(handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'goingDown']);
     });
 
     it('goes on after payloads that nobody can read', async () => {

@@ -144,6 +144,19 @@ describe('A-004-9 metaspace', () => {
   });
 });
 
+describe('a base that says it is going down', () => {
+  it('is given up at once, not after 60 s of silence', async () => {
+    const leaver = await fleet.add({ identity: 'leaver' });
+    leaver.announce();
+    await eventually(async () => expect(isReady(await findNode(world.admin, 'leaver'))).toBe(true));
+    const baseMetadata = { identity: 'leaver', name: 'base', version: '1.0.0', clusterName: 'default' };
+    const data = { baseMetadata, localIP: leaver.localIP, localHostName: 'leaver', port: 0, state: 'deactivated' };
+    leaver.publishRaw('heart', JSON.stringify({ publishTimestamp: Date.now(), data }));
+    await eventually(async () => expect(await findNode(world.admin, 'leaver')).toBeUndefined(), 5_000);
+    await leaver.kill();
+  });
+});
+
 describe('A-004-10 a base that falls silent', () => {
   it('and speaks again: Node and Pods not Ready with BaseUnreachable, then Ready with the same Pod and module', async () => {
     const before = await placed('sleeper', 'base-4');

@@ -28,7 +28,7 @@ export function baseInfoOf(heart: Heart): BaseInfo {
   return { identity, name, version, clusterName, ip: heart.localIP, hostName: heart.localHostName, port: heart.port };
 }
 
-/** The peer treats such a heartbeat as the base's end; ours does not count as a sign of life. */
+/** The last words of a base: no sign of life, but its end. */
 export function isGoingDown(heart: Heart): boolean {
   return heart.state === 'DEACTIVATED';
 }

@@ -38,7 +38,8 @@ const DELIVER: Readonly<Record<MessageType, Deliver>> = {
   heart: delivering(
     readHeart,
     (handler, envelope, heart) => {
-      if (!isGoingDown(heart)) handler.onHeartbeat(envelope, baseInfoOf(heart));
+      if (isGoingDown(heart)) handler.onGoingDown(envelope);
+      else handler.onHeartbeat(envelope, baseInfoOf(heart));
     },
     (heart) => heart.baseMetadata.identity,
   ),

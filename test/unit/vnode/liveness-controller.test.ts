@@ -168,6 +168,26 @@ describe('our own link', () => {
   });
 });
 
+describe('a proof', () => {
+  it('from before a further outage does not count', async () => {
+    const proofs: ((isProven: boolean) => void)[] = [];
+    rig.tunnel.probe = () => new Promise((resolve) => proofs.push(resolve));
+    await foundBases(1);
+    silence(1);
+    rig.linkDown();
+    await rig.pass(2_000);
+    rig.linkUp();
+    await rig.pass(2_000);
+    for (const prove of proofs.splice(0)) prove(true);
+    await rig.pass(0);
+    rig.linkDown();
+    await rig.pass(2_000);
+    rig.linkUp();
+    await rig.pass(250_000);
+    expect(readiness()).toEqual(['True KubeletReady']);
+  });
+});
+
 describe('a process that did not run for a minute', () => {
   it.each([1, 10])('judges none of %i bases: the silence was its own', async (all) => {
     await foundBases(all);
