@@ -8,7 +8,8 @@ export type Call =
   | { readonly on: 'health'; readonly envelope: Envelope; readonly health: BaseHealth }
   | { readonly on: 'moduleList'; readonly envelope: Envelope; readonly modules: readonly ModuleStatus[] }
   | { readonly on: 'operationResult'; readonly envelope: Envelope; readonly result: OperationResult }
-  | { readonly on: 'baselineQuery' | 'goingDown'; readonly envelope: Envelope }
+  | { readonly on: 'baselineQuery'; readonly envelope: Envelope }
+  | { readonly on: 'goingDown'; readonly envelope: Envelope }
   | { readonly on: 'linkUp' | 'linkDown'; readonly tunnel: TunnelName };
 
 /** Keeps what a tunnel says, in order. */
