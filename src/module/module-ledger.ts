@@ -4,38 +4,19 @@ import {
   type ModuleId,
   type ModuleKey,
   type ModuleSpec,
-  type ModuleState,
   type ModuleStatus,
   moduleKeyOf,
   type OperationResult,
 } from '../tunnel/module.ts';
-import { type Failure, type FailureReason, failureOf } from './failure.ts';
-import {
-  fingerprintOf,
-  isGone,
-  isInWork,
-  type ModuleRecord,
-  newRecord,
-  withCrash,
-  withFailure,
-  withoutFailure,
-  withState,
-} from './module-record.ts';
+import type { Failure } from './failure.ts';
+import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withFailure } from './module-record.ts';
+import { afterResult, type Evidence, isBefore, lostByRestart, seenAbsent, seenPresent } from './record-transitions.ts';
 
 export interface LedgerOptions {
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly backoff: BackoffOptions;
 }
-
-/** A base clock that jumped further than this did not just deliver two messages out of order. */
-const REORDER_WINDOW_MS = 30_000;
-
-/** An absent module with an unanswered command: after this long, and two lists without it, the command was lost. */
-const LOST_COMMAND_MS = 60_000;
-
-/** Another command for the module is unfinished on the base: the lists tell what comes of it, sent again at the earliest then. */
-const BUSY_WAIT_MS = 5_000;
 
 /** What an answer meant for the module it was about; `none` = nobody asked, or it could not be told whose it is. */
 export interface OperationEnd {
@@ -109,14 +90,15 @@ export class ModuleLedger {
   takeList(list: readonly ModuleStatus[], publishedAt: number | undefined, now: number): boolean {
     if (this.#isOld(publishedAt)) return false;
     const restarted = this.#restarted;
+    const evidence = this.#evidence(publishedAt, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
-      this.#records.set(key, this.#seenPresent(record, status, publishedAt, now));
+      this.#records.set(key, seenPresent(record, status, evidence));
     }
     for (const [key, record] of this.#records) {
       if (present.has(key)) continue;
-      this.#records.set(key, restarted ? this.#lostByRestart(record, now) : this.#seenAbsent(record, publishedAt, now));
+      this.#records.set(key, restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
     }
     this.#isKnown = true;
     this.#restarted = false;
@@ -131,7 +113,10 @@ export class ModuleLedger {
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
     const stamped = { ...record, publishedAt: publishedAt ?? record.publishedAt };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
-    if (record.inFlight === undefined || asked) this.#set(this.#afterResult(stamped, result, now));
+    if (record.inFlight === undefined || asked) {
+      const hasOther = this.#hasOtherVersion(record.id);
+      this.#set(afterResult(stamped, result, hasOther, this.#evidence(publishedAt, now)));
+    }
     if (asked === undefined || result.outcome === 'busy') return undefined;
     const end = result.outcome === 'failed' ? 'failed' : 'done';
     return { command: result.command, id: record.id, result: end, tookMs: now - asked.sentAt };
@@ -209,101 +194,13 @@ export class ModuleLedger {
 
   #isOld(publishedAt: number | undefined): boolean {
     const newest = this.#newestPublishedAt;
-    if (publishedAt === undefined) return false;
-    if (newest !== undefined && publishedAt < newest && newest - publishedAt < REORDER_WINDOW_MS) return true;
-    this.#newestPublishedAt = publishedAt;
+    if (isBefore(publishedAt, newest)) return true;
+    this.#newestPublishedAt = publishedAt ?? newest;
     return false;
   }
 
-  #seenPresent(record: ModuleRecord, status: ModuleStatus, publishedAt: number | undefined, now: number): ModuleRecord {
-    if (isBefore(publishedAt, record.publishedAt)) return record;
-    const crashed = this.#crashed(record, status.state, now);
-    const next = { ...withState(crashed, status.state, now), publishedAt, unconfirmed: false };
-    const { inFlight } = record;
-    // That it runs ends the failure of an install, not the one of an uninstall.
-    const isWell = status.state === 'ACTIVATED' && record.failure?.reason !== 'KillContainerError';
-    if (inFlight === undefined) return isWell ? withoutFailure(next) : next;
-    const isInstalled = status.state === 'ACTIVATED' || status.state === 'DEACTIVATED';
-    if (inFlight.command === 'install' && isInstalled) {
-      return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
-    }
-    return inFlight.uncertain && !isInWork({ ...next, inFlight: undefined }) ? { ...next, inFlight: undefined } : next;
-  }
-
-  /** A module that ended by itself: it was (or may have been) fine, nobody commanded it, and now it is not. */
-  #crashed(record: ModuleRecord, state: ModuleState, now: number): ModuleRecord {
-    if (record.inFlight || record.state === state) return record;
-    // What a failed install left behind is no second failure.
-    if (record.failure && record.state !== 'ACTIVATED' && record.state !== 'DEACTIVATED') return record;
-    if (state === 'BROKEN') return this.#crash(record, 'ModuleBroken', 'the base lists the module as BROKEN', now);
-    if (state === 'STOPPED') return this.#crash(record, 'ModuleStopped', 'the base lists the module as STOPPED', now);
-    return record;
-  }
-
-  #crash(record: ModuleRecord, reason: FailureReason, message: string, now: number): ModuleRecord {
-    return withCrash(record, { reason, message }, now, this.#options.backoff);
-  }
-
-  #seenAbsent(record: ModuleRecord, publishedAt: number | undefined, now: number): ModuleRecord {
-    if (isBefore(publishedAt, record.publishedAt)) return record;
-    const { inFlight } = record;
-    if (inFlight?.command === 'uninstall') return this.#uninstalled(record, now);
-    if (inFlight?.uncertain) return { ...withState(record, undefined, now), inFlight: undefined };
-    if (inFlight) return this.#absentInstall(record, now);
-    if (record.state === undefined) return record;
-    const confirmed = record.missingSince !== undefined && this.#askedAt >= record.missingSince;
-    if (confirmed) {
-      const crashed = this.#crash(record, 'ModuleVanished', 'the base does not list the module any more', now);
-      return { ...withState(crashed, undefined, now), fingerprint: undefined };
-    }
-    return { ...record, missingSince: record.missingSince ?? now };
-  }
-
-  /** A base lists a module only once its jar is there, so absence during an install proves nothing for long. */
-  #absentInstall(record: ModuleRecord, now: number): ModuleRecord {
-    const sentAt = record.inFlight?.sentAt ?? now;
-    if (now - sentAt < LOST_COMMAND_MS || this.#askedAt < sentAt) return record;
-    if (record.missingSince === undefined) return { ...record, missingSince: now };
-    if (this.#askedAt < record.missingSince) return record;
-    return { ...withState(record, undefined, now), inFlight: undefined };
-  }
-
-  #lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
-    const failure: Failure = { reason: 'BaseRestarted', message: 'the base process was started anew' };
-    return {
-      ...withState(record, undefined, now),
-      inFlight: undefined,
-      fingerprint: undefined,
-      failure,
-      failures: 0,
-      retryAt: 0,
-    };
-  }
-
-  #uninstalled(record: ModuleRecord, now: number): ModuleRecord {
-    return { ...withoutFailure(withState(record, undefined, now)), inFlight: undefined, fingerprint: undefined };
-  }
-
-  #afterResult(record: ModuleRecord, result: OperationResult, now: number): ModuleRecord {
-    const isOurs = record.inFlight?.command === result.command;
-    if (result.outcome === 'busy') {
-      if (!isOurs || !record.inFlight) return record;
-      return { ...record, inFlight: { ...record.inFlight, uncertain: true }, retryAt: now + BUSY_WAIT_MS };
-    }
-    if (result.outcome === 'failed') {
-      return isOurs ? withFailure(record, failureOf(result), now, this.#options.backoff) : record;
-    }
-    if (result.command === 'uninstall') return this.#uninstalled(record, now);
-    return this.#installed(record, result, now);
-  }
-
-  #installed(record: ModuleRecord, result: OperationResult, now: number): ModuleRecord {
-    const fingerprint = record.inFlight?.fingerprint ?? record.fingerprint;
-    const cleared = { ...record, inFlight: undefined, fingerprint };
-    // REPEAT_BIZ says that the module is there, not in which state: the list tells.
-    if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: true };
-    const unconfirmed = this.#hasOtherVersion(record.id);
-    return { ...withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now)), unconfirmed };
+  #evidence(publishedAt: number | undefined, now: number): Evidence {
+    return { now, publishedAt, askedAt: this.#askedAt, backoff: this.#options.backoff };
   }
 
   #hasOtherVersion(id: ModuleId): boolean {
@@ -312,9 +209,4 @@ export class ModuleLedger {
     }
     return false;
   }
-}
-
-function isBefore(publishedAt: number | undefined, evidenceAt: number | undefined): boolean {
-  if (publishedAt === undefined || evidenceAt === undefined) return false;
-  return publishedAt < evidenceAt && evidenceAt - publishedAt < REORDER_WINDOW_MS;
 }

@@ -46,6 +46,7 @@ export const PURE = [
   'src/module/failure.ts',
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
+  'src/module/record-transitions.ts',
   'src/pod/base-plan.ts',
   'src/pod/claims.ts',
   'src/pod/module-decision.ts',
@@ -78,7 +79,4 @@ export const PURE_PARTS_OF_NODE = ['node:util', 'node:net'];
 
 export const MAX_LINES = 250;
 /** Too long, each with a bound that it must not pass. To be split; the entry goes then. */
-export const OVERLONG: Readonly<Record<string, number>> = {
-  // Lists, answers and deadlines of one base in one class: the transitions of a record want a file of their own.
-  'src/module/module-ledger.ts': 330,
-};
+export const OVERLONG: Readonly<Record<string, number>> = {};

@@ -1,0 +1,121 @@
+import type { BackoffOptions } from '../queue/backoff.ts';
+import type { ModuleState, ModuleStatus, OperationResult } from '../tunnel/module.ts';
+import { type Failure, type FailureReason, failureOf } from './failure.ts';
+import { isInWork, type ModuleRecord, withCrash, withFailure, withoutFailure, withState } from './module-record.ts';
+
+/** What a message of the base is weighed with. */
+export interface Evidence {
+  readonly now: number;
+  /** The base's clock when it sent the message, where it says so. */
+  readonly publishedAt: number | undefined;
+  /** When we last asked for a list: absence counts only in one that was asked for after it was first seen. */
+  readonly askedAt: number;
+  readonly backoff: BackoffOptions;
+}
+
+/** A base clock that jumped further than this did not just deliver two messages out of order. */
+const REORDER_WINDOW_MS = 30_000;
+
+/** An absent module with an unanswered install: after this long, and two lists without it, the command was lost. */
+const LOST_COMMAND_MS = 60_000;
+
+/** Another command for the module is unfinished on the base: the lists tell what comes of it. */
+const BUSY_WAIT_MS = 5_000;
+
+/** Whether a message is older than one that was heard already. */
+export function isBefore(publishedAt: number | undefined, heardAt: number | undefined): boolean {
+  if (publishedAt === undefined || heardAt === undefined) return false;
+  return publishedAt < heardAt && heardAt - publishedAt < REORDER_WINDOW_MS;
+}
+
+/** The record after a list that has the module. */
+export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evidence: Evidence): ModuleRecord {
+  const { now, publishedAt } = evidence;
+  if (isBefore(publishedAt, record.publishedAt)) return record;
+  const next = { ...withState(crashed(record, state, evidence), state, now), publishedAt, unconfirmed: false };
+  const { inFlight } = record;
+  // That it runs ends the failure of an install, not the one of an uninstall.
+  const isWell = state === 'ACTIVATED' && record.failure?.reason !== 'KillContainerError';
+  if (inFlight === undefined) return isWell ? withoutFailure(next) : next;
+  if (inFlight.command === 'install' && (state === 'ACTIVATED' || state === 'DEACTIVATED')) {
+    return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
+  }
+  return inFlight.uncertain && !isInWork({ ...next, inFlight: undefined }) ? { ...next, inFlight: undefined } : next;
+}
+
+/** The record after a list that lacks the module. */
+export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleRecord {
+  const { now, publishedAt, askedAt } = evidence;
+  if (isBefore(publishedAt, record.publishedAt)) return record;
+  const { inFlight } = record;
+  if (inFlight?.command === 'uninstall') return uninstalled(record, now);
+  if (inFlight?.uncertain) return { ...withState(record, undefined, now), inFlight: undefined };
+  if (inFlight) return absentInstall(record, evidence);
+  if (record.state === undefined) return record;
+  const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;
+  if (!isConfirmed) return { ...record, missingSince: record.missingSince ?? now };
+  const vanished = crash(record, 'ModuleVanished', 'the base does not list the module any more', evidence);
+  return { ...withState(vanished, undefined, now), fingerprint: undefined };
+}
+
+/** The record of a module that the list of a base that was started anew does not have. */
+export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
+  const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };
+  // What was not there yet has not ended: only its command is lost.
+  if (record.state === undefined) return lost;
+  const failure: Failure = { reason: 'BaseRestarted', message: 'the base process was started anew' };
+  return { ...lost, failure, failures: 0, retryAt: 0 };
+}
+
+/** The record after an answer; `hasOtherVersion`: another version of the name is on the base. */
+export function afterResult(
+  record: ModuleRecord,
+  result: OperationResult,
+  hasOtherVersion: boolean,
+  evidence: Evidence,
+): ModuleRecord {
+  const { now, backoff } = evidence;
+  const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
+  if (result.outcome === 'busy') {
+    return asked ? { ...record, inFlight: { ...asked, uncertain: true }, retryAt: now + BUSY_WAIT_MS } : record;
+  }
+  if (result.outcome === 'failed') return asked ? withFailure(record, failureOf(result), now, backoff) : record;
+  if (result.command === 'uninstall') return uninstalled(record, now);
+  return installed(record, result, hasOtherVersion, now);
+}
+
+function installed(record: ModuleRecord, result: OperationResult, hasOtherVersion: boolean, now: number): ModuleRecord {
+  const fingerprint = record.inFlight?.fingerprint ?? record.fingerprint;
+  const cleared = { ...record, inFlight: undefined, fingerprint };
+  // REPEAT_BIZ says that the module is there, not in which state: the list tells.
+  if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: true };
+  const next = withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now));
+  return { ...next, unconfirmed: hasOtherVersion };
+}
+
+function uninstalled(record: ModuleRecord, now: number): ModuleRecord {
+  return { ...withoutFailure(withState(record, undefined, now)), inFlight: undefined, fingerprint: undefined };
+}
+
+/** A base lists a module only once its jar is there, so absence during an install proves nothing for long. */
+function absentInstall(record: ModuleRecord, { now, askedAt }: Evidence): ModuleRecord {
+  const sentAt = record.inFlight?.sentAt ?? now;
+  if (now - sentAt < LOST_COMMAND_MS || askedAt < sentAt) return record;
+  if (record.missingSince === undefined) return { ...record, missingSince: now };
+  if (askedAt < record.missingSince) return record;
+  return { ...withState(record, undefined, now), inFlight: undefined };
+}
+
+/** A module that ended by itself: it was (or may have been) fine, nobody commanded it, and now it is not. */
+function crashed(record: ModuleRecord, state: ModuleState, evidence: Evidence): ModuleRecord {
+  if (record.inFlight || record.state === state) return record;
+  // What a failed install left behind is no second failure.
+  if (record.failure && record.state !== 'ACTIVATED' && record.state !== 'DEACTIVATED') return record;
+  if (state === 'BROKEN') return crash(record, 'ModuleBroken', 'the base lists the module as BROKEN', evidence);
+  if (state === 'STOPPED') return crash(record, 'ModuleStopped', 'the base lists the module as STOPPED', evidence);
+  return record;
+}
+
+function crash(record: ModuleRecord, reason: FailureReason, message: string, evidence: Evidence): ModuleRecord {
+  return withCrash(record, { reason, message }, evidence.now, evidence.backoff);
+}
