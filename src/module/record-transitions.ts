@@ -61,8 +61,8 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
 /** The record of a module that the list of a base that was started anew does not have. */
 export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
   const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };
-  // What was not there yet has not ended: only its command is lost.
-  if (record.state === undefined) return lost;
+  // What was not there yet has not ended: only its command is lost, and what kept it from starting may be gone.
+  if (record.state === undefined) return { ...withoutFailure(lost), failures: 0 };
   const failure: Failure = { reason: 'BaseRestarted', message: 'the base process was started anew' };
   return { ...lost, failure, failures: 0, retryAt: 0 };
 }

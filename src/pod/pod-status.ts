@@ -156,6 +156,11 @@ function waitingText(view: ModuleView): [string, string | undefined] {
 
 function terminated(status: ContainerStatus, nowText: string): ContainerStatus {
   if (status.state?.terminated) return status;
+  const { lastState, ...rest } = status;
+  // It ran and ended: that end is the one to show.
+  if (lastState?.terminated && !status.state?.running) {
+    return { ...rest, ready: false, started: false, state: { terminated: lastState.terminated } };
+  }
   const { reason, message } = status.state?.waiting ?? { reason: 'Error', message: 'another module of the Pod failed' };
   const state = {
     terminated: {

@@ -54,8 +54,8 @@ export class ManagedVNode implements ManagedBase {
   }
 
   facts(): BaseFacts {
-    const { base, liveness, isRecovering } = this.#vnode;
-    const isOut = liveness !== 'Reachable' || isRecovering;
+    const { base, liveness } = this.#vnode;
+    const isOut = liveness !== 'Reachable';
     return {
       identity: base.identity,
       ip: base.ip,

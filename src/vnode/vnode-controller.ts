@@ -104,7 +104,6 @@ export class VNodeController implements TunnelHandler {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     if (!vnode.ledger.takeList(modules, envelope.publishedAt, this.#options.clock.now())) return;
-    vnode.isRecovering = false;
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -188,7 +187,6 @@ export class VNodeController implements TunnelHandler {
   /** The Node is Ready at once; its Pods only when a fresh list was read. */
   #recover(vnode: VNode): void {
     if (vnode.liveness === 'Unreachable') {
-      vnode.isRecovering = true;
       vnode.ledger.linkLost();
       this.#options.logger.info({ node: vnode.nodeName }, 'base is reachable again');
     }
@@ -196,6 +194,7 @@ export class VNodeController implements TunnelHandler {
     vnode.isSuspended = false;
     this.#ask(vnode);
     this.#options.enqueueNode(vnode.nodeName);
+    this.#options.enqueuePods(vnode.nodeName);
   }
 
   #restarted(vnode: VNode, envelope: Envelope, evidence: string): void {

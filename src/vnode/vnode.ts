@@ -41,8 +41,6 @@ export class VNode {
   isConfirmedSilent = false;
   /** Silent, but not judged while the tunnel's brake is on. */
   isSuspended = false;
-  /** Was unreachable and speaks again; its Pods stay not ready until its list was read. */
-  isRecovering = false;
   /** When list and health should be asked for after an operation. */
   refreshAt: number | undefined;
 

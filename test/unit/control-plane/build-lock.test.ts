@@ -53,12 +53,15 @@ describe('withLock', () => {
 
   it('gives up waiting when what it wanted is there', async () => {
     let isBuilt = false;
+    const holding = Promise.withResolvers<void>();
     const waiting = Promise.withResolvers<void>();
     const first = withLock({ path, ...base }, async () => {
+      holding.resolve();
       await waiting.promise;
       isBuilt = true;
       return 'first';
     });
+    await holding.promise;
     const second = withLock(
       { path, isDone: async () => isBuilt, onWait: () => waiting.resolve() },
       async () => 'second',
