@@ -8,8 +8,8 @@ import type { CachedObject } from './kube/informer-types.ts';
 import { createKubeClient } from './kube/kube-client.ts';
 import { createKubeLanes, type KubeLanes } from './kube/kube-lanes.ts';
 import type { KubeObject } from './kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from './labels.ts';
-import { LEASE_NAMESPACE, projectLease } from './lease/lease.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from './labels.ts';
+import { projectLease } from './lease/lease.ts';
 import { NodeLeaseController } from './lease/node-lease-controller.ts';
 import type { Logger } from './logger.ts';
 import { Manager, type Runnable } from './manager.ts';
@@ -118,7 +118,7 @@ export function createController({ config, access, logger, metrics, version }: C
       ],
       [closerOf(lanes)],
       // Nothing is decided before the caches are whole: a Pod that is not seen yet is not a Pod that is gone.
-      informers.map((informer, index) => runnable(`informer ${index}`, informer)),
+      [runnable('Node informer', nodes), runnable('Pod informer', pods), runnable('Lease informer', leaseInformer)],
       [
         { name: 'events', run: (signal) => recorder.run(signal) },
         { name: 'leases', run: (signal) => leases.run(signal) },
@@ -155,7 +155,7 @@ function createInformers(env: string, lanes: KubeLanes, shared: Shared) {
     leases: new SharedInformer(
       create(
         'Lease',
-        `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`,
+        `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`,
         ofEnv(COMPONENT.lease),
         projectLease,
       ),

@@ -29,6 +29,9 @@ export const ANNOTATION = {
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
 } as const;
 
+/** Where Kubernetes keeps the Leases of Nodes. */
+export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
+
 export const NODE_NAME_PREFIX = 'vnode.';
 /** `kubernetes.io/hostname` holds the node name, and a label value ends at 63 characters. */
 export const MAX_IDENTITY_LENGTH = 63 - NODE_NAME_PREFIX.length;

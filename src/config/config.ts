@@ -52,11 +52,17 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
   const mqtt = values.ENABLE_MQTT_TUNNEL === true ? mqttOf(values, faults) : undefined;
   if (values.ENABLE_MQTT_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL is false: no tunnel is enabled, so no base can be found');
+  const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
+  if (VARIABLES.CLIENT_ID.rule.parse(clientId) === undefined) {
+    faults.push(
+      `CLIENT_ID is not set, and ${JSON.stringify(clientId)} cannot stand in: must be ${VARIABLES.CLIENT_ID.rule.text}`,
+    );
+  }
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({
     kubeconfig: values.KUBECONFIG,
     env: values.ENV ?? '',
-    clientId: values.CLIENT_ID ?? values.POD_NAME ?? hostName,
+    clientId,
     isCluster: values.IS_CLUSTER ?? false,
     workers: values.VNODE_WORKER_NUM ?? 0,
     mqtt,

@@ -1,3 +1,4 @@
+import { NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient, Patch } from './client.ts';
 import type { KubeLanes } from './kube-lanes.ts';
 import type { EventObject, KubeObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
@@ -6,11 +7,10 @@ import type { RestLane } from './rest-lane.ts';
 const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const MERGE_PATCH = 'application/merge-patch+json';
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
-const LEASE_NAMESPACE = 'kube-node-lease';
 /** A renewal on a dead connection must fail in time to be sent again before the lease runs out. */
 const LEASE_TIMEOUT_MS = 5000;
 
-const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
+const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`;
 const NODES = '/api/v1/nodes';
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${segment(namespace)}/pods/${segment(name)}`;

@@ -122,6 +122,7 @@ export interface Container {
   image?: string;
   args?: string[];
   env?: EnvVar[];
+  envFrom?: unknown[];
 }
 
 export interface PodObject extends KubeObject {

@@ -1,8 +1,7 @@
 import type { Patch } from '../kube/client.ts';
 import type { KubeObject, LeaseObject, OwnerReference } from '../kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 
-export const LEASE_NAMESPACE = 'kube-node-lease';
 /** As a kubelet: 40 s, renewed each 10 s; kube-controller-manager gives a Node up after 50 s without. */
 export const LEASE_DURATION_SECONDS = 40;
 export const RENEW_INTERVAL_MS = 10_000;
@@ -22,7 +21,7 @@ export interface CachedLease {
 export function projectLease(object: KubeObject): CachedLease {
   const { metadata, spec = {} } = object as LeaseObject;
   return {
-    namespace: metadata.namespace ?? LEASE_NAMESPACE,
+    namespace: metadata.namespace ?? NODE_LEASE_NAMESPACE,
     name: metadata.name,
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
@@ -50,7 +49,7 @@ export function newLeaseOf(facts: LeaseFacts): LeaseObject {
     kind: 'Lease',
     metadata: {
       name: nodeName,
-      namespace: LEASE_NAMESPACE,
+      namespace: NODE_LEASE_NAMESPACE,
       labels: { [COMPONENT_LABEL]: COMPONENT.lease, [ENV_LABEL]: env },
       ...(nodeUid === undefined ? {} : { ownerReferences: [ownerOf(nodeName, nodeUid)] }),
     },

@@ -6,7 +6,7 @@ import type { Informer } from '../kube/informer-types.ts';
 import { microTime } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
-import { ENV_LABEL } from '../labels.ts';
+import { ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
@@ -15,7 +15,6 @@ import {
   type CachedLease,
   canHold,
   LEASE_DURATION_SECONDS,
-  LEASE_NAMESPACE,
   type LeaseFacts,
   leasePatchOf,
   newLeaseOf,
@@ -228,5 +227,5 @@ function isOlder(lease: CachedLease, known: CachedLease | undefined): boolean {
 }
 
 function keyOf(nodeName: string): string {
-  return `${LEASE_NAMESPACE}/${nodeName}`;
+  return `${NODE_LEASE_NAMESPACE}/${nodeName}`;
 }

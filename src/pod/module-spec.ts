@@ -20,6 +20,7 @@ function containerModuleOf(container: VPodContainer): ContainerModule {
   // V29: `.jar` anywhere in the image, since a URL may go on with a query.
   if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
   const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
+  if (container.hasEnvFrom) return invalid('envFrom is not supported for a module, list its values in env');
   const unresolved = container.env.find((entry) => entry.value === undefined);
   if (unresolved) {
     return invalid(`env ${unresolved.name}: valueFrom is not supported for a module, give a value`);

@@ -60,10 +60,6 @@ export class PodController {
     this.#queue.add(nodeName);
   }
 
-  forget(nodeName: string): void {
-    this.#queue.forget(nodeName);
-  }
-
   run(signal: AbortSignal): Promise<void> {
     return this.#queue.run(signal);
   }

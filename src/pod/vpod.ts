@@ -11,6 +11,7 @@ export interface VPodContainer {
   readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly VPodEnv[];
+  readonly hasEnvFrom: boolean;
 }
 
 /** What the informer keeps of a Pod: what we use, nothing else. */
@@ -63,6 +64,7 @@ export function projectPod(object: KubeObject): VPod {
         name,
         value: valueFrom === undefined ? (value ?? '') : undefined,
       })),
+      hasEnvFrom: (container.envFrom ?? []).length > 0,
     })),
     status: projectStatus(status),
   };

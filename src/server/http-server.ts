@@ -45,10 +45,8 @@ export class HttpServer implements Runnable {
   }
 }
 
-export interface ReadinessChecks {
-  /** What is checked, and whether it is well. */
-  (): Readonly<Record<string, boolean>>;
-}
+/** What is checked, and whether it is well. */
+export type ReadinessChecks = () => Readonly<Record<string, boolean>>;
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work; the body names each check. */
 export function probesApp(checks: ReadinessChecks): Express {

@@ -5,7 +5,7 @@ export type ModuleState = (typeof MODULE_STATES)[number];
 export interface ModuleId {
   /** The biz name: the container's name. */
   readonly name: string;
-  /** The biz version: env BIZ_VERSION, '' when the Pod names none. */
+  /** The biz version: env BIZ_VERSION. */
   readonly version: string;
 }
 

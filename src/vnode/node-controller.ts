@@ -178,17 +178,15 @@ export class NodeController {
     const node = informer.get(nodeName) ?? this.#memory.get(nodeName)?.created;
     if (node) await unlessGone(api.deleteNode(nodeName, node.uid));
     // Pods that were bound meanwhile; from now on the scheduler has no such Node.
-    await Promise.all(
-      podInformer
-        .byIndex('node', nodeName)
-        .filter((pod) => !pods.includes(pod))
-        .map((pod) => this.#forceDelete(pod)),
-    );
+    const isLate = (pod: VPod): boolean => !pods.some(({ uid }) => uid === pod.uid);
+    const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
+    await Promise.all(latePods.map((pod) => this.#forceDelete(pod)));
     await leases.release(nodeName);
     this.#forget(vnode);
-    metrics.podDeletes.inc({ reason: 'BaseDead' }, pods.length);
+    const podCount = pods.length + latePods.length;
+    metrics.podDeletes.inc({ reason: 'BaseDead' }, podCount);
     const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
-    logger.warn({ node: nodeName, pods: pods.length, silentSeconds }, 'base is dead: node and pods deleted');
+    logger.warn({ node: nodeName, pods: podCount, silentSeconds }, 'base is dead: node and pods deleted');
   }
 
   #forget(vnode: VNode): void {

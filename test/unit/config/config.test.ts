@@ -160,6 +160,12 @@ describe('a wrong configuration', () => {
     ]);
   });
 
+  it('is one whose host name cannot name the replica', () => {
+    expect(faultsOf({ ...LEAST, POD_NAME: 'not a name' })).toEqual([
+      expect.stringMatching(/^CLIENT_ID is not set, and "not a name" cannot stand in: must be at most 128/),
+    ]);
+  });
+
   it('never shows a password', () => {
     const env = { ...LEAST, MQTT_PASSWORD: 'hunter2', ENV: '?' };
     expect(() => loadConfig(env, 'host-1')).toThrow(ConfigError);

@@ -37,6 +37,13 @@ describe('the modules of a Pod', () => {
     const [entry] = containerModulesOf(makePod({ env: [{ name: 'SECRET', valueFrom: { secretKeyRef: {} } }] }));
     expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('SECRET') });
   });
+
+  it('cannot have envFrom, which is said and not dropped', () => {
+    const object = makePodObject();
+    for (const container of object.spec.containers) container.envFrom = [{ configMapRef: { name: 'settings' } }];
+    const [entry] = containerModulesOf(projectPod(object));
+    expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('envFrom') });
+  });
 });
 
 describe('a cached Pod', () => {
