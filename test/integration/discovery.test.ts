@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { modulePod } from '../support/manifests.ts';
+import { ModuleRig } from '../support/module-rig.ts';
+import { eventsOf, findNode, isReady, nodes } from '../support/observe.ts';
+
+let rig: ModuleRig;
+
+beforeAll(async () => {
+  rig = await ModuleRig.start({ count: 3 });
+});
+
+afterAll(() => rig?.stop());
+
+describe('A-004-1 discovery', () => {
+  it('turns a base that starts into a Node within 5 s, with labels, taints and addresses of the design', async () => {
+    const base = await rig.fleet.add({
+      identity: 'b4',
+      name: 'shop',
+      version: '7.0.0',
+      clusterName: 'east',
+      localHostName: 'host-4',
+    });
+    base.announce();
+    const node = await eventually(async () => {
+      const found = await findNode(rig.admin, 'b4');
+      expect(found && isReady(found)).toBe(true);
+      return found;
+    }, 5_000);
+    expect(node?.metadata.labels).toMatchObject({
+      'base.koupleless.io/stack': 'java',
+      'virtual-kubelet.koupleless.io/component': 'vnode',
+      'virtual-kubelet.koupleless.io/env': 'dev',
+      'vnode.koupleless.io/name': 'shop',
+      'vnode.koupleless.io/version': '7.0.0',
+      'vnode.koupleless.io/tunnel': 'mqtt_tunnel_provider',
+      'base.koupleless.io/name': 'shop',
+      'base.koupleless.io/version': '7.0.0',
+      'base.koupleless.io/cluster-name': 'east',
+      'base.koupleless.io/host-name': 'host-4',
+      'kubernetes.io/hostname': 'vnode.b4',
+    });
+    expect(node?.spec?.taints).toEqual(
+      expect.arrayContaining([
+        { key: 'schedule.koupleless.io/virtual-node', value: 'True', effect: 'NoExecute' },
+        { key: 'schedule.koupleless.io/node-env', value: 'dev', effect: 'NoExecute' },
+      ]),
+    );
+    expect(node?.status?.addresses).toEqual([
+      { type: 'InternalIP', address: base.localIP },
+      { type: 'Hostname', address: 'host-4' },
+    ]);
+    expect(node?.spec?.providerID).toBe('koupleless://dev/b4');
+    await base.kill();
+  });
+
+  it('refuses identities that cannot be node names, and messages in another name, and nobody else notices', async () => {
+    const before = await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidIdentity');
+    const bad = await rig.fleet.add({ identity: 'Not_A_Name' });
+    bad.announce();
+    rig.fleet.base('base-2').setPayloadIdentity('base-3');
+    rig.fleet.base('base-2').beat();
+    await eventually(async () => {
+      expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidIdentity')).toBeGreaterThan(
+        before,
+      );
+      expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.IdentityMismatch')).toBeGreaterThan(
+        0,
+      );
+    });
+    rig.fleet.base('base-2').setPayloadIdentity(undefined);
+    rig.fleet.base('base-1').publishRaw('health', '{"data": {{{ not json');
+    rig.fleet.base('base-1').publishRaw('simpleBiz', '{"data":[{"name":42}]}');
+    await eventually(async () =>
+      expect(
+        await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidMessage'),
+      ).toBeGreaterThanOrEqual(2),
+    );
+    expect((await nodes(rig.admin)).map(({ metadata }) => metadata.name)).not.toContain('vnode.Not_A_Name');
+    expect(isReady(await findNode(rig.admin, 'base-1'))).toBe(true);
+    await bad.kill();
+  });
+
+  it('serves a base with a loopback address without breaking Services: no podIP, a Warning and a counter', async () => {
+    const base = await rig.fleet.add({ identity: 'loop', localIP: '127.0.0.1' });
+    base.announce();
+    await rig.create(modulePod('on-loop', [{ name: 'looped' }], { nodeName: 'vnode.loop' }));
+    const pod = await rig.readyPod('on-loop');
+    expect(pod.status?.podIP).toBeUndefined();
+    expect(await rig.controller.metric('module_controller_unroutable_base_addresses_total')).toBe(1);
+    const reasons = await eventually(async () => {
+      const found = (await eventsOf(rig.admin, 'Node', 'vnode.loop')).map(({ type, reason }) => `${type} ${reason}`);
+      expect(found).toContain('Warning UnroutableAddress');
+      return found;
+    });
+    expect(reasons).toContain('Warning UnroutableAddress');
+    await rig.remove('on-loop');
+    await base.kill();
+  });
+
+  it('treats a base whose clock is an hour off as an ordinary base', async () => {
+    const base = await rig.fleet.add({ identity: 'skewed', clockSkewMs: -3_600_000 });
+    base.announce();
+    await rig.create(modulePod('on-skewed', [{ name: 'biz' }], { nodeName: 'vnode.skewed' }));
+    await rig.readyPod('on-skewed');
+    await rig.remove('on-skewed');
+    await base.kill();
+  });
+});

@@ -1,0 +1,65 @@
+import { expect } from 'vitest';
+import type { Fleet, FleetOptions } from '../../samples/base-simulator/fleet.ts';
+import type { CommandRecord } from '../../samples/base-simulator/history.ts';
+import type { PodObject } from '../../src/kube/objects.ts';
+import { eventually } from './eventually.ts';
+import type { modulePod } from './manifests.ts';
+import { findPod, isReady, isSchedulable, nodes } from './observe.ts';
+import { type ControllerProcess, podPath, startWorld, type World } from './world.ts';
+
+/** A world with one controller and a fleet whose Nodes are ready, and what tests of modules do in it. */
+export class ModuleRig {
+  readonly world: World;
+  readonly controller: ControllerProcess;
+  readonly fleet: Fleet;
+
+  private constructor(world: World, controller: ControllerProcess, fleet: Fleet) {
+    this.world = world;
+    this.controller = controller;
+    this.fleet = fleet;
+  }
+
+  static async start(options: Partial<FleetOptions> & { count: number }): Promise<ModuleRig> {
+    const world = await startWorld();
+    const controller = await world.startController();
+    const fleet = await world.startFleet(options);
+    await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(options.count));
+    return new ModuleRig(world, controller, fleet);
+  }
+
+  get admin(): World['admin'] {
+    return this.world.admin;
+  }
+
+  stop(): Promise<void> {
+    return this.world.stop();
+  }
+
+  async create(pod: ReturnType<typeof modulePod>): Promise<void> {
+    await this.admin.post('/api/v1/namespaces/default/pods', pod);
+  }
+
+  readyPod(name: string, timeoutMs?: number): Promise<PodObject> {
+    return eventually(async () => {
+      const pod = await findPod(this.admin, name);
+      expect(pod?.status).toSatisfy(() => isReady(pod));
+      return pod as PodObject;
+    }, timeoutMs);
+  }
+
+  /** Deletes the Pod as `kubectl delete` does, and waits until it is gone. */
+  async remove(name: string): Promise<void> {
+    await this.admin.delete(podPath(name));
+    await eventually(async () => expect(await findPod(this.admin, name)).toBeUndefined());
+  }
+
+  /** `name:version STATE` of each module that the base has. */
+  modulesOf(identity: string): string[] {
+    const modules = this.fleet.base(identity).modules();
+    return modules.map(({ bizName, bizVersion, state }) => `${bizName}:${bizVersion} ${state}`);
+  }
+
+  installs(name: string): CommandRecord[] {
+    return this.fleet.history.records({ command: 'installBiz', bizName: name });
+  }
+}
