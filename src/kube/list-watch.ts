@@ -10,7 +10,7 @@ import type { RestLane, RestRequest } from './rest-lane.ts';
 import { RolledBackError, WatchSession, WatchSilentError } from './watch-session.ts';
 import type { WatchEvent } from './watch-stream.ts';
 
-const BACKOFF = { baseMs: 200, maxMs: 30_000 };
+const BACKOFF = { baseMs: 200, maxMs: 5_000 };
 /** A watch that lived so long clears the backoff. */
 const HEALTHY_MS = 10_000;
 /** A watch that ended sooner and without an event was none, whatever its status said. */

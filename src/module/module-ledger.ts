@@ -18,6 +18,9 @@ export interface LedgerOptions {
   readonly backoff: BackoffOptions;
 }
 
+/** A command that could not be sent is not sent again at once. */
+export const SEND_AGAIN_MS = 1_000;
+
 /** What an answer meant for the module it was about; `none` = nobody asked, or it could not be told whose it is. */
 export interface OperationEnd {
   readonly command: ModuleCommand;
@@ -138,11 +141,12 @@ export class ModuleLedger {
     });
   }
 
-  /** The command could not be handed over for sure: the next list decides what became of it. */
-  sendFailed(id: ModuleId, now: number): void {
+  /** The command was not handed over, or not for sure: then the next lists decide what became of it. */
+  sendFailed(id: ModuleId, mayHaveArrived: boolean, now: number): void {
     const record = this.#records.get(moduleKeyOf(id));
-    if (record?.inFlight)
-      this.#set({ ...record, inFlight: { ...record.inFlight, uncertain: true }, retryAt: now + 1000 });
+    if (!record?.inFlight) return;
+    const inFlight = mayHaveArrived ? { ...record.inFlight, uncertain: true } : undefined;
+    this.#set({ ...record, inFlight, retryAt: now + SEND_AGAIN_MS });
   }
 
   /** Ends commands whose deadline is over; each counts as a failure, as does a module that stands still in work. */

@@ -1,7 +1,15 @@
 import type { BackoffOptions } from '../queue/backoff.ts';
 import type { ModuleState, ModuleStatus, OperationResult } from '../tunnel/module.ts';
 import { type Failure, type FailureReason, failureOf } from './failure.ts';
-import { isInWork, type ModuleRecord, withCrash, withFailure, withoutFailure, withState } from './module-record.ts';
+import {
+  type CommandInFlight,
+  isInWork,
+  type ModuleRecord,
+  withCrash,
+  withFailure,
+  withoutFailure,
+  withState,
+} from './module-record.ts';
 
 /** What a message of the base is weighed with. */
 export interface Evidence {
@@ -18,6 +26,8 @@ const REORDER_WINDOW_MS = 30_000;
 
 /** An absent module with an unanswered install: after this long, and two lists without it, the command was lost. */
 const LOST_COMMAND_MS = 60_000;
+/** The same when the link or the base was gone meanwhile, so that a loss is likely. */
+const UNCERTAIN_COMMAND_MS = 5_000;
 
 /** Another command for the module is unfinished on the base: the lists tell what comes of it. */
 const BUSY_WAIT_MS = 5_000;
@@ -49,8 +59,7 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
   if (isBefore(publishedAt, record.publishedAt)) return record;
   const { inFlight } = record;
   if (inFlight?.command === 'uninstall') return uninstalled(record, now);
-  if (inFlight?.uncertain) return { ...withState(record, undefined, now), inFlight: undefined };
-  if (inFlight) return absentInstall(record, evidence);
+  if (inFlight) return absentInstall(record, inFlight, evidence);
   if (record.state === undefined) return record;
   const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;
   if (!isConfirmed) return { ...record, missingSince: record.missingSince ?? now };
@@ -98,9 +107,9 @@ function uninstalled(record: ModuleRecord, now: number): ModuleRecord {
 }
 
 /** A base lists a module only once its jar is there, so absence during an install proves nothing for long. */
-function absentInstall(record: ModuleRecord, { now, askedAt }: Evidence): ModuleRecord {
-  const sentAt = record.inFlight?.sentAt ?? now;
-  if (now - sentAt < LOST_COMMAND_MS || askedAt < sentAt) return record;
+function absentInstall(record: ModuleRecord, inFlight: CommandInFlight, { now, askedAt }: Evidence): ModuleRecord {
+  const lostAfterMs = inFlight.uncertain ? UNCERTAIN_COMMAND_MS : LOST_COMMAND_MS;
+  if (now - inFlight.sentAt < lostAfterMs || askedAt < inFlight.sentAt) return record;
   if (record.missingSince === undefined) return { ...record, missingSince: now };
   if (askedAt < record.missingSince) return record;
   return { ...withState(record, undefined, now), inFlight: undefined };

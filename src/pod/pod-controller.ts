@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { ControllerError, messageOf } from '../errors.ts';
 import { isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
@@ -7,6 +7,7 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
+import { SEND_AGAIN_MS } from '../module/module-ledger.ts';
 import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { moduleKeyOf } from '../tunnel/module.ts';
@@ -31,9 +32,6 @@ export interface PodControllerOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
-
-/** A command that could not be handed over is decided about anew after this long. */
-const SEND_AGAIN_MS = 1_000;
 
 /**
  * Brings the Pods of a base and its modules together. One sync looks at one whole base, since Pods share modules
@@ -168,7 +166,8 @@ export class PodController {
         : tunnel.uninstallModule(base.address, planned.id);
     sent.catch((error: unknown) => {
       logger.warn({ node: base.nodeName, module, reason: messageOf(error) }, 'command could not be sent');
-      base.ledger.sendFailed(id, clock.now());
+      const mayHaveArrived = !(error instanceof ControllerError && error.code === 'Tunnel.NotConnected');
+      base.ledger.sendFailed(id, mayHaveArrived, clock.now());
       this.#queue.addAfter(base.nodeName, SEND_AGAIN_MS);
     });
   }

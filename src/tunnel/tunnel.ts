@@ -47,8 +47,8 @@ export type BaseAddress = Pick<BaseInfo, 'identity' | 'ip' | 'port'>;
 /**
  * The pipe to bases. Speaks of bases and modules, never of Nodes and Pods.
  * A command resolves when it is handed over (MQTT: acknowledged by the broker), not when the base has
- * answered: answers come to the handler. It rejects with ControllerError `Tunnel.NotConnected` or
- * `Tunnel.SendFailed`, within 10 s; then the base has possibly got it all the same.
+ * answered: answers come to the handler. It rejects within 10 s, with ControllerError `Tunnel.NotConnected`
+ * (it has not left) or `Tunnel.SendFailed` (the base has possibly got it all the same).
  */
 export interface Tunnel {
   readonly name: TunnelName;

@@ -41,12 +41,21 @@ describe('the controller, killed in the middle of 510 installs on 100 bases, wit
         resolve(fleet.history.mark());
       });
     });
-    for (let index = 0; index < DEPLOYMENTS; index++) {
-      const name = `biz${index}`;
-      await world.controlPlane.apply(moduleWorkload(name, [{ name }], { replicas: REPLICAS }));
-    }
+    const apply = async (from: number, to: number): Promise<void> => {
+      for (let index = from; index < to; index++) {
+        const name = `biz${index}`;
+        await world.controlPlane.apply(moduleWorkload(name, [{ name }], { replicas: REPLICAS }));
+      }
+    };
+    await apply(0, DEPLOYMENTS - 2);
     const mark = await killed;
     await controller.exited;
+    // However fast the first ones were sent: these wait for the next controller.
+    await apply(DEPLOYMENTS - 2, DEPLOYMENTS);
+    await eventually(async () => {
+      const bound = (await pods(admin)).filter(({ spec }) => spec.nodeName);
+      expect(bound).toHaveLength(DEPLOYMENTS * REPLICAS);
+    }, 60_000);
     await Promise.all(dead.map((identity) => fleet.base(identity).kill()));
 
     const startedAt = Date.now();

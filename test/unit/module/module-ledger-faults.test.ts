@@ -66,14 +66,28 @@ describe('a command whose answer does not come', () => {
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0, failure: undefined });
   });
 
-  it('is decided about by the next list when it could not be handed over', () => {
+  it('is decided about by two lists, not at once, when it may have been handed over', () => {
     const ledger = makeLedger();
     ledger.takeList([], undefined, 0);
     ledger.installSent(makeSpec(KEY), 0);
-    ledger.sendFailed(idOf(KEY), 0);
+    ledger.sendFailed(idOf(KEY), true, 0);
     expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: { uncertain: true } });
-    ledger.takeList([], undefined, 500);
+    for (const now of [500, 5_000]) {
+      ledger.listAsked(now);
+      ledger.takeList([], undefined, now);
+      expect(ledger.get(KEY)?.inFlight).toBeDefined();
+    }
+    ledger.listAsked(6_000);
+    ledger.takeList([], undefined, 6_100);
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0 });
+  });
+
+  it('is free to be sent again when it was not handed over', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], undefined, 0);
+    ledger.installSent(makeSpec(KEY), 0);
+    ledger.sendFailed(idOf(KEY), false, 0);
+    expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: undefined });
   });
 
   it('is decided about by the next list after the link was lost', () => {
