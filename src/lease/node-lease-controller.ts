@@ -37,6 +37,9 @@ export interface NodeLeaseControllerOptions {
   readonly metrics: Metrics;
 }
 
+/** A Lease gets its owner with the first renewal after its Node was made; one without for this long has no Node. */
+const ORPHAN_AFTER_MS = 60_000;
+
 interface Hold {
   /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
   lease: CachedLease | undefined;
@@ -92,12 +95,6 @@ export class NodeLeaseController {
     return !this.#options.isCluster || ageMs < LEASE_DURATION_SECONDS * 1000;
   }
 
-  get heldCount(): number {
-    let count = 0;
-    for (const hold of this.#holds.values()) if (hold.isHeld) count++;
-    return count;
-  }
-
   /** Stops renewing and deletes the lease; the base is gone. */
   async release(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
@@ -123,6 +120,7 @@ export class NodeLeaseController {
 
   #onLease(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
+    if (hold === undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
     if (hold === undefined || isOlder(lease, hold.lease)) return;
     hold.lease = lease;
     if (lease.holder === this.#options.holder) {
@@ -144,7 +142,10 @@ export class NodeLeaseController {
 
   async #sync(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
-    if (hold === undefined) return;
+    if (hold === undefined) {
+      await this.#removeOrphan(nodeName);
+      return;
+    }
     const { clock, holder, isCluster } = this.#options;
     const startedAt = clock.now();
     const seen = this.#seen.get(nodeName);
@@ -159,6 +160,19 @@ export class NodeLeaseController {
     const isDue = !this.isHeld(nodeName) || lease === undefined || startedAt >= dueAt - 50;
     if (isDue) await this.#write(nodeName, hold, lease, startedAt);
     else this.#queue.addAfter(nodeName, dueAt - startedAt);
+  }
+
+  /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
+  async #removeOrphan(nodeName: string): Promise<void> {
+    const { api, informer, logger, nodeUidOf } = this.#options;
+    const lease = informer.get(keyOf(nodeName));
+    if (lease === undefined || lease.ownerUid !== undefined || nodeUidOf(nodeName) !== undefined) return;
+    try {
+      await api.deleteLease(nodeName, lease.uid);
+      logger.info({ node: nodeName }, 'lease without a node deleted');
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
   }
 
   async #write(nodeName: string, hold: Hold, lease: CachedLease | undefined, startedAt: number): Promise<void> {

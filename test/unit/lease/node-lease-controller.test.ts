@@ -99,6 +99,23 @@ describe('the lease of a base', () => {
     expect(rig.leases.isHeld(NODE)).toBe(true);
   });
 
+  it('that was left without a Node and without a base is deleted after a minute', async () => {
+    await started({}, { holder: 'me' });
+    await rig.pass(59_000);
+    expect(rig.api.lease(NODE)).toBeDefined();
+    await rig.pass(2_000);
+    expect(rig.api.lease(NODE)).toBeUndefined();
+  });
+
+  it('that was left without a Node is kept when its base comes', async () => {
+    await started({}, { holder: 'me' });
+    await rig.pass(30_000);
+    await rig.foundBase('b1');
+    const uid = rig.api.lease(NODE)?.metadata.uid;
+    await rig.pass(60_000);
+    expect(rig.api.lease(NODE)?.metadata.uid).toBe(uid);
+  });
+
   it('that cannot be made at all is tried with a growing delay', async () => {
     await started();
     rig.api.fail('post lease', 404, 1_000);
