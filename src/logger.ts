@@ -1,4 +1,4 @@
-import { type Logger, pino, stdTimeFunctions } from 'pino';
+import { type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -9,6 +9,8 @@ export function createLogger(level: string): Logger {
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
+    // The plain serializer repeats the words of the cause inside the message.
+    serializers: { err: stdSerializers.errWithCause },
     redact: ['*.password', '*.token', 'headers.authorization'],
   });
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { systemClock } from './clock.ts';
 import { ConfigError, loadConfig } from './config/config.ts';
 import { createController } from './controller.ts';
+import { ControllerError } from './errors.ts';
 import { loadClusterAccess } from './kube/kubeconfig.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
@@ -45,7 +46,7 @@ export async function runProcess(): Promise<number> {
     return 0;
   } catch (err) {
     logger.fatal({ err }, 'module-controller failed');
-    return 1;
+    return err instanceof ControllerError && err.code === 'Kube.ConfigInvalid' ? 2 : 1;
   }
 }
 

@@ -90,6 +90,17 @@ function ownerOf(nodeName: string, uid: string): OwnerReference {
   return { apiVersion: 'v1', kind: 'Node', name: nodeName, uid };
 }
 
+/** The key of a Node's Lease in the informer. */
+export function leaseKeyOf(nodeName: string): string {
+  return `${NODE_LEASE_NAMESPACE}/${nodeName}`;
+}
+
+/** The ENV that a Lease belongs to, when that is not ours; one without a label is nobody's. */
+export function otherEnvOf({ metadata }: LeaseObject, env: string): string | undefined {
+  const other = metadata.labels?.[ENV_LABEL];
+  return other === env ? undefined : other;
+}
+
 /**
  * Whether the Lease may be ours now. `unchangedMs`: how long it has been as it is on my own clock; the times
  * written in it are another machine's.

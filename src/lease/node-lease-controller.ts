@@ -6,7 +6,6 @@ import type { Informer } from '../kube/informer-types.ts';
 import { microTime } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
-import { ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
@@ -16,8 +15,10 @@ import {
   canHold,
   LEASE_DURATION_SECONDS,
   type LeaseFacts,
+  leaseKeyOf,
   leasePatchOf,
   newLeaseOf,
+  otherEnvOf,
   projectLease,
   RENEW_INTERVAL_MS,
 } from './lease.ts';
@@ -39,6 +40,9 @@ export interface NodeLeaseControllerOptions {
 
 /** A Lease gets its owner with the first renewal after its Node was made; one without for this long has no Node. */
 const ORPHAN_AFTER_MS = 60_000;
+
+/** A name that another ENV has is asked for again this often. */
+const FOREIGN_AFTER_MS = 60_000;
 
 interface Hold {
   /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
@@ -80,7 +84,7 @@ export class NodeLeaseController {
   /** Begins to take the lease and keeps it from then on; `onHeld` tells when it is ours. */
   hold(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
-    const lease = this.#options.informer.get(keyOf(nodeName));
+    const lease = this.#options.informer.get(leaseKeyOf(nodeName));
     this.#holds.set(nodeName, { lease: undefined, isHeld: false, renewedAt: Number.NEGATIVE_INFINITY });
     if (lease) this.#onLease(lease);
     this.#queue.add(nodeName);
@@ -101,7 +105,7 @@ export class NodeLeaseController {
     this.#holds.delete(nodeName);
     this.#seen.delete(nodeName);
     this.#queue.forget(nodeName);
-    const lease = this.#options.informer.get(keyOf(nodeName)) ?? hold?.lease;
+    const lease = this.#options.informer.get(leaseKeyOf(nodeName)) ?? hold?.lease;
     if (lease === undefined) return;
     try {
       await this.#options.api.deleteLease(nodeName, lease.uid);
@@ -165,7 +169,7 @@ export class NodeLeaseController {
   /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
   async #removeOrphan(nodeName: string): Promise<void> {
     const { api, informer, logger, nodeUidOf } = this.#options;
-    const lease = informer.get(keyOf(nodeName));
+    const lease = informer.get(leaseKeyOf(nodeName));
     if (lease === undefined || lease.ownerUid !== undefined || nodeUidOf(nodeName) !== undefined) return;
     try {
       await api.deleteLease(nodeName, lease.uid);
@@ -214,7 +218,11 @@ export class NodeLeaseController {
     }
     if (!isAlreadyExists(error) && !isConflict(error)) throw error;
     const answer = await this.#options.api.getLease(nodeName);
-    this.#refuseForeign(answer);
+    if (this.#isForeign(answer)) {
+      hold.isHeld = false;
+      this.#queue.addAfter(nodeName, FOREIGN_AFTER_MS);
+      return;
+    }
     this.#options.informer.upsert(answer);
     // What the server says now counts, whatever we believed.
     hold.lease = undefined;
@@ -222,14 +230,14 @@ export class NodeLeaseController {
     this.#queue.add(nodeName);
   }
 
-  #refuseForeign(lease: LeaseObject): void {
-    const env = lease.metadata.labels?.[ENV_LABEL];
-    if (env === undefined || env === this.#options.env) return;
+  #isForeign(lease: LeaseObject): boolean {
+    const env = otherEnvOf(lease, this.#options.env);
+    if (env === undefined) return false;
     this.#options.metrics.nodeNameConflicts.inc();
-    const message = `lease ${lease.metadata.name} belongs to ENV ${env}: two ENVs of one cluster need different base identities`;
-    throw new ControllerError('VNode.NameTaken', message);
+    const message = `lease ${lease.metadata.name} is of ENV ${env}: two ENVs of one cluster need different identities`;
+    this.#options.logger.warn({ err: new ControllerError('VNode.NameTaken', message) }, 'base cannot become a node');
+    return true;
   }
-
   #factsOf(nodeName: string): LeaseFacts {
     const { env, holder, clock, nodeUidOf } = this.#options;
     return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
@@ -238,8 +246,4 @@ export class NodeLeaseController {
 
 function isOlder(lease: CachedLease, known: CachedLease | undefined): boolean {
   return known?.uid === lease.uid && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0;
-}
-
-function keyOf(nodeName: string): string {
-  return `${NODE_LEASE_NAMESPACE}/${nodeName}`;
 }

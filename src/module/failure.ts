@@ -8,6 +8,7 @@ export type FailureReason =
   | 'ModuleBroken'
   | 'ModuleStopped'
   | 'ModuleVanished'
+  | 'BizDeactivated'
   | 'BaseRestarted'
   | 'KillContainerError';
 

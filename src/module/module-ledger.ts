@@ -10,7 +10,15 @@ import {
 } from '../tunnel/module.ts';
 import type { Failure } from './failure.ts';
 import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withFailure } from './module-record.ts';
-import { afterResult, type Evidence, isBefore, lostByRestart, seenAbsent, seenPresent } from './record-transitions.ts';
+import {
+  afterResult,
+  type Evidence,
+  isBefore,
+  lostByRestart,
+  seenAbsent,
+  seenDeactivated,
+  seenPresent,
+} from './record-transitions.ts';
 
 export interface LedgerOptions {
   readonly installDeadlineMs: number;
@@ -103,6 +111,9 @@ export class ModuleLedger {
       if (present.has(key)) continue;
       this.#records.set(key, restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
     }
+    for (const record of this.#records.values()) {
+      this.#set(seenDeactivated(record, this.#siblingsOf(record.id), evidence));
+    }
     this.#isKnown = true;
     this.#restarted = false;
     this.#answeredAt = now;
@@ -117,7 +128,7 @@ export class ModuleLedger {
     const stamped = { ...record, publishedAt: publishedAt ?? record.publishedAt };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
     if (record.inFlight === undefined || asked) {
-      const hasOther = this.#hasOtherVersion(record.id);
+      const hasOther = this.#siblingsOf(record.id).some((other) => other.state !== undefined);
       this.#set(afterResult(stamped, result, hasOther, this.#evidence(publishedAt, now)));
     }
     if (asked === undefined || result.outcome === 'busy') return undefined;
@@ -207,10 +218,8 @@ export class ModuleLedger {
     return { now, publishedAt, askedAt: this.#askedAt, backoff: this.#options.backoff };
   }
 
-  #hasOtherVersion(id: ModuleId): boolean {
-    for (const other of this.#records.values()) {
-      if (other.id.name === id.name && other.id.version !== id.version && other.state !== undefined) return true;
-    }
-    return false;
+  /** The other versions of the name. */
+  #siblingsOf(id: ModuleId): ModuleRecord[] {
+    return [...this.#records.values()].filter((other) => other.id.name === id.name && other.id.version !== id.version);
   }
 }

@@ -67,6 +67,27 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
   return { ...withState(vanished, undefined, now), fingerprint: undefined };
 }
 
+/**
+ * The record after a list that has the module DEACTIVATED. Beside an active version, or one that may become it,
+ * that is as it should be; alone, nothing on the base would ever activate it again: it has ended.
+ */
+export function seenDeactivated(
+  record: ModuleRecord,
+  siblings: readonly ModuleRecord[],
+  evidence: Evidence,
+): ModuleRecord {
+  if (record.state !== 'DEACTIVATED' || record.inFlight) return record;
+  const isBeside = siblings.some((other) => other.state === 'ACTIVATED' || isInWork(other));
+  if (isBeside) return record.failure?.reason === 'BizDeactivated' ? withoutFailure(record) : record;
+  if (record.failure) return record;
+  return crash(
+    record,
+    'BizDeactivated',
+    'no version of the module is active on the base: it is installed anew',
+    evidence,
+  );
+}
+
 /** The record of a module that the list of a base that was started anew does not have. */
 export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
   const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };

@@ -93,6 +93,7 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
     case 'ACTIVATED':
       return { view: { kind: 'Running' }, keeps: true };
     case 'DEACTIVATED':
+      if (record.failure?.reason === 'BizDeactivated') return decideBroken(input, record);
       return { view: deactivated(input.successor), keeps: true };
     case 'BROKEN':
     case 'STOPPED':

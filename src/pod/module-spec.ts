@@ -2,6 +2,7 @@ import type { ModuleSpec } from '../tunnel/module.ts';
 import type { VPod, VPodContainer } from './vpod.ts';
 
 export const VERSION_ENV = 'BIZ_VERSION';
+const MAX_VERSION_LENGTH = 128;
 
 /** What one container of a vPod asks for. */
 export type ContainerModule =
@@ -21,14 +22,21 @@ function containerModuleOf(container: VPodContainer): ContainerModule {
   if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
   const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
   if (container.hasEnvFrom) return invalid('envFrom is not supported for a module, list its values in env');
-  const unresolved = container.env.find((entry) => entry.value === undefined);
+  // As everywhere in Kubernetes, the last of two values counts.
+  const env = new Map(container.env.map((entry) => [entry.name, entry]));
+  const unresolved = [...env.values()].find((entry) => entry.value === undefined);
   if (unresolved) {
     return invalid(`env ${unresolved.name}: valueFrom is not supported for a module, give a value`);
   }
-  const version = container.env.find((entry) => entry.name === VERSION_ENV)?.value ?? '';
+  const version = env.get(VERSION_ENV)?.value ?? '';
   if (version === '') return invalid(`env ${VERSION_ENV} is missing: it must be the module's version`);
+  if (version.length > MAX_VERSION_LENGTH || /\p{Cc}/u.test(version)) {
+    return invalid(
+      `env ${VERSION_ENV} must have at most ${MAX_VERSION_LENGTH} characters, none of them a control character`,
+    );
+  }
   const envs: Record<string, string> = {};
-  for (const { name, value } of container.env) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
+  for (const { name, value } of env.values()) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
   const { name, image: url, args } = container;
   return { kind: 'module', container: name, spec: { name, version, url, args, envs } };
 }

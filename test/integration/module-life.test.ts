@@ -181,6 +181,25 @@ describe('a vPod', () => {
     await rig.remove('crash');
   });
 
+  it('that a newer version replaced runs again when that one goes (a rollback)', async () => {
+    const base = await rig.fleet.add({ identity: 'switching', activateNewModule: true });
+    base.announce();
+    await rig.create(modulePod('v1', [{ name: 'roll', version: '1' }], { nodeName: 'vnode.switching' }));
+    await rig.readyPod('v1');
+    await rig.create(modulePod('v2', [{ name: 'roll', version: '2' }], { nodeName: 'vnode.switching' }));
+    await rig.readyPod('v2');
+    await eventually(async () => expect(waitingReason(await findPod(rig.admin, 'v1'))).toBe('BizDeactivated'));
+    await eventually(async () => {
+      const events = await eventsOf(rig.admin, 'Pod', 'v1');
+      expect(events.find(({ reason }) => reason === 'BizDeactivated')?.type).toBe('Normal');
+    });
+    await rig.remove('v2');
+    await rig.readyPod('v1');
+    expect(rig.modulesOf('switching')).toEqual(['roll:1 ACTIVATED']);
+    await rig.remove('v1');
+    await base.kill();
+  });
+
   it('is not disturbed by answers that come twice', async () => {
     rig.fleet.setFault({ bizName: 'twice', answers: 'twice' });
     await rig.create(modulePod('twice', [{ name: 'twice' }], { nodeName: 'vnode.base-1' }));

@@ -16,6 +16,8 @@ import { WireFault, type WireValue } from './wire-value.ts';
 
 const MAX_NAME_LENGTH = 253;
 const MAX_VERSION_LENGTH = 128;
+/** Of what others have installed, however odd: one refused entry would make us deaf to the whole base. */
+const MAX_BIZ_LENGTH = 4_096;
 const MAX_CODE_LENGTH = 128;
 const MAX_ENTRIES = 10_000;
 const MAX_PORT = 65_535;
@@ -75,8 +77,8 @@ export function readBizList(value: WireValue): BizInfo[] {
 function readBizInfo(value: WireValue): BizInfo {
   const isFull = !value.field('bizName').isAbsent;
   return {
-    name: value.field(isFull ? 'bizName' : 'name').text(MAX_NAME_LENGTH),
-    version: value.field(isFull ? 'bizVersion' : 'version').text(MAX_VERSION_LENGTH),
+    name: value.field(isFull ? 'bizName' : 'name').text(MAX_BIZ_LENGTH),
+    version: value.field(isFull ? 'bizVersion' : 'version').text(MAX_BIZ_LENGTH),
     state: readState(value.field(isFull ? 'bizState' : 'state')),
   };
 }
@@ -94,8 +96,8 @@ export function readBizOperation(value: WireValue): BizOperation {
   if (name !== 'installBiz' && name !== 'uninstallBiz') throw command.fault('is not installBiz or uninstallBiz');
   return {
     command: name,
-    bizName: value.field('bizName').optionalText(MAX_NAME_LENGTH) || undefined,
-    bizVersion: value.field('bizVersion').optionalText(MAX_VERSION_LENGTH) ?? '',
+    bizName: value.field('bizName').optionalText(MAX_BIZ_LENGTH) || undefined,
+    bizVersion: value.field('bizVersion').optionalText(MAX_BIZ_LENGTH) ?? '',
     response: readCommandResponse(value.field('response')),
   };
 }

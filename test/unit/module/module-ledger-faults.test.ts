@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModuleLedger } from '../../../src/module/module-ledger.ts';
+import type { ModuleState } from '../../../src/tunnel/module.ts';
 import { idOf, makeLedger, makeList, makeResult, makeSpec } from '../../support/builders.ts';
 
 const KEY = 'biz1:1.0.0';
@@ -97,6 +98,38 @@ describe('a command whose answer does not come', () => {
     expect(ledger.get(KEY)?.inFlight?.uncertain).toBe(true);
     ledger.takeList(makeList(KEY), undefined, 1000);
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, state: 'ACTIVATED', failure: undefined });
+  });
+});
+
+describe('a module that is DEACTIVATED', () => {
+  const OLD = 'biz1:1';
+  const NEW = 'biz1:2';
+  const listOf = (...lines: [string, ModuleState][]) => lines.map(([key, state]) => ({ ...idOf(key), state }));
+
+  it('is as it should be beside an active version, or one in work', () => {
+    for (const state of ['ACTIVATED', 'RESOLVED'] as const) {
+      const ledger = makeLedger();
+      ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, state]), undefined, 0);
+      expect(ledger.get(OLD)).toMatchObject({ failure: undefined, failures: 0 });
+    }
+  });
+
+  it('has ended when no version is active any more: nothing on the base would ever activate it', () => {
+    const ledger = makeLedger();
+    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), undefined, 0);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 1_000);
+    expect(ledger.get(OLD)?.failure).toBeUndefined();
+    ledger.listAsked(1_000);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 1_100);
+    expect(ledger.get(OLD)).toMatchObject({ failure: { reason: 'BizDeactivated' }, failures: 1, retryAt: 1_100 });
+  });
+
+  it('is well again when another version is active after all', () => {
+    const ledger = makeLedger();
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 0);
+    expect(ledger.get(OLD)?.failure).toBeDefined();
+    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), undefined, 1_000);
+    expect(ledger.get(OLD)?.failure).toBeUndefined();
   });
 });
 

@@ -178,6 +178,7 @@ describe('an API server that fails', () => {
     rig.api.drop('pod', 'p1');
     rig.addPod({ uid: 'another' });
     rig.bases.get('b1')?.modules.set(KEY, 'DEACTIVATED');
+    rig.bases.get('b1')?.modules.set('biz1:other', 'ACTIVATED');
     rig.list('b1');
     await rig.pass(5_000);
     expect(rig.api.take('patch pod')).toEqual(['patch pod/status ns/p1 = 422']);

@@ -38,6 +38,21 @@ describe('the modules of a Pod', () => {
     expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('SECRET') });
   });
 
+  it('takes the last of two values of an env, as a kubelet does', () => {
+    const twice = [
+      { name: 'BIZ_VERSION', value: '2' },
+      { name: 'A', value: '1' },
+      { name: 'A', value: '2' },
+    ];
+    const [entry] = containerModulesOf(makePod({ modules: ['biz1:1'], env: twice }));
+    expect(entry).toMatchObject({ kind: 'module', spec: { version: '2', envs: { A: '2' } } });
+  });
+
+  it.each(['v'.repeat(129), 'a\nb'])('cannot have a version that a base might not give back: %j', (version) => {
+    const [entry] = containerModulesOf(makePod({ env: [{ name: 'BIZ_VERSION', value: version }] }));
+    expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('at most 128 characters') });
+  });
+
   it('cannot have envFrom, which is said and not dropped', () => {
     const object = makePodObject();
     for (const container of object.spec.containers) container.envFrom = [{ configMapRef: { name: 'settings' } }];

@@ -33,14 +33,14 @@ function expectWithinBounds(call: Call): void {
     expectAmount(call.health.runTimeSeconds);
   } else if (call.on === 'moduleList') {
     for (const { name, version, state } of call.modules) {
-      expectBounded(name, 253);
-      expectBounded(version, 128);
+      expectBounded(name, 4_096);
+      expectBounded(version, 4_096);
       expect(MODULE_STATES).toContain(state);
     }
   } else if (call.on === 'operationResult') {
     expect(Buffer.byteLength(call.result.message)).toBeLessThanOrEqual(1024);
     expectBounded(call.result.code, 128);
-    if (call.result.module) expectBounded(call.result.module.name, 253);
+    if (call.result.module) expectBounded(call.result.module.name, 4_096);
   }
 }
 
