@@ -85,6 +85,11 @@ export class ModuleLedger {
   /** The base was out of sight, or our own link was: commands and answers may be lost. */
   linkLost(): void {
     this.#isKnown = false;
+    this.doubtCommands();
+  }
+
+  /** The base may have missed what was sent, or we its answer: the next lists decide. */
+  doubtCommands(): void {
     for (const [key, record] of this.#records) {
       if (record.inFlight) this.#records.set(key, { ...record, inFlight: { ...record.inFlight, uncertain: true } });
     }

@@ -26,6 +26,8 @@ const REORDER_WINDOW_MS = 30_000;
 
 /** An absent module with an unanswered install: after this long, and two lists without it, the command was lost. */
 const LOST_COMMAND_MS = 60_000;
+/** An agent deactivates a module as soon as it works on its uninstall: one still active after this long never came. */
+const LOST_UNINSTALL_MS = 10_000;
 /** The same when the link or the base was gone meanwhile, so that a loss is likely. */
 const UNCERTAIN_COMMAND_MS = 5_000;
 
@@ -50,7 +52,10 @@ export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evide
   if (inFlight.command === 'install' && (state === 'ACTIVATED' || state === 'DEACTIVATED')) {
     return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
   }
-  return inFlight.uncertain && !isInWork({ ...next, inFlight: undefined }) ? { ...next, inFlight: undefined } : next;
+  const isUntouched = state === 'ACTIVATED' && evidence.askedAt > inFlight.sentAt;
+  const isLost = isUntouched && now - inFlight.sentAt >= LOST_UNINSTALL_MS;
+  const isSettled = inFlight.uncertain && !isInWork({ ...next, inFlight: undefined });
+  return isLost || isSettled ? { ...next, inFlight: undefined } : next;
 }
 
 /** The record after a list that lacks the module. */

@@ -13,6 +13,7 @@ import type { ModuleStatus, OperationResult } from '../tunnel/module.ts';
 import { type Envelope, TUNNEL_NAMES, type TunnelHandler, type TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
+import { MISSED_HEARTBEAT_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
 import { VNode } from './vnode.ts';
@@ -176,7 +177,13 @@ export class VNodeController implements TunnelHandler {
   #heard({ identity }: Envelope): VNode | undefined {
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead') return undefined;
-    vnode.lastHeardAt = this.#options.clock.now();
+    const now = this.#options.clock.now();
+    // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
+    if (vnode.wasHeard && now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS) {
+      vnode.ledger.doubtCommands();
+      this.#options.enqueuePods(vnode.nodeName);
+    }
+    vnode.lastHeardAt = now;
     vnode.isConfirmedSilent = false;
     if (!vnode.wasHeard) this.#options.enqueueNode(vnode.nodeName);
     vnode.wasHeard = true;

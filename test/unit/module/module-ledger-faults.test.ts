@@ -91,6 +91,17 @@ describe('a command whose answer does not come', () => {
     expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: undefined });
   });
 
+  it('to uninstall never came when the module is active in a list that was asked for 10 s later', () => {
+    const ledger = activeLedger();
+    ledger.uninstallSent(idOf(KEY), 0);
+    ledger.listAsked(5_000);
+    ledger.takeList(makeList(KEY), undefined, 5_100);
+    expect(ledger.get(KEY)?.inFlight).toBeDefined();
+    ledger.listAsked(15_000);
+    ledger.takeList(makeList(KEY), undefined, 15_100);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0, state: 'ACTIVATED' });
+  });
+
   it('is decided about by the next list after the link was lost', () => {
     const ledger = activeLedger();
     ledger.uninstallSent(idOf(KEY), 0);

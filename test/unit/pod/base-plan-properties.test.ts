@@ -116,7 +116,8 @@ describe('whatever happened to a base, its plan', () => {
         .map((spec) => moduleKeyOf(spec) + fingerprintOf(spec));
       for (const command of commands) {
         const record = ledger.get(keyOf(command));
-        const isWell = record?.state === 'ACTIVATED' || record?.state === 'DEACTIVATED';
+        const isBesideActive = record?.state === 'DEACTIVATED' && record.failure?.reason !== 'BizDeactivated';
+        const isWell = record?.state === 'ACTIVATED' || isBesideActive;
         if (command.command === 'uninstall' && isWell) {
           expect(wanted).not.toContain(keyOf(command) + record?.fingerprint);
         }
