@@ -1,42 +1,24 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
-import type { RestRequest } from '../../../src/kube/rest-lane.ts';
-import { createMetrics } from '../../../src/metrics.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { staticAccess, statusOf } from './support/rig.ts';
-import { ScriptedServer } from './support/scripted-server.ts';
+import type { KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import type { Metrics } from '../../../src/metrics.ts';
+import type { FakeClock } from '../../support/fake-clock.ts';
+import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';
+import { statusOf } from './support/rig.ts';
+import type { ScriptedServer } from './support/scripted-server.ts';
 import { until } from './support/until.ts';
 
-const GET: RestRequest = { method: 'GET', path: '/api/v1/nodes/a' };
-const PATCH: RestRequest = { method: 'PATCH', path: '/api/v1/nodes/a', body: { a: 1 } };
-const POST: RestRequest = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } };
-
 describe('HttpLane on errors that pass', () => {
+  let rig: LaneRig;
   let server: ScriptedServer;
   let clock: FakeClock;
   let lanes: KubeLanes;
-  const metrics = createMetrics();
-
-  const connect = (url: URL, credentials: { first?: string; next?: string } = {}): KubeLanes =>
-    createKubeLanes({ access: staticAccess(url, credentials), clock, metrics, restConnections: 2, random: () => 0.5 });
+  let metrics: Metrics;
 
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    clock = new FakeClock();
-    metrics.registry.resetMetrics();
-    lanes = connect(server.url);
+    rig = await LaneRig.start();
+    ({ server, clock, lanes, metrics } = rig);
   });
-  afterEach(async () => {
-    await lanes.close();
-    await server.close();
-  });
-
-  /** The error of a request, so that a test can go on while it runs. */
-  const failureOf = (request: Promise<unknown>): Promise<unknown> =>
-    request.then(
-      (value) => new Error(`unexpected answer ${JSON.stringify(value)}`),
-      (error: unknown) => error,
-    );
+  afterEach(() => rig.stop());
 
   it.each([
     [429, { 'retry-after': '2' }, 2500],
@@ -125,7 +107,7 @@ describe('HttpLane on errors that pass', () => {
   });
 
   it('sends once more with a newer credential after 401', async () => {
-    lanes = connect(server.url, { first: 'Bearer old', next: 'Bearer new' });
+    lanes = rig.connect(server.url, { first: 'Bearer old', next: 'Bearer new' });
     const answer = lanes.rest.request(POST);
     const first = await server.next();
     expect(first.headers.authorization).toBe('Bearer old');
@@ -137,7 +119,7 @@ describe('HttpLane on errors that pass', () => {
   });
 
   it('does not send again after 401 when there is no newer credential', async () => {
-    lanes = connect(server.url, { first: 'Bearer old' });
+    lanes = rig.connect(server.url, { first: 'Bearer old' });
     const failure = failureOf(lanes.rest.request(GET));
     (await server.next()).reply(401, statusOf(401, 'Unauthorized'));
     expect(await failure).toMatchObject({ status: 401 });

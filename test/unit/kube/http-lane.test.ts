@@ -1,43 +1,25 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
-import type { RestRequest } from '../../../src/kube/rest-lane.ts';
-import { createMetrics } from '../../../src/metrics.ts';
-import { FakeClock, settle } from '../../support/fake-clock.ts';
-import { staticAccess, statusOf } from './support/rig.ts';
+import type { KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import type { Metrics } from '../../../src/metrics.ts';
+import { type FakeClock, settle } from '../../support/fake-clock.ts';
+import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';
+import { statusOf } from './support/rig.ts';
 import { ScriptedServer } from './support/scripted-server.ts';
 import { until } from './support/until.ts';
 
-const GET: RestRequest = { method: 'GET', path: '/api/v1/nodes/a' };
-const PATCH: RestRequest = { method: 'PATCH', path: '/api/v1/nodes/a', body: { a: 1 } };
-const POST: RestRequest = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } };
-
 describe('HttpLane', () => {
+  let rig: LaneRig;
   let server: ScriptedServer;
   let clock: FakeClock;
   let lanes: KubeLanes;
-  const metrics = createMetrics();
-
-  const connect = (url: URL, credentials: { first?: string; next?: string } = {}): KubeLanes =>
-    createKubeLanes({ access: staticAccess(url, credentials), clock, metrics, restConnections: 2, random: () => 0.5 });
+  let metrics: Metrics;
 
   beforeEach(async () => {
-    server = await ScriptedServer.start();
-    clock = new FakeClock();
-    metrics.registry.resetMetrics();
-    lanes = connect(server.url);
+    rig = await LaneRig.start();
+    ({ server, clock, lanes, metrics } = rig);
   });
-  afterEach(async () => {
-    await lanes.close();
-    await server.close();
-  });
-
-  /** The error of a request, so that a test can go on while it runs. */
-  const failureOf = (request: Promise<unknown>): Promise<unknown> =>
-    request.then(
-      (value) => new Error(`unexpected answer ${JSON.stringify(value)}`),
-      (error: unknown) => error,
-    );
+  afterEach(() => rig.stop());
 
   it('keeps the connection after a DELETE with a body', async () => {
     const ports = new Set<number | undefined>();
@@ -72,7 +54,7 @@ describe('HttpLane', () => {
   });
 
   it('puts the path of the server in front', async () => {
-    lanes = connect(new URL('/k8s/clusters/c-1/', server.url));
+    lanes = rig.connect(new URL('/k8s/clusters/c-1/', server.url));
     const answer = lanes.rest.request(GET);
     const exchange = await server.next();
     expect(exchange.url.pathname).toBe('/k8s/clusters/c-1/api/v1/nodes/a');
@@ -153,7 +135,7 @@ describe('HttpLane', () => {
     const gone = await ScriptedServer.start();
     const { url } = gone;
     await gone.close();
-    lanes = connect(url);
+    lanes = rig.connect(url);
     expect(await failureOf(lanes.rest.request(GET))).toMatchObject({ code: 'Kube.ConnectionFailed' });
   });
 
