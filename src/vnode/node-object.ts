@@ -46,6 +46,7 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
     'kubernetes.io/os': 'linux',
     'kubernetes.io/arch': 'amd64',
     type: 'virtual-kubelet',
+    'kubernetes.io/role': 'agent',
     'node.kubernetes.io/exclude-from-external-load-balancers': 'true',
   };
 }

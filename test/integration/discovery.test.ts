@@ -39,6 +39,7 @@ describe('A-004-1 discovery', () => {
       'base.koupleless.io/cluster-name': 'east',
       'base.koupleless.io/host-name': 'host-4',
       'kubernetes.io/hostname': 'vnode.b4',
+      'kubernetes.io/role': 'agent',
     });
     expect(node?.spec?.taints).toEqual(
       expect.arrayContaining([
