@@ -11,7 +11,6 @@ import { byCreation, isTerminal, type VPod } from './vpod.ts';
 export interface LedgerView {
   readonly isKnown: boolean;
   readonly askedAt: number;
-  readonly answeredAt: number;
   get(key: ModuleKey): ModuleRecord | undefined;
 }
 
@@ -82,16 +81,23 @@ export function planBase({ pods, debts, ledger, now }: BasePlanInput): BasePlan 
   };
 }
 
-/** The active version of the same name that belongs to a younger Pod, if there is one. */
+/**
+ * The active version of the same name that took over from this one, if there is one: this one has run, or the other
+ * Pod is younger (creation times are whole seconds, so they alone cannot tell).
+ */
 function successorOf(key: ModuleKey, claims: ReadonlyMap<ModuleKey, Claim>, ledger: LedgerView): ModuleId | undefined {
   const claim = claims.get(key);
   if (claim === undefined || ledger.get(key)?.state !== 'DEACTIVATED') return undefined;
   for (const [otherKey, other] of claims) {
     const isSibling = other.spec.name === claim.spec.name && otherKey !== key;
     if (!isSibling || ledger.get(otherKey)?.state !== 'ACTIVATED') continue;
-    if (byCreation(claim.owner, other.owner) < 0) return other.spec;
+    if (hasRun(claim) || claim.owner.createdAt < other.owner.createdAt) return other.spec;
   }
   return undefined;
+}
+
+function hasRun({ owner, spec }: Claim): boolean {
+  return owner.status.containerStatuses.some(({ name, started }) => name === spec.name && started === true);
 }
 
 interface Removal {

@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { planBase } from '../../../src/pod/base-plan.ts';
+import { idOf, makeLedger, makePod, runningStatus } from '../../support/builders.ts';
+
+describe('of two versions whose Pods were made in the same second', () => {
+  // The UIDs stand against the order of events: only what has run tells who took over.
+  it.each(['a', 'z'])('the one that has run was taken over, as is told by a Normal event (UID %s)', (uid) => {
+    const status = { phase: 'Running', containerStatuses: [runningStatus('biz1:1')] };
+    const old = makePod({ name: 'old', uid, modules: ['biz1:1'], status });
+    const young = makePod({ name: 'young', uid: 'm', modules: ['biz1:2'] });
+    const ledger = makeLedger();
+    const list = [
+      { ...idOf('biz1:1'), state: 'DEACTIVATED' as const },
+      { ...idOf('biz1:2'), state: 'ACTIVATED' as const },
+    ];
+    ledger.takeList(list, undefined, 0);
+    const { views } = planBase({ pods: [old, young], debts: new Map(), ledger, now: 0 });
+    expect(views.get(old)?.[0]?.view).toMatchObject({ reason: 'BizDeactivated', isExpected: true });
+  });
+});
