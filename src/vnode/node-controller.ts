@@ -63,7 +63,7 @@ export class NodeController {
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
-      onDelete: (node) => this.#onNodeDeleted(node),
+      onDelete: (node) => this.#onNode(node),
     });
   }
 
@@ -80,13 +80,8 @@ export class NodeController {
     return this.#queue.run(signal);
   }
 
+  /** Added, changed or deleted: what the watch says now counts, and the sync looks at it. */
   #onNode(node: CachedNode): void {
-    const memory = this.#memory.get(node.name);
-    if (memory) memory.created = undefined;
-    if (this.#options.store.get(node.name)) this.#queue.add(node.name);
-  }
-
-  #onNodeDeleted(node: CachedNode): void {
     const memory = this.#memory.get(node.name);
     if (memory) memory.created = undefined;
     if (this.#options.store.get(node.name)) this.#queue.add(node.name);
