@@ -16,11 +16,17 @@ export function moduleKeyOf(id: ModuleId): ModuleKey {
   return `${id.name}:${id.version}`;
 }
 
+/** arklet's install strategies; `uninstallThenInstall` takes all other versions of the name off the base first. */
+export const INSTALL_STRATEGIES = ['installOnly', 'uninstallThenInstall'] as const;
+export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];
+
 /** All that a base is told to install a module. */
 export interface ModuleSpec extends ModuleId {
   readonly url: string;
   readonly args: readonly string[];
   readonly envs: Readonly<Record<string, string>>;
+  /** Default: installOnly, which is not sent, as older agents do not know it. */
+  readonly strategy?: InstallStrategy;
 }
 
 /** One line of a base's module list. */
@@ -28,10 +34,11 @@ export interface ModuleStatus extends ModuleId {
   readonly state: ModuleState;
 }
 
-export type ModuleCommand = 'install' | 'uninstall';
+/** `switch`: make this version the active one of its name (arklet's switchBiz). */
+export type ModuleCommand = 'install' | 'uninstall' | 'switch';
 
 /**
- * How a base answered an install or uninstall.
+ * How a base answered an install, uninstall or switch.
  * - `done`: executed.
  * - `already`: the wanted state was there before (REPEAT_BIZ, NOT_FOUND_BIZ): look at the list.
  * - `busy`: another command for the module is unfinished: wait and look.

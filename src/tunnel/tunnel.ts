@@ -11,6 +11,11 @@ export interface Envelope {
   readonly identity: string;
   /** The base's wall clock in ms, where it says so. It orders messages of one base and proves nothing else. */
   readonly publishedAt: number | undefined;
+  /**
+   * Our monotonic clock when the question went out that this answers, where the transport ties the two together
+   * (HTTP). What the message says may be as old as that.
+   */
+  readonly askedAt?: number;
 }
 
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */
@@ -36,6 +41,11 @@ export interface TunnelHandler {
   onOperationResult(envelope: Envelope, result: OperationResult): void;
   /** A base process has just started and asks what it should have: whatever it had before is gone. */
   onBaselineQuery(envelope: Envelope): void;
+  /**
+   * Nobody listens at the base's address (HTTP): the process that was there is gone; another may be starting.
+   * No sign of life.
+   */
+  onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void;
   /** The tunnel's own link came up (again): commands and messages sent before may be lost. */
   onLinkUp(tunnel: TunnelName): void;
   onLinkDown(tunnel: TunnelName): void;
@@ -45,10 +55,11 @@ export interface TunnelHandler {
 export type BaseAddress = Pick<BaseInfo, 'identity' | 'ip' | 'port'>;
 
 /**
- * The pipe to bases. Speaks of bases and modules, never of Nodes and Pods.
- * A command resolves when it is handed over (MQTT: acknowledged by the broker), not when the base has
- * answered: answers come to the handler. It rejects within 10 s, with ControllerError `Tunnel.NotConnected`
- * (it has not left) or `Tunnel.SendFailed` (the base has possibly got it all the same).
+ * The pipe to bases. Speaks of bases and modules, never of Nodes and Pods. Answers come to the handler.
+ * A command resolves when it is handed over (MQTT: acknowledged by the broker; HTTP: answered, after the handler
+ * has heard the answer). It rejects with ControllerError: `Tunnel.NotConnected`, within 10 s, when it has not left;
+ * `Tunnel.SendFailed` when the base has possibly got it all the same (MQTT: within 10 s; HTTP: whenever the
+ * connection breaks before the answer, or the command's time is over).
  */
 export interface Tunnel {
   readonly name: TunnelName;
@@ -56,10 +67,17 @@ export interface Tunnel {
   run(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
   /** Whether the link is up now and all subscriptions are acknowledged. */
   isUp(): boolean;
-  /** Sends a message to ourselves through the link; true when it came back within `timeoutMs`. Never rejects. */
+  /**
+   * Proves that messages of bases can reach us: over MQTT by a message to ourselves that comes back through the
+   * broker, over HTTP by anything that a base sends. True when that came within `timeoutMs`. Never rejects.
+   */
   probeLink(timeoutMs: number): Promise<boolean>;
   queryModules(base: BaseAddress): Promise<void>;
   queryHealth(base: BaseAddress): Promise<void>;
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
+  /** Whether `switchModule` works: arklet takes switchBiz over HTTP only. */
+  readonly canSwitch: boolean;
+  /** Makes an installed version the active one of its name. Rejects with `Tunnel.NotConnected` where it cannot. */
+  switchModule(base: BaseAddress, id: ModuleId): Promise<void>;
 }

@@ -10,7 +10,13 @@ import type { LedgerOptions } from '../module/module-ledger.ts';
 import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleStatus, OperationResult } from '../tunnel/module.ts';
-import { type Envelope, TUNNEL_NAMES, type TunnelHandler, type TunnelName } from '../tunnel/tunnel.ts';
+import {
+  type BaseAddress,
+  type Envelope,
+  TUNNEL_NAMES,
+  type TunnelHandler,
+  type TunnelName,
+} from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import { MISSED_HEARTBEAT_MS } from './liveness.ts';
@@ -124,6 +130,13 @@ export class VNodeController implements TunnelHandler {
   onBaselineQuery(envelope: Envelope): void {
     const vnode = this.#heard(envelope);
     if (vnode) this.#restarted(vnode, envelope, 'it asked for its baseline');
+  }
+
+  onConnectionRefused(_tunnel: TunnelName, { identity }: BaseAddress): void {
+    const vnode = this.#options.store.get(nodeNameOf(identity));
+    if (vnode === undefined || vnode.liveness === 'Dead') return;
+    vnode.ledger.baseRestarted(undefined);
+    this.#options.enqueuePods(vnode.nodeName);
   }
 
   onLinkUp(tunnel: TunnelName): void {

@@ -10,6 +10,7 @@ export type Call =
   | { readonly on: 'operationResult'; readonly envelope: Envelope; readonly result: OperationResult }
   | { readonly on: 'baselineQuery'; readonly envelope: Envelope }
   | { readonly on: 'goingDown'; readonly envelope: Envelope }
+  | { readonly on: 'connectionRefused'; readonly tunnel: TunnelName; readonly base: BaseAddress }
   | { readonly on: 'linkUp' | 'linkDown'; readonly tunnel: TunnelName };
 
 /** Keeps what a tunnel says, in order. */
@@ -36,6 +37,8 @@ export class RecordingHandler implements TunnelHandler {
     this.#add({ on: 'operationResult', envelope, result });
   onGoingDown = (envelope: Envelope): void => this.#add({ on: 'goingDown', envelope });
   onBaselineQuery = (envelope: Envelope): void => this.#add({ on: 'baselineQuery', envelope });
+  onConnectionRefused = (tunnel: TunnelName, base: BaseAddress): void =>
+    this.#add({ on: 'connectionRefused', tunnel, base });
   onLinkUp = (tunnel: TunnelName): void => this.#add({ on: 'linkUp', tunnel });
   onLinkDown = (tunnel: TunnelName): void => this.#add({ on: 'linkDown', tunnel });
 

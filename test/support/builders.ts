@@ -3,7 +3,7 @@ import { ModuleLedger } from '../../src/module/module-ledger.ts';
 import { type ModuleRecord, newRecord } from '../../src/module/module-record.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
 import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
-import type { ModuleSpec, ModuleState, ModuleStatus, OperationResult } from '../../src/tunnel/module.ts';
+import type { ModuleCommand, ModuleSpec, ModuleState, ModuleStatus, OperationResult } from '../../src/tunnel/module.ts';
 
 export const MIB = 1024 * 1024;
 export const BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
@@ -31,7 +31,7 @@ export function makeList(...lines: readonly string[]): ModuleStatus[] {
   });
 }
 
-export function makeResult(command: 'install' | 'uninstall', key: string, more: Partial<OperationResult> = {}) {
+export function makeResult(command: ModuleCommand, key: string, more: Partial<OperationResult> = {}) {
   const outcome = more.outcome ?? 'done';
   const result: OperationResult = {
     command,

@@ -1,10 +1,17 @@
 import { ControllerError } from '../../src/errors.ts';
-import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../../src/tunnel/module.ts';
+import {
+  type ModuleCommand,
+  type ModuleId,
+  type ModuleKey,
+  type ModuleSpec,
+  moduleKeyOf,
+} from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 
 /** What a base is told, in words: `install b1 biz1:1.0.0`. */
 export class FakeTunnel implements Tunnel {
   readonly name: TunnelName = 'mqtt_tunnel_provider';
+  canSwitch = false;
   readonly sent: string[] = [];
   readonly specs = new Map<ModuleKey, ModuleSpec>();
   isLinkUp = true;
@@ -13,7 +20,7 @@ export class FakeTunnel implements Tunnel {
   /** Commands that begin with this cannot be handed over. */
   refuses: string | undefined;
   /** Called for each message that a base receives. */
-  onSent: (question: 'list' | 'health' | 'install' | 'uninstall', identity: string, key: ModuleKey) => void = () => {};
+  onSent: (question: 'list' | 'health' | ModuleCommand, identity: string, key: ModuleKey) => void = () => {};
 
   run(_handler: TunnelHandler, _signal: AbortSignal): Promise<void> {
     return Promise.resolve();
@@ -34,6 +41,7 @@ export class FakeTunnel implements Tunnel {
     return this.#send('install', base, spec);
   };
   uninstallModule = (base: BaseAddress, id: ModuleId): Promise<void> => this.#send('uninstall', base, id);
+  switchModule = (base: BaseAddress, id: ModuleId): Promise<void> => this.#send('switch', base, id);
 
   /** What was sent since the last call of it and begins with `prefix`. */
   take(prefix = ''): string[] {

@@ -112,15 +112,16 @@ function stateIn(infos: readonly BizInfo[], module: ModuleId | undefined): Modul
   return infos.find(({ name, version }) => name === module?.name && version === module.version)?.state;
 }
 
-/** Without `args` and `envs` where there are none, as older agents know neither. */
+/** Without what says nothing (no args, no envs, the default strategy), as older agents do not know it. */
 export function installBizOf(spec: ModuleSpec): InstallBiz {
-  const { name, version, url, args, envs } = spec;
+  const { name, version, url, args, envs, strategy } = spec;
   return {
     bizName: name,
     bizVersion: version,
     bizUrl: url,
     ...(args.length > 0 && { args }),
     ...(Object.keys(envs).length > 0 && { envs }),
+    ...(strategy !== undefined && strategy !== 'installOnly' && { installStrategy: strategy }),
   };
 }
 

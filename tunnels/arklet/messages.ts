@@ -1,4 +1,4 @@
-import type { ModuleState } from '../../src/tunnel/module.ts';
+import type { InstallStrategy, ModuleState } from '../../src/tunnel/module.ts';
 
 /**
  * What arklet, the agent inside a base, says and takes, as far as the controller uses it; a base sends more.
@@ -86,6 +86,7 @@ export interface InstallBiz {
   readonly bizUrl: string;
   readonly args?: readonly string[];
   readonly envs?: Readonly<Record<string, string>>;
+  readonly installStrategy?: InstallStrategy;
 }
 
 /** `koupleless_{env}/{identity}/uninstallBiz`, `POST {base}/uninstallBiz`. */

@@ -34,6 +34,7 @@ const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' 
  */
 export class MqttTunnel implements Tunnel {
   readonly name = 'mqtt_tunnel_provider';
+  readonly canSwitch = false;
   readonly #options: MqttTunnelOptions;
   readonly #topics: Topics;
   readonly #probe: LinkProbe;
@@ -85,6 +86,11 @@ export class MqttTunnel implements Tunnel {
 
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void> {
     return this.#send(base, 'uninstallBiz', uninstallBizOf(id));
+  }
+
+  /** The agent takes no switchBiz over MQTT. */
+  switchModule(): Promise<void> {
+    return Promise.reject(new ControllerError('Tunnel.NotConnected', 'there is no switchBiz over MQTT'));
   }
 
   async #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
