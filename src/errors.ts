@@ -12,7 +12,11 @@ export const ERROR_CATALOGUE = {
   'Arklet.InvalidIdentity':
     'A base calls itself by a name that cannot be a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',
   'Arklet.IdentityMismatch': 'The identity inside a payload differs from the one in its topic; the message is dropped.',
-  'Tunnel.NotConnected': 'A command could not be sent since the link to the broker is down; it is sent again later.',
+  'Arklet.AddressRefused':
+    'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
+  'Arklet.Unauthenticated': 'A message over HTTP came without the token `HTTP_TUNNEL_TOKEN`.',
+  'Tunnel.NotConnected':
+    'A command could not be sent since the link to the broker, or to the base over HTTP, is down; it is sent again later.',
   'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',
   'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
 } as const;

@@ -1,4 +1,5 @@
 import { ControllerError } from '../errors.ts';
+import type { Network } from './rules.ts';
 import { VARIABLES, type Variable, type VariableName, WITHOUT_EFFECT } from './variables.ts';
 
 export interface MqttConfig {
@@ -12,6 +13,14 @@ export interface MqttConfig {
   readonly clientKeyPath: string | undefined;
 }
 
+export interface HttpConfig {
+  readonly port: number;
+  /** undefined = bases are not authenticated. */
+  readonly token: string | undefined;
+  /** undefined = anywhere but loopback, link-local and the like. */
+  readonly baseNetworks: readonly Network[] | undefined;
+}
+
 /** Everything an operator can set, checked and frozen. */
 export interface Config {
   readonly kubeconfig: string | undefined;
@@ -21,8 +30,11 @@ export interface Config {
   readonly workers: number;
   /** undefined = the tunnel is off. */
   readonly mqtt: MqttConfig | undefined;
+  /** undefined = the tunnel is off. */
+  readonly http: HttpConfig | undefined;
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
+  readonly unknownModulePolicy: 'remove' | 'keep';
   readonly healthProbePort: number;
   readonly metricsPort: number;
   readonly logLevel: string;
@@ -43,15 +55,16 @@ export class ConfigError extends ControllerError {
 
 type Values = { [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T | undefined : never };
 
-const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD']);
+const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN']);
 
 /** Reads the environment once. An empty variable counts as not set. Throws ConfigError. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>, hostName: string): Config {
   const faults: string[] = [];
   const values = readAll(env, faults);
-  const mqtt = values.ENABLE_MQTT_TUNNEL === true ? mqttOf(values, faults) : undefined;
-  if (values.ENABLE_MQTT_TUNNEL === false)
-    faults.push('ENABLE_MQTT_TUNNEL is false: no tunnel is enabled, so no base can be found');
+  const mqtt = mqttOf(values, faults);
+  const http = httpOf(values);
+  if (values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
+    faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
   if (VARIABLES.CLIENT_ID.rule.parse(clientId) === undefined) {
     faults.push(
@@ -66,8 +79,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
     isCluster: values.IS_CLUSTER ?? false,
     workers: values.VNODE_WORKER_NUM ?? 0,
     mqtt,
+    http,
     installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
     uninstallDeadlineMs: (values.UNINSTALL_DEADLINE_SECONDS ?? 0) * 1000,
+    unknownModulePolicy: values.UNKNOWN_MODULE_POLICY === 'keep' ? 'keep' : 'remove',
     healthProbePort: values.HEALTH_PROBE_PORT ?? 0,
     metricsPort: values.METRICS_PORT ?? 0,
     logLevel: values.LOG_LEVEL ?? '',
@@ -90,7 +105,8 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
   return values as Values;
 }
 
-function mqttOf(values: Values, faults: string[]): MqttConfig {
+function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
+  if (values.ENABLE_MQTT_TUNNEL !== true) return undefined;
   const isTold = faults.some((fault) => fault.startsWith('MQTT_BROKER='));
   if (values.MQTT_BROKER === undefined && !isTold)
     faults.push('MQTT_BROKER is not set: it is required with ENABLE_MQTT_TUNNEL=true');
@@ -107,5 +123,14 @@ function mqttOf(values: Values, faults: string[]): MqttConfig {
     caPath: values.MQTT_CA_PATH,
     clientCertPath: values.MQTT_CLIENT_CRT_PATH,
     clientKeyPath: values.MQTT_CLIENT_KEY_PATH,
+  });
+}
+
+function httpOf(values: Values): HttpConfig | undefined {
+  if (values.ENABLE_HTTP_TUNNEL !== true) return undefined;
+  return Object.freeze({
+    port: values.HTTP_TUNNEL_LISTEN_PORT ?? 0,
+    token: values.HTTP_TUNNEL_TOKEN,
+    baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
   });
 }

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 
 /** How the text of a variable becomes a value. */
 export interface Rule<T> {
@@ -10,6 +10,8 @@ export interface Rule<T> {
 
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** What HTTP allows after `Bearer`. */
+const TOKEN = /^[A-Za-z0-9._~+/=-]{1,512}$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 function matching(text: string, pattern: RegExp): Rule<string> {
@@ -24,6 +26,20 @@ function integer(min: number, max: number): Rule<number> {
       return number >= min && number <= max ? number : undefined;
     },
   };
+}
+
+export interface Network {
+  readonly address: string;
+  readonly prefixLength: number;
+}
+
+/** `10.0.0.0/8`; undefined where it is none. */
+function networkOf(text: string): Network | undefined {
+  const [, address = '', length = ''] = /^([\da-fA-F.:]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const family = isIP(address);
+  const prefixLength = Number(length);
+  if (family === 0 || prefixLength > (family === 4 ? 32 : 128)) return undefined;
+  return { address, prefixLength };
 }
 
 const BOOLEANS = new Map([
@@ -47,6 +63,14 @@ export const rules = {
     text: 'a host name or IP address, without scheme and port',
     parse: (value: string) => (HOST_NAME.test(value) || isIPv6(value) ? value : undefined),
   } satisfies Rule<string>,
+  networks: {
+    text: 'networks as `10.0.0.0/8`, separated by commas',
+    parse: (value: string) => {
+      const networks = value.split(',').map((text) => networkOf(text.trim()));
+      return networks.every((network) => network !== undefined) ? networks : undefined;
+    },
+  } satisfies Rule<readonly Network[]>,
+  token: matching('at most 512 of `A-Za-z0-9._~+/=-`', TOKEN),
   oneOf: (...values: readonly string[]): Rule<string> => ({
     text: values.map((value) => `\`${value}\``).join(', '),
     parse: (value) => (values.includes(value) ? value : undefined),

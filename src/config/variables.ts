@@ -51,12 +51,27 @@ export const VARIABLES = {
   ),
   MQTT_CLIENT_CRT_PATH: variable(rules.text, 'PEM file of our client certificate; with MQTT_CLIENT_KEY_PATH only.'),
   MQTT_CLIENT_KEY_PATH: variable(rules.text, 'PEM file of the key to it.'),
+  ENABLE_HTTP_TUNNEL: variable(rules.boolean, 'Find bases over HTTP.', 'false'),
+  HTTP_TUNNEL_LISTEN_PORT: variable(rules.port, 'Port that bases send their heartbeats to; 0 = any free one.', '7777'),
+  HTTP_TUNNEL_TOKEN: variable(
+    rules.token,
+    'What bases must send over HTTP as `Authorization: Bearer {token}`. Not set: bases are not authenticated. Never logged.',
+  ),
+  HTTP_TUNNEL_BASE_NETWORKS: variable(
+    rules.networks,
+    'Where bases over HTTP may be; no other address is called. Not set: anywhere but loopback, link-local and the like.',
+  ),
   INSTALL_DEADLINE_SECONDS: variable(
     rules.integer(1, 86_400),
     'An install that the base has not answered after this long has failed (`InstallTimeout`) and is tried again.',
     '300',
   ),
   UNINSTALL_DEADLINE_SECONDS: variable(rules.integer(1, 86_400), 'The same for an uninstall (`FailedKillPod`).', '60'),
+  UNKNOWN_MODULE_POLICY: variable(
+    rules.oneOf('remove', 'keep'),
+    'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them.',
+    'remove',
+  ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),
@@ -71,8 +86,6 @@ export type VariableName = keyof typeof VARIABLES;
 export const WITHOUT_EFFECT = [
   'NAMESPACE',
   'WORKLOAD_MAX_LEVEL',
-  'ENABLE_HTTP_TUNNEL',
-  'HTTP_TUNNEL_LISTEN_PORT',
   'REPORT_HOOKS',
   'ENABLE_MODULE_REPLICAS_SYNC_WITH_BASE',
   'KUBELET_PROXY_ENABLED',

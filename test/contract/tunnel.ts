@@ -52,7 +52,7 @@ export class RecordingHandler implements TunnelHandler {
 }
 
 export interface ReceivedCommand {
-  /** arklet's word: installBiz, uninstallBiz, queryAllBiz, health. */
+  /** arklet's word: installBiz, uninstallBiz, switchBiz, queryAllBiz, health. */
   readonly command: string;
   readonly body: string;
 }
@@ -180,6 +180,19 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
       expect(ended?.result).toMatchObject({ command: 'uninstall', module: BIZ, outcome: 'already' });
     });
 
+    it('switches to another version where it can, and says so where it cannot', async () => {
+      world.answer('switchBiz', { code: 'SUCCESS' });
+      const switched = world.tunnel.switchModule(world.base, BIZ);
+      if (!world.tunnel.canSwitch) {
+        await expect(switched).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+        return;
+      }
+      await switched;
+      expect(await world.received()).toEqual({ command: 'switchBiz', body: '{"bizName":"biz1","bizVersion":"1.0.0"}' });
+      const [ended] = await handler.first('operationResult');
+      expect(ended?.result).toMatchObject({ command: 'switch', module: BIZ, outcome: 'done', state: undefined });
+    });
+
     it('asks for the module list and hands it over', async () => {
       world.answer('queryAllBiz', [{ bizName: BIZ.name, bizVersion: BIZ.version, bizState: 'activated' }]);
       await world.tunnel.queryModules(world.base);
@@ -205,6 +218,8 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
 
     it('proves its link, several times at once', async () => {
       const probes = Array.from({ length: 5 }, () => world.tunnel.probeLink(5_000));
+      // Over HTTP only a base can prove it.
+      await world.beat(world.heartPayload());
       expect(await Promise.all(probes)).toEqual([true, true, true, true, true]);
     });
 

@@ -18,6 +18,7 @@ import type {
   Health,
   Heart,
   InstallBiz,
+  SwitchBiz,
   UninstallBiz,
 } from './messages.ts';
 
@@ -41,6 +42,7 @@ export function baseHealthOf(health: Health): BaseHealth {
     metaspaceMaxBytes: amountOf(health.javaMaxMetaspace),
     runTimeSeconds: amountOf(health.runTimeSeconds),
     javaVersion: health.javaVersion,
+    ...(health.masterBizName === undefined ? {} : { masterName: health.masterBizName }),
   };
 }
 
@@ -61,6 +63,11 @@ export function operationResultOf(operation: BizOperation): OperationResult {
   const { bizName, bizVersion, response } = operation;
   const command = operation.command === 'installBiz' ? 'install' : 'uninstall';
   const module = bizName === undefined ? undefined : { name: bizName, version: bizVersion };
+  return { command, module, ...endOf(command, response, module) };
+}
+
+/** For a transport whose answers do not say what they answer. */
+export function commandResultOf(command: ModuleCommand, module: ModuleId, response: CommandResponse): OperationResult {
   return { command, module, ...endOf(command, response, module) };
 }
 
@@ -94,6 +101,13 @@ function endOf(command: ModuleCommand, response: CommandResponse, module: Module
   };
 }
 
+/** The inner code that says that the wanted state was there before. */
+const ALREADY_CODES: Readonly<Record<ModuleCommand, string | undefined>> = {
+  install: 'REPEAT_BIZ',
+  uninstall: 'NOT_FOUND_BIZ',
+  switch: undefined,
+};
+
 /** arklet refuses a command for a module whose last command still runs with these words and no code of its own. */
 const BUSY_WORDS = 'conflict, exist unfinished command';
 
@@ -102,8 +116,10 @@ function outcomeOf(
   response: CommandResponse,
   inner: ClientResponse | undefined,
 ): OperationOutcome {
-  if (response.code === 'SUCCESS' && inner?.code === 'SUCCESS') return 'done';
-  if (inner?.code === (command === 'install' ? 'REPEAT_BIZ' : 'NOT_FOUND_BIZ')) return 'already';
+  // A switch may be answered by the outer code alone. The other two have no inner code when they have only begun.
+  const innerCode = inner?.code ?? (command === 'switch' ? 'SUCCESS' : undefined);
+  if (response.code === 'SUCCESS' && innerCode === 'SUCCESS') return 'done';
+  if (innerCode !== undefined && innerCode === ALREADY_CODES[command]) return 'already';
   if (response.message.includes(BUSY_WORDS) || inner?.message.includes(BUSY_WORDS)) return 'busy';
   return 'failed';
 }
@@ -126,5 +142,9 @@ export function installBizOf(spec: ModuleSpec): InstallBiz {
 }
 
 export function uninstallBizOf({ name, version }: ModuleId): UninstallBiz {
+  return { bizName: name, bizVersion: version };
+}
+
+export function switchBizOf({ name, version }: ModuleId): SwitchBiz {
   return { bizName: name, bizVersion: version };
 }

@@ -4,7 +4,16 @@ import type { Metrics } from '../../src/metrics.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { cutToBytes } from './message-line.ts';
 
-const CODES = ['Arklet.InvalidMessage', 'Arklet.InvalidIdentity', 'Arklet.IdentityMismatch'] as const;
+/** What a tunnel refuses messages for. */
+const CODES = {
+  mqtt_tunnel_provider: ['Arklet.InvalidMessage', 'Arklet.InvalidIdentity', 'Arklet.IdentityMismatch'],
+  http_tunnel_provider: [
+    'Arklet.InvalidMessage',
+    'Arklet.InvalidIdentity',
+    'Arklet.AddressRefused',
+    'Arklet.Unauthenticated',
+  ],
+} as const satisfies Record<TunnelName, readonly InvalidMessage['code'][]>;
 const LOG_INTERVAL_MS = 60_000;
 const MAX_LOGGED = 1_000;
 
@@ -23,7 +32,8 @@ export class InvalidMessages {
 
   constructor(options: InvalidMessagesOptions) {
     this.#options = options;
-    for (const code of CODES) options.metrics.tunnelInvalidMessages.inc({ tunnel: options.tunnel, code }, 0);
+    const { tunnel, metrics } = options;
+    for (const code of CODES[tunnel]) metrics.tunnelInvalidMessages.inc({ tunnel, code }, 0);
   }
 
   add(invalid: InvalidMessage): void {

@@ -34,6 +34,8 @@ export interface Health {
   readonly javaMaxMetaspace: number | undefined;
   readonly runTimeSeconds: number | undefined;
   readonly javaVersion: string | undefined;
+  /** `data.healthData.masterBizInfo.bizName`: the base as a biz of itself, which some agents list among the others. */
+  readonly masterBizName: string | undefined;
 }
 
 /**
@@ -91,6 +93,12 @@ export interface InstallBiz {
 
 /** `koupleless_{env}/{identity}/uninstallBiz`, `POST {base}/uninstallBiz`. */
 export interface UninstallBiz {
+  readonly bizName: string;
+  readonly bizVersion: string;
+}
+
+/** `POST {base}/switchBiz`; not over MQTT. */
+export interface SwitchBiz {
   readonly bizName: string;
   readonly bizVersion: string;
 }

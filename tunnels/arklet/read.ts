@@ -45,6 +45,13 @@ export function readHeart(value: WireValue): Heart {
   };
 }
 
+/** Over HTTP a base says where its arklet listens, or we could not answer it. */
+export function readHttpHeart(value: WireValue): Heart {
+  const heart = readHeart(value);
+  if (heart.port === 0) throw value.field('port').fault('is missing or 0');
+  return heart;
+}
+
 function readPort(value: WireValue): number {
   const port = value.optionalNumber() ?? 0;
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT) throw value.fault('is not a port');
@@ -52,7 +59,8 @@ function readPort(value: WireValue): number {
 }
 
 export function readHealth(value: WireValue): Health {
-  const jvm = value.field('data').field('healthData').field('jvm');
+  const healthData = value.field('data').field('healthData');
+  const jvm = healthData.field('jvm');
   return {
     code: value.field('code').text(MAX_CODE_LENGTH),
     javaUsedMetaspace: jvm.field('java used metaspace').optionalNumber(),
@@ -60,6 +68,7 @@ export function readHealth(value: WireValue): Health {
     javaMaxMetaspace: jvm.field('java max metaspace').optionalNumber(),
     runTimeSeconds: jvm.field('run time(s)').optionalNumber(),
     javaVersion: jvm.field('java version').optionalText(MAX_VERSION_LENGTH),
+    masterBizName: healthData.field('masterBizInfo').field('bizName').optionalText(MAX_BIZ_LENGTH),
   };
 }
 

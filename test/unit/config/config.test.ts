@@ -23,8 +23,10 @@ describe('the configuration', () => {
       isCluster: false,
       workers: 8,
       mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },
+      http: undefined,
       installDeadlineMs: 300_000,
       uninstallDeadlineMs: 60_000,
+      unknownModulePolicy: 'remove',
       healthProbePort: 8081,
       metricsPort: 9090,
       logLevel: 'info',
@@ -47,8 +49,13 @@ describe('the configuration', () => {
       MQTT_CA_PATH: '/ca',
       MQTT_CLIENT_CRT_PATH: '/crt',
       MQTT_CLIENT_KEY_PATH: '/key',
+      ENABLE_HTTP_TUNNEL: 'true',
+      HTTP_TUNNEL_LISTEN_PORT: '0',
+      HTTP_TUNNEL_TOKEN: 'token',
+      HTTP_TUNNEL_BASE_NETWORKS: '10.0.0.0/8,fd00::/8',
       INSTALL_DEADLINE_SECONDS: '5',
       UNINSTALL_DEADLINE_SECONDS: '6',
+      UNKNOWN_MODULE_POLICY: 'keep',
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '1',
       LOG_LEVEL: 'debug',
@@ -72,8 +79,17 @@ describe('the configuration', () => {
         clientCertPath: '/crt',
         clientKeyPath: '/key',
       },
+      http: {
+        port: 0,
+        token: 'token',
+        baseNetworks: [
+          { address: '10.0.0.0', prefixLength: 8 },
+          { address: 'fd00::', prefixLength: 8 },
+        ],
+      },
       installDeadlineMs: 5000,
       uninstallDeadlineMs: 6000,
+      unknownModulePolicy: 'keep',
       healthProbePort: 0,
       metricsPort: 1,
       logLevel: 'debug',
@@ -92,15 +108,21 @@ describe('the configuration', () => {
     expect(load({ [name]: '' })).toEqual(load());
   });
 
+  it('needs nothing but the switch for bases over HTTP, with or without a broker', () => {
+    const http = { port: 7777, token: undefined, baseNetworks: undefined };
+    expect(load({ ENABLE_HTTP_TUNNEL: 'true' })).toMatchObject({ mqtt: { port: 1883 }, http });
+    expect(loadConfig({ ENABLE_HTTP_TUNNEL: 'true' }, 'host-1')).toMatchObject({ mqtt: undefined, http });
+  });
+
   it('cannot be changed after it was read', () => {
-    const config = load();
-    for (const part of [config, config.pod, config.mqtt]) expect(Object.isFrozen(part)).toBe(true);
+    const config = load({ ENABLE_HTTP_TUNNEL: 'true' });
+    for (const part of [config, config.pod, config.mqtt, config.http]) expect(Object.isFrozen(part)).toBe(true);
   });
 
   it('names variables of the Go program that do nothing here', () => {
-    expect(load({ REPORT_HOOKS: 'x', NAMESPACE: '', ENABLE_HTTP_TUNNEL: 'true' }).withoutEffect).toEqual([
-      'ENABLE_HTTP_TUNNEL',
+    expect(load({ REPORT_HOOKS: 'x', NAMESPACE: '', KUBELET_PROXY_PORT: '1' }).withoutEffect).toEqual([
       'REPORT_HOOKS',
+      'KUBELET_PROXY_PORT',
     ]);
   });
 });
@@ -123,6 +145,15 @@ describe('a wrong configuration', () => {
     ['MQTT_BROKER', 'cafe:1883'],
     ['MQTT_PORT', '0'],
     ['MQTT_PORT', '65536'],
+    ['ENABLE_HTTP_TUNNEL', 'on'],
+    ['HTTP_TUNNEL_LISTEN_PORT', '65536'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', '10.0.0.1'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', '10.0.0.0/33'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', 'fd00::/129'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', '10.0.0.0/8,'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', '10.0.0.0/8;fd00::/8'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', 'bases.example/8'],
+    ['HTTP_TUNNEL_BASE_NETWORKS', 'fe80::%eth0/10'],
     ['INSTALL_DEADLINE_SECONDS', '0'],
     ['UNINSTALL_DEADLINE_SECONDS', '86401'],
     ['HEALTH_PROBE_PORT', '65536'],
@@ -156,7 +187,7 @@ describe('a wrong configuration', () => {
 
   it('is one without any tunnel', () => {
     expect(faultsOf({ MQTT_BROKER: 'broker' })).toEqual([
-      'ENABLE_MQTT_TUNNEL is false: no tunnel is enabled, so no base can be found',
+      'ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found',
     ]);
   });
 
@@ -166,9 +197,10 @@ describe('a wrong configuration', () => {
     ]);
   });
 
-  it('never shows a password', () => {
-    const env = { ...LEAST, MQTT_PASSWORD: 'hunter2', ENV: '?' };
+  it('never shows a password or token', () => {
+    const env = { ...LEAST, MQTT_PASSWORD: 'hunter2', HTTP_TUNNEL_TOKEN: 'hunter 2', ENV: '?' };
     expect(() => loadConfig(env, 'host-1')).toThrow(ConfigError);
-    expect(faultsOf(env).join()).not.toContain('hunter2');
+    expect(faultsOf(env).join()).not.toMatch(/hunter ?2/);
+    expect(faultsOf(env)).toContain(`HTTP_TUNNEL_TOKEN=***: must be ${VARIABLES.HTTP_TUNNEL_TOKEN.rule.text}`);
   });
 });

@@ -36,4 +36,20 @@ describe('createTunnels', () => {
     abort.abort();
     await running;
   });
+
+  it('makes a HTTP tunnel, besides the other', () => {
+    const http = {
+      port: 0,
+      token: undefined,
+      baseNetworks: undefined,
+      installDeadlineMs: 300_000,
+      uninstallDeadlineMs: 60_000,
+    };
+    const mqtt = { url: broker.url, clientPrefix: 'koupleless' };
+    expect(createTunnels({ ...shared(), http }).map(({ name }) => name)).toEqual(['http_tunnel_provider']);
+    expect(createTunnels({ ...shared(), http, mqtt }).map(({ name }) => name)).toEqual([
+      'mqtt_tunnel_provider',
+      'http_tunnel_provider',
+    ]);
+  });
 });

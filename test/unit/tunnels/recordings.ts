@@ -31,3 +31,12 @@ export function httpAnswers(request: string): string[] {
     .filter(([first]) => first === request)
     .map((lines) => lines[2] ?? '');
 }
+
+/** The bodies of a real base's heartbeats over HTTP. */
+export const httpHeartbeats: readonly string[] = read('wire-http.txt')
+  .split('\n')
+  .filter((line) => line.startsWith('POST /heartbeat '))
+  .map((line) => line.slice(line.indexOf('} {') + 2));
+
+/** The answer to health is recorded in part; this is that part, with what is open closed. */
+export const httpHealthAnswer = `${/^.*"healthData":\{"jvm":\{[^}]*\}/m.exec(read('wire-http.txt'))?.[0]}}}}`;

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { AddressPolicy } from '../../../../tunnels/http/address-policy.ts';
+
+describe('AddressPolicy', () => {
+  it.each([
+    '0.0.0.0',
+    '0.1.2.3',
+    '127.0.0.1',
+    '127.255.255.254',
+    '169.254.0.1',
+    '169.254.169.254',
+    '100.100.100.200',
+    '224.0.0.1',
+    '239.255.255.255',
+    '240.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    '::127.0.0.1',
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '0:0:0:0:0:ffff:a9fe:a9fe',
+    '64:ff9b::a9fe:a9fe',
+    'fe80::1',
+    'febf::1',
+    'ff02::1',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+  ])('never calls %s', (ip) => {
+    expect(new AddressPolicy().faultOf(ip)).toBe('is no address of a base');
+  });
+
+  it.each(['', 'localhost', '10.0.0.1:80', '10.0.0', '127.1', '0x7f.0.0.1', '010.0.0.1', 'fe80::1%eth0', '[::1]'])(
+    'takes %j for no address',
+    (ip) => {
+      for (const policy of [new AddressPolicy(), new AddressPolicy([{ address: '::', prefixLength: 0 }])])
+        expect(policy.faultOf(ip)).toBe('is not an IP address');
+    },
+  );
+
+  it.each([
+    '10.0.0.1',
+    '172.16.3.4',
+    '192.168.1.1',
+    '192.0.2.2',
+    '100.64.0.1',
+    '8.8.8.8',
+    '::ffff:10.0.0.1',
+    'fd00::2',
+  ])('calls %s by default', (ip) => {
+    expect(new AddressPolicy().faultOf(ip)).toBeUndefined();
+  });
+
+  it.each([
+    ['10.1.2.3', true],
+    ['::ffff:10.1.2.3', true],
+    ['::ffff:a01:203', true],
+    ['11.0.0.1', false],
+    ['::ffff:11.0.0.1', false],
+    ['127.0.0.1', true],
+    ['127.0.0.2', false],
+    ['fd12::1', true],
+    ['fd13::1', false],
+  ])('with networks of its own calls those only: %s %s', (ip, isCalled) => {
+    const policy = new AddressPolicy([
+      { address: '10.0.0.0', prefixLength: 8 },
+      { address: '127.0.0.1', prefixLength: 32 },
+      { address: 'fd12::', prefixLength: 16 },
+    ]);
+    expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is in none of HTTP_TUNNEL_BASE_NETWORKS');
+  });
+});

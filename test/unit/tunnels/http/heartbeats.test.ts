@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { httpHeartbeats, RECORDED_IDENTITY } from '../recordings.ts';
+import { createTestTunnel, heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
+
+const KIB = 1024;
+
+describe('heartbeats over HTTP', () => {
+  let world: TestTunnel;
+  const open = async (options: Parameters<typeof runTestTunnel>[0] = {}): Promise<void> => {
+    await world?.stop();
+    world = await runTestTunnel(options);
+  };
+  const heard = () => world.handler.calls.map(({ on }) => on);
+
+  beforeEach(() => open());
+  afterEach(() => world.stop());
+
+  it('are answered as a real base expects it', async () => {
+    await open({ baseNetworks: undefined });
+    for (const body of httpHeartbeats) {
+      const answer = await post(world.port(), body);
+      expect([answer.status, await answer.text()]).toEqual([200, 'SUCCESS']);
+      expect(answer.headers.get('x-powered-by')).toBeNull();
+    }
+    const [heartbeat] = await world.handler.first('heartbeat', 5);
+    expect(heartbeat).toEqual({
+      on: 'heartbeat',
+      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined },
+      base: {
+        identity: RECORDED_IDENTITY,
+        name: 'TO_BE_IMPLEMENTED',
+        version: '1.0.0',
+        clusterName: 'default',
+        ip: '192.0.2.2',
+        hostName: '192.0.2.2',
+        port: 1238,
+      },
+    });
+    expect(await seriesValue(world.metrics.tunnelMessages, { type: 'heart' })).toBe(5);
+  });
+
+  it('may say that the base goes down', async () => {
+    expect((await post(world.port(), heart('base-1', { state: 'Deactivated' }))).status).toBe(200);
+    expect(heard()).toEqual(['linkUp', 'goingDown']);
+  });
+
+  it('have a sister, the question for the baseline: nothing is to be installed by it', async () => {
+    const answer = await post(world.port(), heart('base-1').baseMetadata, { path: '/queryBaseline' });
+    expect([answer.status, await answer.json()]).toEqual([200, []]);
+    expect(world.handler.calls.at(-1)).toMatchObject({ on: 'baselineQuery', envelope: { identity: 'base-1' } });
+  });
+
+  const withoutPort = heart('base-1', { port: undefined });
+  it.each([
+    [400, 'Arklet.InvalidMessage', 'payload is not JSON', ''],
+    [400, 'Arklet.InvalidMessage', 'payload is not JSON', '{"a":'],
+    [400, 'Arklet.InvalidMessage', 'payload is not an object', '[]'],
+    [400, 'Arklet.InvalidMessage', 'localIP is missing', 'null'],
+    [400, 'Arklet.InvalidMessage', 'localIP is missing', heart('base-1', { localIP: undefined })],
+    [400, 'Arklet.InvalidMessage', 'localIP is not an IP address', heart('base-1', { localIP: 'evil.example' })],
+    [400, 'Arklet.InvalidMessage', 'baseMetadata.identity is missing', heart('base-1', { baseMetadata: {} })],
+    [400, 'Arklet.InvalidMessage', 'baseMetadata is not an object', heart('base-1', { baseMetadata: 7 })],
+    [400, 'Arklet.InvalidMessage', 'port is missing or 0', withoutPort],
+    [400, 'Arklet.InvalidMessage', 'port is missing or 0', heart('base-1', { port: 0 })],
+    [400, 'Arklet.InvalidMessage', 'port is not a port', heart('base-1', { port: 65_536 })],
+    [400, 'Arklet.InvalidMessage', 'port is not a port', heart('base-1', { port: 1.5 })],
+    [400, 'Arklet.InvalidIdentity', 'identity is not a lower-case RFC 1123 subdomain', heart('Base_1')],
+    [403, 'Arklet.AddressRefused', 'localIP 10.0.0.1 is in none of', heart('base-1', { localIP: '10.0.0.1' })],
+    [413, 'Arklet.InvalidMessage', 'payload has more than 65536 bytes', heart('x'.repeat(64 * KIB))],
+  ])('are refused with %i %s: %s', async (status, code, fault, body) => {
+    const answer = await post(world.port(), body);
+    expect(answer.status).toBe(status);
+    expect(await answer.json()).toEqual({ code, message: expect.stringContaining(fault) });
+    expect(heard()).toEqual(['linkUp']);
+    expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code })).toBe(1);
+  });
+
+  it('may have 64 KiB', async () => {
+    const text = JSON.stringify(heart('base-1'));
+    expect((await post(world.port(), text.padEnd(64 * KIB))).status).toBe(200);
+    expect((await post(world.port(), text.padEnd(64 * KIB + 1))).status).toBe(413);
+  });
+
+  it.each(['169.254.169.254', '127.0.0.1', '::ffff:127.0.0.1', '0.0.0.0'])(
+    'cannot aim the controller at %s',
+    async (localIP) => {
+      await open({ baseNetworks: undefined });
+      expect((await post(world.port(), heart('base-1', { localIP }))).status).toBe(403);
+      expect(heard()).toEqual(['linkUp']);
+    },
+  );
+
+  it.each([
+    [415, { 'content-type': 'text/plain' }],
+    [415, { 'content-type': 'application/x-www-form-urlencoded' }],
+    [415, { 'content-encoding': 'gzip' }],
+    [200, { 'content-type': 'application/json; charset=utf-8' }],
+    [200, { 'content-type': 'Application/JSON' }],
+  ])('get %i with %j', async (status, headers) => {
+    expect((await post(world.port(), heart('base-1'), { headers: headers as Record<string, string> })).status).toBe(
+      status,
+    );
+  });
+
+  it('are posted, and nothing else is there', async () => {
+    const url = `http://127.0.0.1:${world.port()}`;
+    for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']) {
+      const answer = await fetch(`${url}/heartbeat`, { method });
+      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, 'POST']);
+    }
+    expect((await fetch(`${url}/`)).status).toBe(404);
+    expect((await post(world.port(), {}, { path: '/installBiz' })).status).toBe(404);
+    expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(0);
+  });
+
+  it('say in the log once a minute why they are refused, by sender or base', async () => {
+    for (let round = 0; round < 3; round++) await post(world.port(), '{');
+    await post(world.port(), heart('base-1', { localIP: '10.0.0.1' }));
+    const refusals = world.lines.filter(({ msg }) => msg === 'message of a base refused');
+    expect(refusals.map(({ code, identity }) => `${code} ${identity}`)).toEqual([
+      expect.stringMatching(/^Arklet.InvalidMessage (::ffff:)?127\.0\.0\.1$/),
+      'Arklet.AddressRefused base-1',
+    ]);
+  });
+
+  describe('with a token', () => {
+    const TOKEN = 'correct-horse-battery';
+    beforeEach(() => open({ token: TOKEN }));
+
+    it.each([
+      [200, `Bearer ${TOKEN}`],
+      [200, `bearer ${TOKEN}`],
+      [401, undefined],
+      [401, `Bearer ${TOKEN}x`],
+      [401, `Bearer ${TOKEN.slice(1)}`],
+      [401, `Basic ${TOKEN}`],
+      [401, TOKEN],
+      [401, 'Bearer '],
+    ])('get %i for %j', async (status, authorization) => {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      for (const path of ['/heartbeat', '/queryBaseline']) {
+        const body = path === '/heartbeat' ? heart('base-1') : heart('base-1').baseMetadata;
+        expect((await post(world.port(), body, { path, headers })).status).toBe(status);
+      }
+      const refused = status === 401 ? 2 : 0;
+      expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.Unauthenticated' })).toBe(refused);
+      expect(heard()).toHaveLength(3 - refused);
+      expect(JSON.stringify(world.lines)).not.toContain(TOKEN.slice(1));
+    });
+
+    it('are refused before their body is read', async () => {
+      const socket = connect(world.port(), '127.0.0.1');
+      socket.write(
+        'POST /heartbeat HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 60000\r\n\r\n',
+      );
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
+      await ended(socket);
+    });
+  });
+
+  it('without a token are warned of once, at the start', async () => {
+    const warned = () => world.lines.filter(({ msg }) => String(msg).startsWith('HTTP_TUNNEL_TOKEN is not set'));
+    await post(world.port(), heart('base-1'));
+    expect(warned()).toHaveLength(1);
+    await open({ token: 'correct-horse-battery' });
+    expect(warned()).toHaveLength(0);
+  });
+});
+
+/** Resolves when the other side has closed it. */
+async function ended(socket: Socket): Promise<void> {
+  socket.on('error', () => {});
+  socket.resume();
+  if (!socket.closed) await once(socket, 'close');
+}
+
+describe('the heartbeat server', () => {
+  const HEADER = 'POST /heartbeat HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+
+  it.each([
+    ['a header', HEADER],
+    ['a body', `${HEADER}content-length: 200\r\n\r\n{`],
+    ['anything', ''],
+  ])('waits for nobody who does not come to the end of %s', async (_what, begin) => {
+    const limits = { headersTimeoutMs: 100, requestTimeoutMs: 150, checkIntervalMs: 20 };
+    const world = await runTestTunnel({ limits });
+    const slow = connect(world.port(), '127.0.0.1');
+    slow.write(begin);
+    const closed = ended(slow);
+    expect((await post(world.port(), heart('base-1'))).status).toBe(200);
+    await closed;
+    expect(world.handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'heartbeat']);
+    await world.stop();
+  });
+
+  it('takes no more connections than it can hold', async () => {
+    const world = await runTestTunnel({ limits: { maxConnections: 1 } });
+    const first = connect(world.port(), '127.0.0.1');
+    await once(first, 'connect');
+    first.write(HEADER);
+    const second = connect(world.port(), '127.0.0.1');
+    await ended(second);
+    expect(first.destroyed).toBe(false);
+    first.destroy();
+    await world.stop();
+  });
+
+  it('names the variable when its port is taken', async () => {
+    const world = await runTestTunnel();
+    const second = createTestTunnel({ port: world.port() });
+    const running = second.tunnel.run(world.handler, new AbortController().signal);
+    await expect(running).rejects.toMatchObject({
+      message: `HTTP_TUNNEL_LISTEN_PORT=${world.port()}: cannot listen there`,
+      cause: { code: 'EADDRINUSE' },
+    });
+    expect(second.tunnel.isUp()).toBe(false);
+    await world.stop();
+  });
+
+  it('ends at once though bases keep their connections', async () => {
+    const world = await runTestTunnel();
+    await (await post(world.port(), heart('base-1'))).text();
+    const idle = connect(world.port(), '127.0.0.1');
+    await once(idle, 'connect');
+    const closed = ended(idle);
+    await world.stop();
+    await closed;
+    expect(world.handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'heartbeat', 'linkDown']);
+    await expect(post(world.port(), heart('base-1'))).rejects.toThrow();
+  });
+
+  it('does not even come up when it is stopped before', async () => {
+    const { tunnel } = createTestTunnel();
+    const { handler, stop } = await runTestTunnel();
+    await stop();
+    const before = handler.calls.length;
+    await tunnel.run(handler, AbortSignal.abort());
+    expect(tunnel.isUp()).toBe(false);
+    expect(handler.calls).toHaveLength(before);
+  });
+});
+
+describe('a HttpTunnel that does not run', () => {
+  it('has every series at 0', async () => {
+    const { metrics } = createTestTunnel();
+    const text = await metrics.registry.metrics();
+    const series = text.split('\n').filter((line) => line.startsWith('tunnel_'));
+    expect(series).toHaveLength(7 + 4 + 5 * 3 + 1);
+    for (const line of series) expect(line).toMatch(/tunnel="http_tunnel_provider".* 0$/);
+  });
+
+  it('is not up, proves nothing and sends nothing', async () => {
+    const { tunnel, metrics } = createTestTunnel();
+    const base = { identity: 'base-1', ip: '127.0.0.1', port: 1 };
+    expect(tunnel.isUp()).toBe(false);
+    expect(await tunnel.probeLink(5_000)).toBe(false);
+    await expect(tunnel.queryModules(base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    expect(await seriesValue(metrics.tunnelCommands, { command: 'queryAllBiz', result: 'not_connected' })).toBe(1);
+  });
+});

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { Places } from '../../../../tunnels/http/places.ts';
+import { FakeClock, settle } from '../../../support/fake-clock.ts';
+
+const createPlaces = () => {
+  const clock = new FakeClock();
+  return { clock, places: new Places({ clock, size: 2, maxWaitMs: 10_000 }) };
+};
+
+describe('Places', () => {
+  it('lets the longest waiting in when one is given back', async () => {
+    const { places, clock } = createPlaces();
+    const first = await places.take('a');
+    await places.take('a');
+    const admitted: number[] = [];
+    const enter = async (id: number): Promise<() => void> => {
+      const giveBack = await places.take('a');
+      admitted.push(id);
+      return giveBack;
+    };
+    const second = enter(2);
+    const third = enter(3);
+    first();
+    const giveBack = await second;
+    expect(admitted).toEqual([2]);
+    giveBack();
+    await third;
+    expect(admitted).toEqual([2, 3]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('lets nobody wait longer than told', async () => {
+    const { places, clock } = createPlaces();
+    await places.take('a');
+    await places.take('a');
+    const third = places.take('a');
+    const refused = expect(third).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    clock.advance(9_999);
+    await settle();
+    clock.advance(1);
+    await refused;
+  });
+
+  it('keeps keys apart, and forgets those that nobody uses', async () => {
+    const { places } = createPlaces();
+    const held = [await places.take('a'), await places.take('a'), await places.take('b')];
+    expect(places.lineCount).toBe(2);
+    for (const giveBack of held) giveBack();
+    expect(places.lineCount).toBe(0);
+  });
+
+  it('sends all away who wait when it is over, and still takes places back', async () => {
+    const { places, clock } = createPlaces();
+    const held = [await places.take('a'), await places.take('a')];
+    const waiting = [places.take('a'), places.take('a')];
+    const refused = waiting.map((place) => expect(place).rejects.toMatchObject({ code: 'Tunnel.NotConnected' }));
+    places.giveUp('over');
+    await Promise.all(refused);
+    for (const giveBack of held) giveBack();
+    expect([places.lineCount, clock.pending]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,124 @@
+import type { Clock } from '../../src/clock.ts';
+import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import type { ArkletClient } from './arklet-client.ts';
+import type { Command, CommandName } from './commands.ts';
+import { notConnected } from './failures.ts';
+import { Places } from './places.ts';
+
+/** Operations in work at one base; arklet itself works on a few at a time. */
+const MAX_OPERATIONS = 8;
+/** A command that has not left by then has failed; waiting and connecting count together. */
+const LEAVE_WITHIN_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export interface CommandDispatcherOptions {
+  readonly clock: Clock;
+  readonly client: Pick<ArkletClient, 'post'>;
+  readonly policy: AddressPolicy;
+  /** How long a command may take once it has left. */
+  readonly timeoutsMs: Readonly<Record<CommandName, number>>;
+  /** Gets every answer; throws to refuse it. */
+  readonly onAnswer: (base: BaseAddress, command: Command, answered: Answered) => void;
+}
+
+export interface Answered {
+  /** Our monotonic clock just before the command went out. */
+  readonly askedAt: number;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Sends commands to bases, a few at a time to each. Questions have places of their own, so that no hanging install
+ * keeps us from asking; one that is asked twice at a time goes out once. No base waits for another.
+ */
+export class CommandDispatcher {
+  readonly #options: CommandDispatcherOptions;
+  readonly #places: Places;
+  /** By kind and base; emptied when they are answered or have failed. */
+  readonly #questions = new Map<string, Promise<void>>();
+  /** Emptied when they have ended. */
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(options: CommandDispatcherOptions) {
+    this.#options = options;
+    this.#places = new Places({ clock: options.clock, size: MAX_OPERATIONS, maxWaitMs: LEAVE_WITHIN_MS });
+  }
+
+  /** Keys and promises that are kept; 0 at rest. */
+  get size(): number {
+    return this.#underWay.size + this.#questions.size + this.#places.lineCount;
+  }
+
+  /** Resolves when `onAnswer` has taken the answer. Aborting `signal` ends it. */
+  send(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
+    return command.isQuestion ? this.#ask(base, command, signal) : this.#track(this.#operate(base, command, signal));
+  }
+
+  /** After `signal` was aborted: lets nobody wait any longer, and resolves when all has ended. */
+  async stop(): Promise<void> {
+    this.#places.giveUp('the tunnel was stopped');
+    await Promise.allSettled(this.#underWay);
+  }
+
+  #ask(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
+    const key = `${command.name} ${keyOf(base)}`;
+    const asked = this.#questions.get(key);
+    if (asked !== undefined) return asked;
+    const question = this.#question(base, command, key, signal);
+    this.#questions.set(key, question);
+    return this.#track(question);
+  }
+
+  async #question(base: BaseAddress, command: Command, key: string, signal: AbortSignal): Promise<void> {
+    let answered: Answered;
+    try {
+      answered = await this.#exchange(base, command, signal, CONNECT_TIMEOUT_MS);
+    } finally {
+      // Before the answer is heard: whoever asks again because of it wants a new one.
+      this.#questions.delete(key);
+    }
+    this.#options.onAnswer(base, command, answered);
+  }
+
+  async #operate(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
+    const { clock, onAnswer } = this.#options;
+    const leaveBy = clock.now() + LEAVE_WITHIN_MS;
+    const giveBack = await this.#places.take(keyOf(base));
+    try {
+      const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, leaveBy - clock.now());
+      onAnswer(base, command, await this.#exchange(base, command, signal, connectTimeoutMs));
+    } finally {
+      giveBack();
+    }
+  }
+
+  async #exchange(
+    base: BaseAddress,
+    { name, payload }: Command,
+    signal: AbortSignal,
+    connectTimeoutMs: number,
+  ): Promise<Answered> {
+    const { client, policy, clock, timeoutsMs } = this.#options;
+    // A Node of an earlier process tells an address that was not checked, and no port.
+    const fault = policy.faultOf(base.ip);
+    if (fault !== undefined) throw notConnected(`the address ${base.ip} ${fault}`);
+    if (base.port === 0) throw notConnected('the base has not said yet where it listens');
+    const askedAt = clock.now();
+    const timeoutMs = timeoutsMs[name];
+    const body = await client.post({ base, command: name, payload, connectTimeoutMs, timeoutMs, signal });
+    return { askedAt, body };
+  }
+
+  #track(work: Promise<void>): Promise<void> {
+    const forget = (): void => void this.#underWay.delete(work);
+    this.#underWay.add(work);
+    work.then(forget, forget);
+    return work;
+  }
+}
+
+/** A base that moved to another address does not wait for what hangs at the former one. */
+function keyOf({ identity, ip, port }: BaseAddress): string {
+  return `${identity} ${ip} ${port}`;
+}

@@ -1,0 +1,211 @@
+import type { Clock } from '../../src/clock.ts';
+import { ControllerError } from '../../src/errors.ts';
+import type { Logger } from '../../src/logger.ts';
+import type { Metrics } from '../../src/metrics.ts';
+import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
+import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
+import { InvalidMessages } from '../arklet/invalid-messages.ts';
+import type { Source } from '../arklet/parse.ts';
+import { AddressPolicy, type Network } from './address-policy.ts';
+import { ArkletClient } from './arklet-client.ts';
+import { type Answered, CommandDispatcher } from './command-dispatcher.ts';
+import {
+  COMMANDS,
+  type Command,
+  HEALTH_COMMAND,
+  installCommand,
+  LIST_COMMAND,
+  switchCommand,
+  uninstallCommand,
+} from './commands.ts';
+import { notConnected, sendFailed } from './failures.ts';
+import { heartbeatApp } from './heartbeat-app.ts';
+import { LinkProbe } from './link-probe.ts';
+import { type ListenerLimits, listen } from './listener.ts';
+import { MESSAGE_TYPES, type MessageType, receive } from './receive.ts';
+
+export interface HttpTunnelOptions {
+  /** Where bases send their heartbeats; 0 = any free one, the log line `listening` tells which. */
+  readonly port: number;
+  /** What every message of a base has to carry. Default: bases are not authenticated. */
+  readonly token?: string | undefined;
+  /** Where bases may be. Default: anywhere but loopback, link-local and the like. */
+  readonly baseNetworks?: readonly Network[] | undefined;
+  /** After these an answer is of no use, and the connection is closed a little later. */
+  readonly installDeadlineMs: number;
+  readonly uninstallDeadlineMs: number;
+  /** Default: those of `listener.ts`. */
+  readonly limits?: Partial<ListenerLimits> | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' } as const;
+const QUESTION_TIMEOUT_MS = 10_000;
+/** So that a deadline passes in the core first. */
+const DEADLINE_MARGIN_MS = 10_000;
+
+/** What lives from `run` until it is aborted. */
+interface Session {
+  readonly handler: TunnelHandler;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Bases that post their heartbeats to us and take commands at the address that these name. A command is one request,
+ * never sent again by us; its answer is heard before the promise of the command resolves.
+ */
+export class HttpTunnel implements Tunnel {
+  readonly name = 'http_tunnel_provider';
+  readonly canSwitch = true;
+  readonly #options: HttpTunnelOptions;
+  readonly #policy: AddressPolicy;
+  readonly #probe: LinkProbe;
+  readonly #invalid: InvalidMessages;
+  readonly #client: ArkletClient;
+  readonly #dispatcher: CommandDispatcher;
+  #session: Session | undefined;
+
+  constructor(options: HttpTunnelOptions) {
+    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs } = options;
+    this.#options = options;
+    this.#policy = new AddressPolicy(baseNetworks);
+    this.#probe = new LinkProbe(clock);
+    this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
+    this.#client = new ArkletClient({
+      clock,
+      onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
+    });
+    this.#dispatcher = new CommandDispatcher({
+      clock,
+      client: this.#client,
+      policy: this.#policy,
+      timeoutsMs: {
+        installBiz: installDeadlineMs + DEADLINE_MARGIN_MS,
+        uninstallBiz: uninstallDeadlineMs + DEADLINE_MARGIN_MS,
+        switchBiz: installDeadlineMs + DEADLINE_MARGIN_MS,
+        queryAllBiz: QUESTION_TIMEOUT_MS,
+        health: QUESTION_TIMEOUT_MS,
+      },
+      onAnswer: (base, command, answered) => this.#onAnswer(base, command, answered),
+    });
+    this.#createSeries();
+  }
+
+  async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    const { port, token, limits, logger } = this.#options;
+    if (token === undefined) {
+      logger.warn({ tunnel: this.name }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
+    }
+    const app = heartbeatApp({
+      tunnel: this.name,
+      token,
+      logger,
+      onMessage: (type, sender, body) => this.#onMessage(type, sender, body),
+      onInvalid: (invalid) => this.#invalid.add(invalid),
+    });
+    const onListening = (): void => this.#onUp({ handler, signal });
+    await listen({ name: this.name, port, app, logger, limits, onListening }, signal);
+    this.#probe.giveUp();
+    await this.#dispatcher.stop();
+    this.#client.close();
+    this.#onDown();
+  }
+
+  isUp(): boolean {
+    return this.#session !== undefined && !this.#session.signal.aborted;
+  }
+
+  async probeLink(timeoutMs: number): Promise<boolean> {
+    return this.isUp() && this.#probe.run(timeoutMs);
+  }
+
+  queryModules(base: BaseAddress): Promise<void> {
+    return this.#send(base, LIST_COMMAND);
+  }
+
+  queryHealth(base: BaseAddress): Promise<void> {
+    return this.#send(base, HEALTH_COMMAND);
+  }
+
+  installModule(base: BaseAddress, spec: ModuleSpec): Promise<void> {
+    return this.#send(base, installCommand(spec));
+  }
+
+  uninstallModule(base: BaseAddress, id: ModuleId): Promise<void> {
+    return this.#send(base, uninstallCommand(id));
+  }
+
+  switchModule(base: BaseAddress, id: ModuleId): Promise<void> {
+    return this.#send(base, switchCommand(id));
+  }
+
+  async #send(base: BaseAddress, command: Command): Promise<void> {
+    const { tunnelCommands } = this.#options.metrics;
+    const labels = { tunnel: this.name, command: command.name };
+    try {
+      if (!this.#session || !this.isUp()) throw notConnected('the tunnel does not run');
+      await this.#dispatcher.send(base, command, this.#session.signal);
+      tunnelCommands.inc({ ...labels, result: RESULTS.sent });
+    } catch (error) {
+      const isUnsent = error instanceof ControllerError && error.code === 'Tunnel.NotConnected';
+      tunnelCommands.inc({ ...labels, result: isUnsent ? RESULTS.notConnected : RESULTS.failed });
+      throw error;
+    }
+  }
+
+  #onAnswer({ identity }: BaseAddress, command: Command, { askedAt, body }: Answered): void {
+    if (!this.isUp()) throw sendFailed('the tunnel was stopped');
+    const envelope: Envelope = { tunnel: this.name, identity, publishedAt: undefined, askedAt };
+    const invalid = this.#take(command.name, (handler) => command.hear(envelope, body, handler));
+    if (!invalid) return;
+    this.#invalid.add(invalid);
+    throw sendFailed(`its answer cannot be read: ${invalid.message}`);
+  }
+
+  #onMessage(type: MessageType, sender: string, payload: Uint8Array): InvalidMessage | undefined {
+    const source: Source = { tunnel: this.name, identity: sender };
+    return this.#take(type, (handler) => receive(type, { source, payload, handler, policy: this.#policy }));
+  }
+
+  /** Counts what a base said and hands it over; says why it is refused. */
+  #take(type: string, hear: (handler: TunnelHandler) => InvalidMessage | undefined): InvalidMessage | undefined {
+    this.#options.metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    const invalid = this.#call(hear);
+    if (!invalid) this.#probe.heard();
+    return invalid;
+  }
+
+  #onUp(session: Session): void {
+    if (session.signal.aborted) return;
+    this.#session = session;
+    this.#options.metrics.tunnelUp.set({ tunnel: this.name }, 1);
+    this.#call((handler) => handler.onLinkUp(this.name));
+  }
+
+  #onDown(): void {
+    this.#options.metrics.tunnelUp.set({ tunnel: this.name }, 0);
+    this.#call((handler) => handler.onLinkDown(this.name));
+  }
+
+  /** A handler must not throw; if it does, the tunnel goes on. */
+  #call<T>(action: (handler: TunnelHandler) => T): T | undefined {
+    try {
+      return this.#session && action(this.#session.handler);
+    } catch (error) {
+      this.#options.logger.error({ err: error, tunnel: this.name }, 'handler of a tunnel threw');
+      return undefined;
+    }
+  }
+
+  #createSeries(): void {
+    const { tunnelMessages, tunnelCommands, tunnelUp } = this.#options.metrics;
+    const tunnel = this.name;
+    for (const type of [...MESSAGE_TYPES, ...COMMANDS]) tunnelMessages.inc({ tunnel, type }, 0);
+    for (const command of COMMANDS) {
+      for (const result of Object.values(RESULTS)) tunnelCommands.inc({ tunnel, command, result }, 0);
+    }
+    tunnelUp.set({ tunnel }, 0);
+  }
+}

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '../../src/logger.ts';
+
+export interface ListenerLimits {
+  /** From the first byte of a request to the end of its header. */
+  readonly headersTimeoutMs: number;
+  /** To the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** How often the two are looked at. */
+  readonly checkIntervalMs: number;
+  /** Further ones are closed at once. */
+  readonly maxConnections: number;
+}
+
+/** A heartbeat is one packet; whoever needs seconds for it is ill or means ill. */
+const LIMITS: ListenerLimits = {
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 10_000,
+  checkIntervalMs: 2_000,
+  maxConnections: 10_000,
+};
+const MAX_HEADER_BYTES = 8 * 1024;
+/** Bases come back after 12 s: their connections are not worth keeping. */
+const KEEP_ALIVE_MS = 5_000;
+
+export interface ListenerOptions {
+  readonly name: string;
+  /** 0 = any free one; the log line tells which. */
+  readonly port: number;
+  readonly app: RequestListener;
+  readonly logger: Logger;
+  readonly limits?: Partial<ListenerLimits> | undefined;
+  readonly onListening: () => void;
+}
+
+/** Serves `app` until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
+export async function listen(options: ListenerOptions, signal: AbortSignal): Promise<void> {
+  const { name, port, logger, onListening } = options;
+  const server = createLimited(options);
+  try {
+    server.listen(port);
+    await once(server, 'listening');
+  } catch (error) {
+    throw new Error(`HTTP_TUNNEL_LISTEN_PORT=${port}: cannot listen there`, { cause: error });
+  }
+  server.on('error', (err) => logger.warn({ server: name, err }, 'connection could not be accepted'));
+  logger.info({ server: name, port: (server.address() as AddressInfo).port }, 'listening');
+  onListening();
+  await aborted(signal);
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+function createLimited({ app, limits }: ListenerOptions): Server {
+  const { headersTimeoutMs, requestTimeoutMs, checkIntervalMs, maxConnections } = { ...LIMITS, ...limits };
+  const server = createServer(
+    {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: checkIntervalMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    app,
+  );
+  server.maxConnections = maxConnections;
+  return server;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '../../src/clock.ts';
+import { notConnected } from './failures.ts';
+
+export interface PlacesOptions {
+  readonly clock: Clock;
+  /** How many may work at a time for one key. */
+  readonly size: number;
+  readonly maxWaitMs: number;
+}
+
+interface Line {
+  busy: number;
+  /** In order. */
+  readonly waiting: Set<Waiter>;
+}
+
+interface Waiter {
+  readonly admit: () => void;
+  readonly refuse: (reason: string) => void;
+}
+
+/** Places to work at, some for each key. One key never waits for another. */
+export class Places {
+  readonly #options: PlacesOptions;
+  /** A line goes when nobody works or waits in it. */
+  readonly #lines = new Map<string, Line>();
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+  }
+
+  /** How many keys have somebody at work. */
+  get lineCount(): number {
+    return this.#lines.size;
+  }
+
+  /** Resolves with what gives the place back, to be called once. Rejects with `Tunnel.NotConnected` after `maxWaitMs`. */
+  take(key: string): Promise<() => void> {
+    const line = this.#lines.get(key) ?? { busy: 0, waiting: new Set() };
+    this.#lines.set(key, line);
+    const giveBack = (): void => this.#giveBack(key, line);
+    if (line.busy < this.#options.size) {
+      line.busy++;
+      return Promise.resolve(giveBack);
+    }
+    return this.#wait(line, giveBack);
+  }
+
+  /** Nobody waits any longer. */
+  giveUp(reason: string): void {
+    for (const { waiting } of this.#lines.values()) for (const { refuse } of [...waiting]) refuse(reason);
+  }
+
+  #wait(line: Line, giveBack: () => void): Promise<() => void> {
+    const { clock, size, maxWaitMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        timer.cancel();
+        line.waiting.delete(waiter);
+      };
+      const waiter: Waiter = {
+        admit: () => {
+          leave();
+          resolve(giveBack);
+        },
+        refuse: (reason) => {
+          leave();
+          reject(notConnected(reason));
+        },
+      };
+      const timer = clock.setTimer(
+        () => waiter.refuse(`${size} commands were in work at the base for ${maxWaitMs} ms`),
+        maxWaitMs,
+      );
+      line.waiting.add(waiter);
+    });
+  }
+
+  /** The place goes on to whoever waits longest. */
+  #giveBack(key: string, line: Line): void {
+    const [next] = line.waiting;
+    if (next) next.admit();
+    else if (--line.busy === 0) this.#lines.delete(key);
+  }
+}

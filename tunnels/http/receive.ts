@@ -1,0 +1,60 @@
+import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/tunnel.ts';
+import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
+import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
+import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
+import type { AddressPolicy } from './address-policy.ts';
+
+/** What a base posts. */
+export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/** What a message comes with. */
+export interface Reception {
+  /** The sender's address stands in for the identity until the payload has told it. */
+  readonly source: Source;
+  readonly payload: Uint8Array;
+  readonly handler: TunnelHandler;
+  readonly policy: AddressPolicy;
+}
+
+/** Hands a base's message to the handler, or says why it cannot. */
+export function receive(type: MessageType, reception: Reception): InvalidMessage | undefined {
+  return type === 'heart' ? receiveHeart(reception) : receiveBaselineQuery(reception);
+}
+
+function receiveHeart({ source, payload, handler, policy }: Reception): InvalidMessage | undefined {
+  const read = readFrom(source, payload, readHttpHeart, (heart) => heart.baseMetadata.identity);
+  if (read.invalid) return read.invalid;
+  const { message, envelope } = read;
+  const fault = policy.faultOf(message.localIP);
+  if (fault !== undefined) {
+    const { tunnel, identity } = envelope;
+    return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
+  }
+  if (isGoingDown(message)) handler.onGoingDown(envelope);
+  else handler.onHeartbeat(envelope, baseInfoOf(message));
+  return undefined;
+}
+
+function receiveBaselineQuery({ source, payload, handler }: Reception): InvalidMessage | undefined {
+  const read = readFrom(source, payload, readBaseMetadata, (metadata) => metadata.identity);
+  if (read.invalid) return read.invalid;
+  handler.onBaselineQuery(read.envelope);
+  return undefined;
+}
+
+/** There is no topic: a base is whoever the payload says. */
+function readFrom<T>(
+  source: Source,
+  payload: Uint8Array,
+  read: Read<T>,
+  identityOf: (message: T) => string,
+): Parsed<T> & { readonly envelope: Envelope } {
+  const parsed = parse(source, payload, read);
+  const { tunnel } = source;
+  if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
+  const identity = identityOf(parsed.message);
+  const envelope = { tunnel, identity, publishedAt: undefined };
+  const invalid = sourceFault({ tunnel, identity });
+  return invalid ? { invalid, envelope } : { ...parsed, envelope };
+}
