@@ -1,16 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { withLock } from './build-lock.ts';
 import { BuildProgress, formatElapsed } from './build-progress.ts';
-import { hasAllPrograms } from './programs.ts';
+import { type FillOptions, fillCache, REPORT_EVERY_MS } from './fill-cache.ts';
 import { type ComponentName, ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
 
 const MODULE_DIRECTORY = fileURLToPath(new URL('./build', import.meta.url));
-const REPORT_EVERY_MS = 5_000;
 
 /** The packages of the programs; the go command names a program after the last part of its path. */
 export const PROGRAM_PACKAGES: Record<ComponentName, string> = {
@@ -22,34 +19,9 @@ export const PROGRAM_PACKAGES: Record<ComponentName, string> = {
 const ETCD_BUILT_AS = 'server';
 const PROGRAMS = Object.values(PROGRAM_PACKAGES);
 
-export interface BuildOptions {
-  /** Made, complete and checked, or not at all. */
-  cacheDirectory: string;
-  onProgress: (line: string) => void;
-}
-
 /** Builds into the cache, or waits for another process that is at it. */
-export async function buildIntoCache({ cacheDirectory, onProgress }: BuildOptions): Promise<void> {
-  const isDone = () => hasAllPrograms(cacheDirectory);
-  const onWait = everyFewSeconds(() => onProgress('waiting for another process that builds the control plane'));
-  await withLock({ path: `${cacheDirectory}.lock`, isDone, onWait }, async () => {
-    const prefix = `${basename(cacheDirectory)}.building-`;
-    await removeLeftovers(dirname(cacheDirectory), prefix);
-    const workDirectory = await mkdtemp(join(dirname(cacheDirectory), prefix));
-    try {
-      await build(workDirectory, onProgress);
-      await rm(cacheDirectory, { recursive: true, force: true }); // incomplete, else isDone
-      await rename(workDirectory, cacheDirectory);
-    } finally {
-      await rm(workDirectory, { recursive: true, force: true });
-    }
-  });
-}
-
-/** Of builders that were killed. */
-async function removeLeftovers(directory: string, prefix: string): Promise<void> {
-  const names = (await readdir(directory)).filter((name) => name.startsWith(prefix));
-  await Promise.all(names.map((name) => rm(join(directory, name), { recursive: true, force: true })));
+export async function buildIntoCache(options: FillOptions): Promise<void> {
+  await fillCache(options, (directory) => build(directory, options.onProgress));
 }
 
 async function build(directory: string, onProgress: (line: string) => void): Promise<void> {
@@ -69,7 +41,6 @@ async function build(directory: string, onProgress: (line: string) => void): Pro
     clearInterval(reporter);
   }
   await rename(join(directory, ETCD_BUILT_AS), join(directory, 'etcd'));
-  await verifyVersions(directory);
   onProgress(`built ${what} in ${formatElapsed(elapsedMs())}`);
 }
 
@@ -102,26 +73,9 @@ async function runGo(args: string[], onErrorLine: (line: string) => void = () =>
 
 function explainMissingGo(error: unknown): never {
   throw new Error(
-    'the control plane is built with Go, and there is no "go" on the PATH: install Go 1.25 or newer ' +
-      '(https://go.dev/doc/install), or set CONTROL_PLANE_BIN_DIR to a directory that holds ' +
+    'there is no "go" on the PATH: install Go 1.25 or newer (https://go.dev/doc/install), ' +
+      'let the download work (CONTROL_PLANE_MIRROR, HTTPS_PROXY), or set CONTROL_PLANE_BIN_DIR to a directory that holds ' +
       `etcd, kube-apiserver, kube-controller-manager and kube-scheduler (${KUBERNETES_VERSION})`,
     { cause: error },
   );
-}
-
-async function verifyVersions(directory: string): Promise<void> {
-  for (const name of Object.keys(PROGRAM_PACKAGES) as ComponentName[]) {
-    const { stdout } = await promisify(execFile)(join(directory, name), ['--version']);
-    const wanted = name === 'etcd' ? ETCD_VERSION : KUBERNETES_VERSION;
-    if (!stdout.includes(wanted)) throw new Error(`${name} was built as "${stdout.trim()}", not as ${wanted}`);
-  }
-}
-
-function everyFewSeconds(act: () => void): () => void {
-  let lastAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    if (performance.now() - lastAt < REPORT_EVERY_MS) return;
-    lastAt = performance.now();
-    act();
-  };
 }

@@ -36,6 +36,9 @@ beforeEach(async () => {
   await chmod(join(directory, 'bin', 'go'), 0o755);
   vi.stubEnv('PATH', `${join(directory, 'bin')}${delimiter}${process.env.PATH}`);
   vi.stubEnv('CONTROL_PLANE_BIN_DIR', '');
+  // Nobody listens there, as on a machine without a network.
+  vi.stubEnv('CONTROL_PLANE_MIRROR', 'http://127.0.0.1:1');
+  for (const name of ['HTTP_PROXY', 'http_proxy']) vi.stubEnv(name, '');
   vi.stubEnv('FAKE_GO_LOG', join(directory, 'go.log'));
   vi.stubEnv('FAKE_GO_VERSIONS', `${KUBERNETES_VERSION} ${ETCD_VERSION}`);
 });
@@ -81,6 +84,29 @@ describe('firstOf', () => {
   it('names them all when none has', async () => {
     await expect(firstOf([source('a'), source('b')])).rejects.toThrow('from any of: a, b');
   });
+
+  const failing = (name: string, mayFail: boolean) => ({
+    name,
+    mayFail,
+    tryGet: async () => {
+      throw new Error(`${name} is broken`);
+    },
+  });
+
+  it('goes on after a source that may fail, and tells of it', async () => {
+    const lines: string[] = [];
+    expect(await firstOf([failing('a', true), source('b', '/b')], (line) => lines.push(line))).toBe('/b');
+    expect(lines).toEqual(['a failed: a is broken']);
+  });
+
+  it('ends with a source that may not fail', async () => {
+    await expect(firstOf([failing('a', false), source('b', '/b')])).rejects.toThrow('a is broken');
+  });
+
+  it('says at the end what each one that failed has said', async () => {
+    const none = firstOf([failing('a', true), failing('b', true)]);
+    await expect(none).rejects.toThrow('from any of: a, b\na failed: a is broken\nb failed: b is broken');
+  });
 });
 
 describe('ensureBinaries', () => {
@@ -102,9 +128,19 @@ describe('ensureBinaries', () => {
     );
   });
 
-  it('says what to do when Go is missing', async () => {
+  it('goes to the build when there is nothing to download from, and says why', async () => {
+    const lines: string[] = [];
+    await ensureBinaries({ onProgress: (line) => lines.push(line) });
+    expect(lines[0]).toMatch(/^downloading http:\/\/127\.0\.0\.1:1\/.*tar\.gz$/);
+    expect(lines[1]).toMatch(/^download failed: http:.*ECONNREFUSED/);
+    expect(lines[2]).toMatch(/^building /);
+  });
+
+  it('says what to do when Go is missing and the download failed', async () => {
     vi.stubEnv('PATH', join(directory, 'empty'));
-    await expect(ensureBinaries()).rejects.toThrow(/install Go .* or set CONTROL_PLANE_BIN_DIR/);
+    await expect(ensureBinaries()).rejects.toThrow(
+      /download failed: .*ECONNREFUSED.*build failed: .*install Go .* or set CONTROL_PLANE_BIN_DIR/s,
+    );
   });
 });
 
@@ -119,14 +155,14 @@ describe('buildIntoCache', () => {
 
   it('keeps no programs of another version', async () => {
     vi.stubEnv('FAKE_GO_VERSIONS', 'v0.0.0-master');
-    await expect(build()).rejects.toThrow('not as');
+    await expect(build()).rejects.toThrow(`calls itself "v0.0.0-master"`);
     expect(await readdir(dirname(cacheDirectory))).toEqual([]);
   });
 
-  it('replaces an incomplete cache and removes what killed builders left', async () => {
+  it('replaces an incomplete cache and removes what killed processes left', async () => {
     await mkdir(cacheDirectory, { recursive: true });
     await writeFile(join(cacheDirectory, 'etcd'), 'half');
-    await mkdir(`${cacheDirectory}.building-abc`);
+    await mkdir(`${cacheDirectory}.partial-abc`);
     await build();
     expect(await readdir(dirname(cacheDirectory))).toEqual([basename(cacheDirectory)]);
     expect((await readdir(cacheDirectory)).sort()).toEqual([...COMPONENT_NAMES]);
