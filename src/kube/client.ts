@@ -18,6 +18,8 @@ export interface KubeClient {
   /** Deletes that incarnation only; 409 when another one has the name. */
   deleteNode(name: string, uid: string): Promise<void>;
 
+  /** Every Pod with the label as it is stored now, past all caches; several requests where there are many. */
+  listPods(labelSelector: string): Promise<PodObject[]>;
   /** Strategic merge patch: conditions are merged by type, containerStatuses are replaced whole. */
   patchPodStatus(namespace: string, name: string, patch: Patch): Promise<PodObject>;
   /** Grace 0, that incarnation only; 409 when another one has the name. */

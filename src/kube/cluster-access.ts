@@ -15,7 +15,10 @@ export interface ClusterAccess {
   tls(): TlsSettings;
   /** The value of the authorization header to send now. */
   authorization(): string | undefined;
-  /** Reads the credential again after a 401; true when it now differs from `used`, so that one retry makes sense. */
+  /**
+   * Reads the credential again after a 401; true when it now differs from `used`, or the certificates have changed,
+   * so that one retry makes sense.
+   */
   onUnauthorized(used: string | undefined): Promise<boolean>;
   /** Calls back after `tls()` has changed; connections made earlier should be replaced. */
   onTlsChange(listener: () => void): void;

@@ -18,7 +18,11 @@ export class ConfigFields {
 
   /** `file: users[admin].token`, for error messages. */
   where(field: string): string {
-    return `${this.file}: ${this.#where === '' ? field : `${this.#where}.${field}`}`;
+    return `${this.file}: ${this.#whereInFile(field)}`;
+  }
+
+  #whereInFile(field: string): string {
+    return this.#where === '' ? field : `${this.#where}.${field}`;
   }
 
   has(field: string): boolean {
@@ -57,8 +61,21 @@ export class ConfigFields {
     return value;
   }
 
+  strings(field: string): readonly string[] {
+    return this.list(field).map((value) => {
+      if (typeof value !== 'string') throw configInvalid(this.where(field), 'must be a list of strings');
+      return value;
+    });
+  }
+
   fields(field: string): ConfigFields {
-    return new ConfigFields(this.file, this.where(field).slice(this.file.length + 2), this.#fields[field] ?? {});
+    return new ConfigFields(this.file, this.#whereInFile(field), this.#fields[field] ?? {});
+  }
+
+  /** A list of mappings. */
+  entries(field: string): readonly ConfigFields[] {
+    const where = this.#whereInFile(field);
+    return this.list(field).map((value, position) => new ConfigFields(this.file, `${where}[${position}]`, value));
   }
 
   /** A path relative to the file that names it. */

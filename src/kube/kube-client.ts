@@ -1,3 +1,4 @@
+import { ControllerError } from '../errors.ts';
 import { NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient, Patch } from './client.ts';
 import type { KubeLanes } from './kube-lanes.ts';
@@ -9,6 +10,8 @@ const MERGE_PATCH = 'application/merge-patch+json';
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
 /** A renewal on a dead connection must fail in time to be sent again before the lease runs out. */
 const LEASE_TIMEOUT_MS = 5000;
+
+const PAGE_SIZE = 500;
 
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`;
 const NODES = '/api/v1/nodes';
@@ -39,6 +42,7 @@ export function createKubeClient(lanes: Pick<KubeLanes, 'rest' | 'leases'>): Kub
       patch<NodeObject>(rest, `${nodePath(name)}/status`, body, STRATEGIC_MERGE_PATCH),
     deleteNode: async (name, uid) => remove(rest, nodePath(name), { preconditions: { uid } }),
 
+    listPods: async (labelSelector) => listAll<PodObject>(rest, '/api/v1/pods', labelSelector),
     patchPodStatus: async (namespace, name, body) =>
       patch<PodObject>(rest, `${podPath(namespace, name)}/status`, body, STRATEGIC_MERGE_PATCH),
     forceDeletePod: async (namespace, name, uid) =>
@@ -57,6 +61,20 @@ export function createKubeClient(lanes: Pick<KubeLanes, 'rest' | 'leases'>): Kub
 
 function get<T>(lane: RequestLane, path: string): Promise<T> {
   return lane.request<T>({ method: 'GET', path });
+}
+
+/** All pages of one list; they are of one moment. */
+async function listAll<T>(lane: RequestLane, path: string, labelSelector: string): Promise<T[]> {
+  const items: T[] = [];
+  let next: string | undefined;
+  do {
+    const query = { labelSelector, limit: String(PAGE_SIZE), ...(next ? { continue: next } : {}) };
+    const page = await lane.request<{ metadata?: { continue?: string }; items?: T[] }>({ method: 'GET', path, query });
+    if (page.items === undefined) throw new ControllerError('Kube.RequestFailed', `${path}: the answer is no list`);
+    items.push(...page.items);
+    next = page.metadata?.continue;
+  } while (next);
+  return items;
 }
 
 function create<T extends KubeObject>(lane: RequestLane, path: string, body: T): Promise<T> {

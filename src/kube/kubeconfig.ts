@@ -50,19 +50,19 @@ function inClusterSpec(options: ClusterAccessOptions): AccessSpec {
   };
 }
 
-function specOfContext({ cluster, user }: SelectedContext, clock: Clock): AccessSpec {
+function specOfContext(context: SelectedContext, clock: Clock): AccessSpec {
+  const { cluster, user } = context;
   cluster.refuse('proxy-url');
   for (const field of ['username', 'password', 'as', 'as-groups', 'as-uid', 'as-user-extra']) user.refuse(field);
-  const server = parseServer(cluster.where('server'), cluster.requiredString('server'));
   return {
-    server,
+    server: parseServer(cluster.where('server'), cluster.requiredString('server')),
     servername: cluster.string('tls-server-name'),
     isInsecure: cluster.boolean('insecure-skip-tls-verify'),
     ca: cluster.pem('certificate-authority'),
     cert: user.pem('client-certificate'),
     key: user.pem('client-key'),
     token: tokenOf(user),
-    plugin: credentialPluginOf(user, server, clock),
+    plugin: credentialPluginOf(context, clock),
   };
 }
 

@@ -11,10 +11,12 @@ import { RolledBackError, WatchSession, WatchSilentError } from './watch-session
 import type { WatchEvent } from './watch-stream.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 5_000 };
-/** A watch that lived so long clears the backoff. */
-const HEALTHY_MS = 10_000;
+/** A watch that was open so long clears the backoff: what is cut now and then must not be waited for ever longer. */
+const HEALTHY_MS = 1000;
 /** A watch that ended sooner and without an event was none, whatever its status said. */
 const SHORT_MS = 1000;
+/** What stands before the API server may ask for hours, and we would see nothing for so long. */
+const MAX_RETRY_AFTER_MS = 60_000;
 const RESYNC_JITTER_MS = 1000;
 
 export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list';
@@ -53,7 +55,7 @@ export class ListWatch {
   #failures = 0;
   #silencesInRow = 0;
   /** Of the watch that runs; a long wait for an answer is no health. */
-  #firstBytesAt = Number.POSITIVE_INFINITY;
+  #openedAt = Number.POSITIVE_INFINITY;
 
   constructor(options: ListWatchOptions) {
     this.#options = options;
@@ -63,7 +65,7 @@ export class ListWatch {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     while (!signal.aborted) {
-      this.#firstBytesAt = Number.POSITIVE_INFINITY;
+      this.#openedAt = Number.POSITIVE_INFINITY;
       let error: unknown;
       try {
         await this.#step(signal);
@@ -71,7 +73,8 @@ export class ListWatch {
         error = caught;
       }
       if (signal.aborted) return;
-      if (clock.now() - this.#firstBytesAt >= HEALTHY_MS) this.#failures = 0;
+      // A list that breaks off again and again costs too much to be called healthy.
+      if (!this.#mustList && clock.now() - this.#openedAt >= HEALTHY_MS) this.#failures = 0;
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
       // What goes on at once is routine: a silent watch, a server without streaming lists.
@@ -103,9 +106,11 @@ export class ListWatch {
       query: { ...query, ...this.#watchQuery() },
       clock,
       resourceVersion: this.#mustList ? undefined : this.#resourceVersion,
+      onOpen: () => {
+        this.#openedAt = clock.now();
+      },
       onBytes: () => {
         this.#silencesInRow = 0;
-        this.#firstBytesAt = Math.min(this.#firstBytesAt, clock.now());
         sink.onBytes();
       },
       onChange: (event, isListed) => sink.onChange(event, isListed),
@@ -161,7 +166,7 @@ export class ListWatch {
     }
     this.#failures++;
     const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
-    return Math.max(retryAfterMs, random() * backoffMs(this.#failures, BACKOFF));
+    return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), random() * backoffMs(this.#failures, BACKOFF));
   }
 
   /** All replicas are told "gone" at the same time, hence the jitter. */

@@ -123,6 +123,7 @@ export interface Container {
   args?: string[];
   env?: EnvVar[];
   envFrom?: unknown[];
+  lifecycle?: { preStop?: { sleep?: { seconds?: number } } };
 }
 
 export interface PodObject extends KubeObject {

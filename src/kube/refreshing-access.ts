@@ -55,13 +55,15 @@ export class RefreshingAccess implements ClusterAccess {
 
   async onUnauthorized(used: string | undefined): Promise<boolean> {
     const { clock } = this.#options;
+    const { tls } = this.#current;
     if (this.#current.authorization === used && clock.now() - this.#forcedAt >= MIN_FORCED_INTERVAL_MS) {
       this.#forcedAt = clock.now();
       await this.#refresh(true);
     } else {
       await this.#refreshing;
     }
-    return this.#current.authorization !== used;
+    // New certificates count as well: a plugin may give one instead of a token.
+    return this.#current.authorization !== used || this.#current.tls !== tls;
   }
 
   onTlsChange(listener: () => void): void {

@@ -34,6 +34,8 @@ export interface WatchSessionOptions {
   readonly clock: Clock;
   /** Where to resume; undefined = send everything first. */
   readonly resourceVersion: string | undefined;
+  /** The server has taken the watch. */
+  readonly onOpen: () => void;
   readonly onBytes: () => void;
   /** `isListed`: the object is of the list that the stream begins with, or changed one before its end. */
   readonly onChange: (event: WatchEvent, isListed: boolean) => void;
@@ -83,6 +85,7 @@ export class WatchSession {
         signal: this.#cut.signal,
         timeoutMs: HEADERS_TIMEOUT_MS,
       });
+      this.#options.onOpen();
       await this.#read(body, guard);
     } catch (error) {
       if (!signal.aborted) throw this.#cutReason ?? error;

@@ -28,7 +28,7 @@ describe('SharedInformer after the end of a watch', () => {
     expect(rig.logs).toEqual([]);
   });
 
-  it('waits longer and longer after failures, and starts over after 10 s of health', async () => {
+  it('waits longer and longer after failures, and starts over after a second of health', async () => {
     let watch = await rig.sync(5);
     for (const delayMs of [200, 400, 800, 1600]) {
       watch.cut();
@@ -39,15 +39,40 @@ describe('SharedInformer after the end of a watch', () => {
       watch = await rig.server.next();
       expect(watch.query.resourceVersion).toBe('5');
     }
-    const age = rig.informer.lastEventAgeMs();
-    watch.send(bookmark(5));
-    await until(() => rig.informer.lastEventAgeMs() < age, 'the bookmark');
-    rig.clock.advance(10_000);
+    watch.send();
+    await rig.opened();
+    rig.clock.advance(1_000);
     watch.cut();
     expect(await rig.interruption()).toBe(200);
   });
 
-  it('waits at most 5 s, and as long as Retry-After asks', async () => {
+  it('resumes soon each time when a quiet watch is cut each 5 s', async () => {
+    let watch = await rig.sync(5);
+    for (let cuts = 0; cuts < 5; cuts++) {
+      rig.clock.advance(5_000);
+      watch.cut();
+      expect(await rig.interruption()).toBe(200);
+      rig.clock.advance(200);
+      watch = await rig.server.next();
+      watch.send();
+      await rig.opened();
+    }
+  });
+
+  it('waits longer and longer for a list that breaks off again and again, however long it took', async () => {
+    let watch = await rig.server.next();
+    for (const delayMs of [200, 400, 800]) {
+      watch.send();
+      await rig.opened();
+      rig.clock.advance(5_000);
+      watch.cut();
+      expect(await rig.interruption()).toBe(delayMs);
+      rig.clock.advance(delayMs);
+      watch = await rig.server.next();
+    }
+  });
+
+  it('waits at most 5 s, and as long as Retry-After asks, but no hour', async () => {
     const watch = await rig.sync(5);
     watch.cut();
     for (const expected of [200, 400, 800, 1600, 3200, 5000, 5000]) {
@@ -55,9 +80,16 @@ describe('SharedInformer after the end of a watch', () => {
       rig.clock.advance(expected);
       (await rig.server.next()).reply(500, statusOf(500, 'InternalError'));
     }
-    rig.clock.advance(await rig.interruption());
-    (await rig.server.next()).reply(429, statusOf(429, 'TooManyRequests'), { 'retry-after': '70' });
-    expect(await rig.interruption()).toBe(70_000);
+    for (const [asked, waited] of [
+      ['30', 30_000],
+      ['3600', 60_000],
+    ] as const) {
+      rig.clock.advance(await rig.interruption());
+      (await rig.server.next()).reply(429, statusOf(429, 'TooManyRequests'), { 'retry-after': asked });
+      expect(await rig.interruption()).toBe(waited);
+      rig.clock.advance(waited);
+      (await rig.server.next()).reply(500, statusOf(500, 'InternalError'));
+    }
   });
 
   it('takes a watch that ends at once without an event for a failure', async () => {

@@ -1,0 +1,116 @@
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import { dirname, resolve } from 'node:path';
+import { type Clock, sleep } from '../clock.ts';
+import { type CredentialPlugin, configInvalid, readSource } from './access-spec.ts';
+import type { ConfigFields } from './config-fields.ts';
+import { type DatedCredential, keepCredential } from './credential-keeper.ts';
+import { credentialOfOutput } from './exec-credential.ts';
+import type { SelectedContext } from './kubeconfig-file.ts';
+import { PluginProcess } from './plugin-process.ts';
+
+const TIMEOUT_MS = 60_000;
+const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
+/** Where a cluster entry holds what is meant for the plugin. */
+const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
+
+interface EnvVariable {
+  readonly name: string;
+  readonly value: string;
+}
+
+interface ExecCommand {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: readonly EnvVariable[];
+  readonly installHint: string | undefined;
+}
+
+/** The plugin of a user with `exec`: a program that prints an ExecCredential. */
+export function execPluginOf({ cluster, user }: SelectedContext, clock: Clock): CredentialPlugin {
+  const exec = user.fields('exec');
+  const command = commandOf(exec);
+  const isClusterWanted = exec.boolean('provideClusterInfo');
+  const fetch = async (): Promise<DatedCredential> => {
+    const spec = { interactive: false, ...(isClusterWanted && { cluster: await clusterInfoOf(cluster) }) };
+    const info = JSON.stringify({ kind: 'ExecCredential', apiVersion: command.apiVersion, spec });
+    return run({ ...command, env: [...command.env, { name: 'KUBERNETES_EXEC_INFO', value: info }] }, clock);
+  };
+  return keepCredential({ clock, fetch });
+}
+
+function commandOf(exec: ConfigFields): ExecCommand {
+  const apiVersion = exec.requiredString('apiVersion');
+  if (!API_VERSIONS.includes(apiVersion)) {
+    throw configInvalid(exec.where('apiVersion'), `must be ${API_VERSIONS.join(' or ')}`);
+  }
+  if (exec.string('interactiveMode') === 'Always') {
+    throw configInvalid(exec.where('interactiveMode'), 'cannot be Always: nobody is there to be asked');
+  }
+  const command = exec.requiredString('command');
+  return {
+    apiVersion,
+    // As in client-go, a command with a slash is relative to the kubeconfig, one without is looked up in the PATH.
+    command: command.includes('/') ? resolve(dirname(exec.file), command) : command,
+    args: exec.strings('args'),
+    env: exec
+      .entries('env')
+      .map((entry) => ({ name: entry.requiredString('name'), value: entry.string('value') ?? '' })),
+    installHint: exec.string('installHint'),
+  };
+}
+
+async function clusterInfoOf(cluster: ConfigFields): Promise<object> {
+  const ca = await readSource(cluster.pem('certificate-authority'));
+  const extension = cluster.entries('extensions').find((entry) => entry.string('name') === CLUSTER_EXTENSION);
+  return {
+    server: cluster.string('server'),
+    'tls-server-name': cluster.string('tls-server-name'),
+    'insecure-skip-tls-verify': cluster.boolean('insecure-skip-tls-verify'),
+    'certificate-authority-data': ca === undefined ? undefined : Buffer.from(ca).toString('base64'),
+    config: extension?.raw('extension'),
+  };
+}
+
+async function run(
+  { apiVersion, command, args, env, installHint }: ExecCommand,
+  clock: Clock,
+): Promise<DatedCredential> {
+  const library = await loadExecAuth();
+  const plugin = new PluginProcess();
+  library.execFn = plugin.spawn;
+  const ending = library.applyAuthentication({ name: 'user', exec: { command, args, env } }, {}).catch(() => {});
+  const ended = new AbortController();
+  const late = sleep(clock, TIMEOUT_MS, ended.signal).then(() => `gave no answer within ${TIMEOUT_MS / 1000} s`);
+  // What the library makes of it is put aside: it knows no reason, and quotes what was printed.
+  const lateness = await Promise.race([late, ending.then(() => undefined)]);
+  ended.abort();
+  const fault = lateness ?? plugin.fault;
+  if (fault !== undefined) {
+    plugin.kill();
+    throw new Error(`${command} ${fault}${installHint === undefined ? '' : `\n${installHint}`}`);
+  }
+  try {
+    return credentialOfOutput(plugin.output, apiVersion);
+  } catch (error) {
+    throw new Error(`${command}: ${(error as Error).message}`);
+  }
+}
+
+interface ExecAuth {
+  execFn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess;
+  applyAuthentication(user: object, options: object): Promise<void>;
+}
+
+/**
+ * The library adds the variables to our environment and starts the program, with a `spawn` that its types hide and its
+ * own tests replace; so do we. A new instance each time, since it keeps what it got. Costs 85 MB once: only those pay
+ * whose kubeconfig has `exec`.
+ */
+async function loadExecAuth(): Promise<ExecAuth> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { authenticators } = new KubeConfig() as unknown as { authenticators: Partial<ExecAuth>[] };
+  const found = authenticators.find((one) => typeof one.execFn === 'function');
+  if (found === undefined) throw new Error('this version of @kubernetes/client-node cannot run plugins');
+  return found as ExecAuth;
+}
