@@ -1,20 +1,60 @@
 import { defineConfig } from 'vitest/config';
 
+/** On which transports each file runs; a file that is not named here runs in `integration` only. */
+const ON_ALL_TRANSPORTS = [
+  'base-life',
+  'controller-restart',
+  'discovery',
+  'env',
+  'lossless',
+  'module-life',
+  'one-watch',
+  'versions',
+  'versions',
+  'workloads',
+];
+const WITH_MOSQUITTO_ONLY = ['mosquitto'];
+
+function filesOf(names: readonly string[]): string[] {
+  return names.map((name) => `test/integration/${name}.test.ts`);
+}
+
+function integration(name: string, transport: string, files: { include: string[]; exclude?: string[] }) {
+  return {
+    test: {
+      name,
+      ...files,
+      env: { TEST_TRANSPORT: transport },
+      globalSetup: ['test/integration/global-setup.ts'],
+      // Generous: a slow machine is no fault. Times that are promised stand in the tests.
+      testTimeout: 180_000,
+      hookTimeout: 180_000,
+      // After the unit tests, and no more files at a time than two cores carry: each has a control plane of its own.
+      sequence: { groupOrder: 1 },
+      maxWorkers: 3,
+    },
+  };
+}
+
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'] } },
       {
         test: {
-          name: 'integration',
-          include: ['test/integration/**/*.test.ts'],
-          globalSetup: ['test/integration/global-setup.ts'],
-          // Every file starts a control plane of its own; two cores carry one at a time.
-          fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
+          // Nothing here waits for a clock; a machine under load is no fault.
+          testTimeout: 60_000,
         },
       },
+      integration('integration', 'aedes', {
+        include: ['test/integration/**/*.test.ts'],
+        exclude: filesOf(WITH_MOSQUITTO_ONLY),
+      }),
+      integration('integration-mosquitto', 'mosquitto', {
+        include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
+      }),
+      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
     ],
   },
 });

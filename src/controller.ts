@@ -49,7 +49,8 @@ export function createController({ config, access, logger, metrics, version }: C
   const { nodes, pods, leases: leaseInformer } = createInformers(env, lanes, shared);
   const recorder = new ApiEventRecorder({ client: api, reportingInstance: clientId, ...shared });
 
-  const tunnels = new Tunnels(createTunnels({ env, clientId, ...shared, mqtt: mqttSettingsOf(config) }));
+  const settings = { mqtt: mqttSettingsOf(config), http: httpSettingsOf(config) };
+  const tunnels = new Tunnels(createTunnels({ env, clientId, ...shared, ...settings }));
   const store = new VNodeStore();
   const inquirer = new BaseInquirer({ tunnels, clock, logger });
 
@@ -86,6 +87,7 @@ export function createController({ config, access, logger, metrics, version }: C
     tunnels,
     recorder,
     workers,
+    unknownModulePolicy: config.unknownModulePolicy,
     ...shared,
   });
   const enqueueNode = (nodeName: string): void => nodeController.enqueue(nodeName);
@@ -95,6 +97,7 @@ export function createController({ config, access, logger, metrics, version }: C
     store,
     nodeInformer: nodes,
     leases,
+    tunnels,
     inquirer,
     recorder,
     enqueueNode,
@@ -185,4 +188,8 @@ function mqttSettingsOf({ mqtt }: Config): Parameters<typeof createTunnels>[0]['
   const url = `${isTls ? 'mqtts' : 'mqtt'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const tls = isTls ? { caPath, certPath: clientCertPath, keyPath: clientKeyPath } : undefined;
   return { url, username, password, clientPrefix, tls };
+}
+
+function httpSettingsOf({ http, installDeadlineMs, uninstallDeadlineMs }: Config) {
+  return http && { ...http, installDeadlineMs, uninstallDeadlineMs };
 }

@@ -26,6 +26,10 @@ export const TAINT = {
 } as const;
 
 export const ANNOTATION = {
+  /** Of a Pod: arklet's `installStrategy` for its modules. */
+  installStrategy: 'virtual-kubelet.koupleless.io/install-strategy',
+  /** Of a Node: where a later process finds the arklet of a base over HTTP. */
+  arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
 } as const;
 

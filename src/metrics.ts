@@ -73,6 +73,16 @@ export function createMetrics() {
     podStatusWrites: counter(`${PREFIX}pod_status_writes_total`, 'Writes of pods/status.', ['result']),
     nodeStatusWrites: counter(`${PREFIX}node_status_writes_total`, 'Writes of nodes/status.', ['result']),
     podDeletes: counter(`${PREFIX}pod_deletes_total`, 'Pods deleted with grace 0.', ['reason']),
+    unknownModules: gauge(`${PREFIX}unknown_modules`, 'Modules on bases that no Pod asks for.'),
+    unknownModulesRemoved: counter(
+      `${PREFIX}unknown_modules_removed_total`,
+      'Modules taken off their base because no Pod asks for them.',
+    ),
+    refusedBases: counter(
+      `${PREFIX}refused_bases_total`,
+      'Heartbeats refused since another base has the identity, over another tunnel or at another address.',
+      ['tunnel'],
+    ),
     moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install and uninstall.', [
       'command',
       'result',
@@ -91,7 +101,7 @@ export function createMetrics() {
     metrics.leaseRenewals.inc({ result }, 0);
   }
   for (const reason of ['Uninstalled', 'BaseDead']) metrics.podDeletes.inc({ reason }, 0);
-  for (const command of ['install', 'uninstall']) {
+  for (const command of ['install', 'uninstall', 'switch']) {
     for (const result of ['done', 'failed', 'timeout']) metrics.moduleOperations.inc({ command, result }, 0);
   }
   return metrics;

@@ -168,8 +168,8 @@ describe('README.md', () => {
     );
     expect(rows.sort()).toEqual(eventReasonsOf());
     expect(computedEventReasons()).toEqual([
-      "src/pod/pod-controller.ts: 'Normal', reason",
-      'src/pod/pod-controller.ts: type, reason',
+      "src/pod/command-sender.ts: 'Normal', reason",
+      'src/pod/status-writer.ts: type, reason',
       'src/vnode/node-controller.ts: type, reason',
     ]);
     const named = table('Module states').flatMap((row) => codesOf(row.Event ?? ''));

@@ -10,7 +10,8 @@ export type FailureReason =
   | 'ModuleVanished'
   | 'BizDeactivated'
   | 'BaseRestarted'
-  | 'KillContainerError';
+  | 'KillContainerError'
+  | 'SwitchError';
 
 export interface Failure {
   readonly reason: FailureReason;
@@ -26,5 +27,6 @@ const JAR_NOT_FETCHED =
 export function failureOf(result: OperationResult): Failure {
   const message = result.message === '' ? `the base answered ${result.code}` : result.message;
   if (result.command === 'uninstall') return { reason: 'KillContainerError', message };
+  if (result.command === 'switch') return { reason: 'SwitchError', message: `switchBiz failed: ${message}` };
   return { reason: JAR_NOT_FETCHED.test(message) ? 'ErrImagePull' : 'RunContainerError', message };
 }

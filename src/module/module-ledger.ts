@@ -8,7 +8,8 @@ import {
   moduleKeyOf,
   type OperationResult,
 } from '../tunnel/module.ts';
-import type { Failure } from './failure.ts';
+import type { Envelope } from '../tunnel/tunnel.ts';
+import type { Failure, FailureReason } from './failure.ts';
 import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withFailure } from './module-record.ts';
 import {
   afterResult,
@@ -26,8 +27,17 @@ export interface LedgerOptions {
   readonly backoff: BackoffOptions;
 }
 
+/** When a message was sent or asked for, as far as its transport tells. */
+export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
+
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
+
+const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {
+  install: 'InstallTimeout',
+  uninstall: 'KillContainerError',
+  switch: 'SwitchError',
+};
 
 /** What an answer meant for the module it was about; `none` = nobody asked, or it could not be told whose it is. */
 export interface OperationEnd {
@@ -49,7 +59,7 @@ export class ModuleLedger {
   #isKnown = false;
   #restarted = false;
   #askedAt = Number.NEGATIVE_INFINITY;
-  #answeredAt = Number.NEGATIVE_INFINITY;
+  #listedAt = Number.NEGATIVE_INFINITY;
   #newestPublishedAt: number | undefined;
 
   constructor(options: LedgerOptions) {
@@ -65,8 +75,9 @@ export class ModuleLedger {
     return this.#askedAt;
   }
 
-  get answeredAt(): number {
-    return this.#answeredAt;
+  /** When the newest list was asked for. */
+  get listedAt(): number {
+    return this.#listedAt;
   }
 
   get(key: ModuleKey): ModuleRecord | undefined {
@@ -103,10 +114,10 @@ export class ModuleLedger {
   }
 
   /** Takes a whole list. Returns false when it is older than what is known. */
-  takeList(list: readonly ModuleStatus[], publishedAt: number | undefined, now: number): boolean {
-    if (this.#isOld(publishedAt)) return false;
+  takeList(list: readonly ModuleStatus[], times: MessageTimes, now: number): boolean {
+    if (this.#isOld(times.publishedAt)) return false;
     const restarted = this.#restarted;
-    const evidence = this.#evidence(publishedAt, now);
+    const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
@@ -121,20 +132,21 @@ export class ModuleLedger {
     }
     this.#isKnown = true;
     this.#restarted = false;
-    this.#answeredAt = now;
+    this.#listedAt = evidence.askedAt;
     return true;
   }
 
   /** Takes an answer to install or uninstall. Returns what ended by it, if anything did. */
-  takeResult(result: OperationResult, publishedAt: number | undefined, now: number): OperationEnd | undefined {
+  takeResult(result: OperationResult, times: MessageTimes, now: number): OperationEnd | undefined {
     const record = this.#recordOf(result);
     if (record === undefined) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
-    const stamped = { ...record, publishedAt: publishedAt ?? record.publishedAt };
+    const stamped = { ...record, publishedAt: times.publishedAt ?? record.publishedAt, answeredAt: now };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
     if (record.inFlight === undefined || asked) {
       const hasOther = this.#siblingsOf(record.id).some((other) => other.state !== undefined);
-      this.#set(afterResult(stamped, result, hasOther, this.#evidence(publishedAt, now)));
+      this.#set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
+      this.#onResult(record, now);
     }
     if (asked === undefined || result.outcome === 'busy') return undefined;
     const end = result.outcome === 'failed' ? 'failed' : 'done';
@@ -148,13 +160,11 @@ export class ModuleLedger {
     this.#set({ ...record, inFlight: { command: 'install', sentAt: now, deadlineAt, uncertain: false, fingerprint } });
   }
 
-  uninstallSent(id: ModuleId, now: number): void {
+  /** An uninstall or a switch was sent; both have the deadline of an uninstall. */
+  commandSent(command: Exclude<ModuleCommand, 'install'>, id: ModuleId, now: number): void {
     const record = this.#records.get(moduleKeyOf(id)) ?? newRecord(id, now);
     const deadlineAt = now + this.#options.uninstallDeadlineMs;
-    this.#set({
-      ...record,
-      inFlight: { command: 'uninstall', sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined },
-    });
+    this.#set({ ...record, inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined } });
   }
 
   /** The command was not handed over, or not for sure: then the next lists decide what became of it. */
@@ -177,7 +187,7 @@ export class ModuleLedger {
       if (now < inFlight.deadlineAt) continue;
       const seconds = Math.round((inFlight.deadlineAt - inFlight.sentAt) / 1000);
       const failure: Failure = {
-        reason: inFlight.command === 'install' ? 'InstallTimeout' : 'KillContainerError',
+        reason: TIMEOUT_REASONS[inFlight.command],
         message: `the base did not answer ${inFlight.command} within ${seconds} s`,
       };
       this.#set(withFailure(record, failure, now, this.#options.backoff));
@@ -219,8 +229,17 @@ export class ModuleLedger {
     return false;
   }
 
-  #evidence(publishedAt: number | undefined, now: number): Evidence {
-    return { now, publishedAt, askedAt: this.#askedAt, backoff: this.#options.backoff };
+  #evidence({ publishedAt, askedAt }: MessageTimes, now: number): Evidence {
+    const isTied = askedAt !== undefined;
+    return { now, publishedAt, askedAt: askedAt ?? this.#askedAt, isTied, backoff: this.#options.backoff };
+  }
+
+  /** A version that has gone may be what kept another one of its name from starting: that need not wait longer. */
+  #onResult({ id, state }: ModuleRecord, now: number): void {
+    if (state === undefined || this.#records.get(moduleKeyOf(id))?.state !== undefined) return;
+    for (const other of this.#siblingsOf(id)) {
+      if (other.state === undefined && other.failure && other.retryAt > now) this.#set({ ...other, retryAt: now });
+    }
   }
 
   /** The other versions of the name. */

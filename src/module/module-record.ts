@@ -20,6 +20,8 @@ export interface ModuleRecord {
   readonly state: ModuleState | undefined;
   /** The base's clock at the newest evidence, where it says so: a list published before it is no news. */
   readonly publishedAt: number | undefined;
+  /** When the base last answered a command for it: what was asked before that may be older news. */
+  readonly answeredAt: number;
   /** Since when the state is what it is. */
   readonly since: number;
   /** A list lacked a module that was there: believed when a list that was asked for later lacks it too. */
@@ -44,6 +46,7 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
     id: { name: id.name, version: id.version },
     state: undefined,
     publishedAt: undefined,
+    answeredAt: Number.NEGATIVE_INFINITY,
     since: now,
     missingSince: undefined,
     unconfirmed: false,

@@ -16,8 +16,13 @@ export interface Evidence {
   readonly now: number;
   /** The base's clock when it sent the message, where it says so. */
   readonly publishedAt: number | undefined;
-  /** When we last asked for a list: absence counts only in one that was asked for after it was first seen. */
+  /**
+   * When the list was asked for: absence counts only in one that was asked for after it was first seen. Where the
+   * transport does not tell which question is answered, it is the last one.
+   */
   readonly askedAt: number;
+  /** The transport does tell, so the list may be as old as its question. */
+  readonly isTied: boolean;
   readonly backoff: BackoffOptions;
 }
 
@@ -40,10 +45,15 @@ export function isBefore(publishedAt: number | undefined, heardAt: number | unde
   return publishedAt < heardAt && heardAt - publishedAt < REORDER_WINDOW_MS;
 }
 
+/** Whether what a list says of a module may be older than what is known of it. */
+function isStale(record: ModuleRecord, { publishedAt, askedAt, isTied }: Evidence): boolean {
+  return isBefore(publishedAt, record.publishedAt) || (isTied && askedAt < record.answeredAt);
+}
+
 /** The record after a list that has the module. */
 export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evidence: Evidence): ModuleRecord {
   const { now, publishedAt } = evidence;
-  if (isBefore(publishedAt, record.publishedAt)) return record;
+  if (isStale(record, evidence)) return record;
   const next = { ...withState(crashed(record, state, evidence), state, now), publishedAt, unconfirmed: false };
   const { inFlight } = record;
   // That it runs ends the failure of an install, not the one of an uninstall.
@@ -52,7 +62,9 @@ export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evide
   if (inFlight.command === 'install' && (state === 'ACTIVATED' || state === 'DEACTIVATED')) {
     return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
   }
-  const isUntouched = state === 'ACTIVATED' && evidence.askedAt > inFlight.sentAt;
+  if (inFlight.command === 'switch' && state === 'ACTIVATED') return { ...withoutFailure(next), inFlight: undefined };
+  const isUninstall = inFlight.command === 'uninstall';
+  const isUntouched = isUninstall && state === 'ACTIVATED' && evidence.askedAt > inFlight.sentAt;
   const isLost = isUntouched && now - inFlight.sentAt >= LOST_UNINSTALL_MS;
   const isSettled = inFlight.uncertain && !isInWork({ ...next, inFlight: undefined });
   return isLost || isSettled ? { ...next, inFlight: undefined } : next;
@@ -60,16 +72,16 @@ export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evide
 
 /** The record after a list that lacks the module. */
 export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleRecord {
-  const { now, publishedAt, askedAt } = evidence;
-  if (isBefore(publishedAt, record.publishedAt)) return record;
+  const { now, askedAt } = evidence;
+  if (isStale(record, evidence)) return record;
   const { inFlight } = record;
   if (inFlight?.command === 'uninstall') return uninstalled(record, now);
-  if (inFlight) return absentInstall(record, inFlight, evidence);
+  if (inFlight?.command === 'install') return absentInstall(record, inFlight, evidence);
   if (record.state === undefined) return record;
   const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;
   if (!isConfirmed) return { ...record, missingSince: record.missingSince ?? now };
   const vanished = crash(record, 'ModuleVanished', 'the base does not list the module any more', evidence);
-  return { ...withState(vanished, undefined, now), fingerprint: undefined };
+  return { ...withState(vanished, undefined, now), inFlight: undefined, fingerprint: undefined };
 }
 
 /**
@@ -84,13 +96,8 @@ export function seenDeactivated(
   if (record.state !== 'DEACTIVATED' || record.inFlight) return record;
   const isBeside = siblings.some((other) => other.state === 'ACTIVATED' || isInWork(other));
   if (isBeside) return record.failure?.reason === 'BizDeactivated' ? withoutFailure(record) : record;
-  if (record.failure) return record;
-  return crash(
-    record,
-    'BizDeactivated',
-    'no version of the module is active on the base: it is installed anew',
-    evidence,
-  );
+  if (record.failure && record.failure.reason !== 'SwitchError') return record;
+  return crash(record, 'BizDeactivated', 'no version of the module is active on the base', evidence);
 }
 
 /** The record of a module that the list of a base that was started anew does not have. */
@@ -116,6 +123,7 @@ export function afterResult(
   }
   if (result.outcome === 'failed') return asked ? withFailure(record, failureOf(result), now, backoff) : record;
   if (result.command === 'uninstall') return uninstalled(record, now);
+  if (result.command === 'switch') return switched(record, now);
   return installed(record, result, hasOtherVersion, now);
 }
 
@@ -126,6 +134,11 @@ function installed(record: ModuleRecord, result: OperationResult, hasOtherVersio
   if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: true };
   const next = withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now));
   return { ...next, unconfirmed: hasOtherVersion };
+}
+
+/** The other versions were deactivated by it: the next list tells. */
+function switched(record: ModuleRecord, now: number): ModuleRecord {
+  return { ...withoutFailure(withState(record, 'ACTIVATED', now)), inFlight: undefined, unconfirmed: true };
 }
 
 function uninstalled(record: ModuleRecord, now: number): ModuleRecord {

@@ -5,18 +5,21 @@ import { type Claim, claimsOf } from './claims.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
 import { type ContainerModule, containerModulesOf, moduleSpecsOf, VERSION_ENV } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
-import { byCreation, isTerminal, type VPod } from './vpod.ts';
+import { failedKillsOf, podsByFate, type Removal, removalsOf, type SleepUntil } from './removals.ts';
+import { Successions } from './succession.ts';
+import { byCreation, type VPod } from './vpod.ts';
 
 /** The part of a ModuleLedger that the plan reads. */
 export interface LedgerView {
   readonly isKnown: boolean;
   readonly askedAt: number;
   get(key: ModuleKey): ModuleRecord | undefined;
+  records(): Iterable<ModuleRecord>;
 }
 
 export type PlannedCommand =
   | { readonly command: 'install'; readonly spec: ModuleSpec; readonly pod: VPod }
-  | { readonly command: 'uninstall'; readonly id: ModuleId; readonly pod: VPod | undefined };
+  | { readonly command: 'uninstall' | 'switch'; readonly id: ModuleId; readonly pod: VPod | undefined };
 
 export interface BasePlanInput {
   /** All vPods bound to the base, in any order. */
@@ -24,6 +27,9 @@ export interface BasePlanInput {
   /** Modules of Pods that went without a wait: to be removed unless somebody claims them. */
   readonly debts: ReadonlyMap<ModuleKey, ModuleId>;
   readonly ledger: LedgerView;
+  readonly sleepUntil: SleepUntil;
+  /** The base can be told which version of a name is the active one. */
+  readonly canSwitch: boolean;
   readonly now: number;
 }
 
@@ -37,6 +43,8 @@ export interface BasePlan {
   /** Deleting Pods whose uninstall failed, with the base's words. */
   readonly failedKills: ReadonlyMap<VPod, string>;
   readonly settledDebts: readonly (readonly [ModuleKey, ModuleId])[];
+  /** Modules of the base that no Pod asks for, and that are not about to go. */
+  readonly unknown: readonly ModuleId[];
   readonly isWanted: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
@@ -51,65 +59,77 @@ const ASK_AGAIN_MS = 5_000;
  * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
  */
-export function planBase({ pods, debts, ledger, now }: BasePlanInput): BasePlan {
-  const ordered = [...pods].sort(byCreation);
-  const living = ordered.filter((pod) => !pod.isDeleting && !isTerminal(pod));
-  const leaving = ordered.filter((pod) => pod.isDeleting || isTerminal(pod));
-  const claims = claimsOf(living, leaving, (key) => ledger.get(key));
+export function planBase({ pods, debts, ledger, sleepUntil, canSwitch, now }: BasePlanInput): BasePlan {
+  const { living, sleeping, leaving } = podsByFate([...pods].sort(byCreation), sleepUntil, now);
+  const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
+  const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf);
   const removals = removalsOf(leaving, debts);
-  const decisions = new Map<ModuleKey, ModuleDecision>();
-  if (ledger.isKnown) {
-    for (const key of new Set([...claims.keys(), ...removals.keys()])) {
-      const successor = successorOf(key, claims, ledger);
-      decisions.set(
-        key,
-        decideModule({ record: ledger.get(key), claim: claims.get(key), successor, askedAt: ledger.askedAt, now }),
-      );
-    }
-  }
+  const held = new Set(sleeping.flatMap(moduleSpecsOf).map(moduleKeyOf));
+  const decisions = ledger.isKnown
+    ? decide({ claims, removals, held, ledger, canSwitch, now })
+    : new Map<ModuleKey, ModuleDecision>();
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
   const deleting = leaving.filter((pod) => pod.isDeleting);
+  const isWanted = (key: ModuleKey): boolean => claims.has(key) || removals.has(key) || held.has(key);
   return {
     commands: commandsOf(decisions, claims, removals),
     views: new Map(living.map((pod) => [pod, viewsOf(pod, claims, decisions)])),
     finished: deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined)),
     settledDebts: [...debts].filter(([key]) => !isLeft(key)),
-    isWanted: (key) => claims.has(key) || removals.has(key),
-    ...attention(ledger, decisions, claims.size + removals.size > 0, now),
+    unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : [],
+    isWanted,
+    ...attention(ledger, {
+      decisions,
+      hasWork: claims.size + removals.size > 0,
+      ends: sleeping.map(({ uid }) => sleepUntil.get(uid) ?? now),
+      now,
+    }),
   };
 }
 
-/**
- * The active version of the same name that took over from this one, if there is one: this one has run, or the other
- * Pod is younger (creation times are whole seconds, so they alone cannot tell).
- */
-function successorOf(key: ModuleKey, claims: ReadonlyMap<ModuleKey, Claim>, ledger: LedgerView): ModuleId | undefined {
-  const claim = claims.get(key);
-  if (claim === undefined || ledger.get(key)?.state !== 'DEACTIVATED') return undefined;
-  for (const [otherKey, other] of claims) {
-    const isSibling = other.spec.name === claim.spec.name && otherKey !== key;
-    if (!isSibling || ledger.get(otherKey)?.state !== 'ACTIVATED') continue;
-    if (hasRun(claim) || claim.owner.createdAt < other.owner.createdAt) return other.spec;
+interface Decided {
+  readonly claims: ReadonlyMap<ModuleKey, Claim>;
+  readonly removals: ReadonlyMap<ModuleKey, Removal>;
+  /** Of Pods in their `preStop.sleep`: nothing takes these away. */
+  readonly held: ReadonlySet<ModuleKey>;
+  readonly ledger: LedgerView;
+  readonly canSwitch: boolean;
+  readonly now: number;
+}
+
+function decide({ claims, removals, held, ledger, canSwitch, now }: Decided): Map<ModuleKey, ModuleDecision> {
+  const successions = new Successions(claims, (key) => ledger.get(key));
+  const decisions = new Map<ModuleKey, ModuleDecision>();
+  for (const key of new Set([...claims.keys(), ...removals.keys()])) {
+    const name = (claims.get(key)?.spec ?? removals.get(key)?.id)?.name ?? '';
+    const decision = decideModule({
+      record: ledger.get(key),
+      claim: claims.get(key),
+      succession: successions.of(key),
+      // What serves now goes when the version that is to serve instead does: with a switch there is no gap.
+      isAwaited: canSwitch && !claims.has(key) && successions.awaitsSwitch(name),
+      canSwitch,
+      askedAt: ledger.askedAt,
+      now,
+    });
+    decisions.set(key, held.has(key) && decision.command === 'uninstall' ? withoutCommand(decision) : decision);
   }
-  return undefined;
+  return decisions;
 }
 
-function hasRun({ owner, spec }: Claim): boolean {
-  return owner.status.containerStatuses.some(({ name, started }) => name === spec.name && started === true);
+/** What somebody installed past us, or a Pod that was gone before we could know of it. */
+function unknownIn(ledger: LedgerView, isWanted: (key: ModuleKey) => boolean): ModuleId[] {
+  const isThere = ({ state, inFlight, missingSince }: ModuleRecord): boolean =>
+    state !== undefined && inFlight === undefined && missingSince === undefined;
+  return [...ledger.records()]
+    .filter((record) => isThere(record) && !isWanted(moduleKeyOf(record.id)))
+    .map(({ id }) => id);
 }
 
-interface Removal {
-  readonly id: ModuleId;
-  readonly pod: VPod | undefined;
-}
-
-function removalsOf(leaving: readonly VPod[], debts: ReadonlyMap<ModuleKey, ModuleId>): Map<ModuleKey, Removal> {
-  const removals = new Map<ModuleKey, Removal>();
-  for (const [key, id] of debts) removals.set(key, { id, pod: undefined });
-  for (const pod of leaving) for (const spec of moduleSpecsOf(pod)) removals.set(moduleKeyOf(spec), { id: spec, pod });
-  return removals;
+function withoutCommand({ command: _command, ...decision }: ModuleDecision): ModuleDecision {
+  return decision;
 }
 
 function commandsOf(
@@ -127,6 +147,7 @@ function commandsOf(
     if (decision.command === 'uninstall' && id) {
       commands.unshift({ command: 'uninstall', id, pod: removal?.pod ?? claim?.owner });
     }
+    if (decision.command === 'switch' && claim) commands.push({ command: 'switch', id: claim.spec, pod: claim.owner });
   }
   return commands;
 }
@@ -164,31 +185,23 @@ function viewOf(
   return { ...view, sharedWith: `${claim.owner.namespace}/${claim.owner.name}` };
 }
 
-function failedKillsOf(
-  deleting: readonly VPod[],
-  leftRecord: (key: ModuleKey) => ModuleRecord | undefined,
-): Map<VPod, string> {
-  const failed = new Map<VPod, string>();
-  for (const pod of deleting) {
-    for (const spec of moduleSpecsOf(pod)) {
-      const failure = leftRecord(moduleKeyOf(spec))?.failure;
-      if (failure?.reason === 'KillContainerError') failed.set(pod, `module ${moduleKeyOf(spec)}: ${failure.message}`);
-    }
-  }
-  return failed;
+interface Attention {
+  readonly decisions: ReadonlyMap<ModuleKey, ModuleDecision>;
+  readonly hasWork: boolean;
+  /** When the sleeps of Pods end. */
+  readonly ends: readonly number[];
+  readonly now: number;
 }
 
 function attention(
   ledger: LedgerView,
-  decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
-  hasWork: boolean,
-  now: number,
+  { decisions, hasWork, ends, now }: Attention,
 ): Pick<BasePlan, 'askList' | 'wakeAt'> {
   const times: number[] = [];
   if (!ledger.isKnown && hasWork) times.push(ledger.askedAt + ASK_AGAIN_MS);
   for (const decision of decisions.values()) if (decision.lookAt !== undefined) times.push(decision.lookAt);
   const askList = times.some((time) => time <= now);
   for (const decision of decisions.values()) if (decision.wakeAt !== undefined) times.push(decision.wakeAt);
-  const later = times.map((time) => (time <= now ? now + ASK_AGAIN_MS : time));
+  const later = [...times, ...ends].map((time) => (time <= now ? now + ASK_AGAIN_MS : time));
   return { askList, wakeAt: later.length === 0 ? undefined : Math.min(...later) };
 }

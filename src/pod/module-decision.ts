@@ -1,7 +1,9 @@
+import { ANNOTATION } from '../labels.ts';
 import type { ModuleRecord } from '../module/module-record.ts';
-import type { ModuleCommand, ModuleId } from '../tunnel/module.ts';
+import type { ModuleCommand } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
-import type { ModuleView } from './module-view.ts';
+import type { ModuleView, WaitingView } from './module-view.ts';
+import type { Succession } from './succession.ts';
 import { repeatedReason, type WaitingReason } from './waiting-reason.ts';
 
 /** What to do about one `name:version` of a base whose list is known. */
@@ -20,8 +22,10 @@ export interface ModuleDecisionInput {
   readonly record: ModuleRecord | undefined;
   /** undefined = no living Pod wants it: it has to go. */
   readonly claim: Claim | undefined;
-  /** The active version of the same name that a younger Pod brought. */
-  readonly successor?: ModuleId | undefined;
+  readonly succession: Succession;
+  /** It goes only when another version has become the active one. */
+  readonly isAwaited: boolean;
+  readonly canSwitch: boolean;
   readonly askedAt: number;
   readonly now: number;
 }
@@ -32,6 +36,11 @@ const LOOK_AT_SILENT_COMMAND_MS = 15_000;
 const LOOK_AT_WORK_MS = 3_000;
 
 export function decideModule(input: ModuleDecisionInput): ModuleDecision {
+  const { replacer } = input.succession;
+  return input.claim && replacer ? decideReplaced(input, replacer) : decideOwn(input);
+}
+
+function decideOwn(input: ModuleDecisionInput): ModuleDecision {
   const { record, claim } = input;
   if (record?.inFlight) return decideInFlight(input, record);
   if (claim === undefined) return decideRemoval(input);
@@ -44,6 +53,16 @@ export function decideModule(input: ModuleDecisionInput): ModuleDecision {
   return decidePresent(input, record);
 }
 
+/** A younger Pod asks that this version goes: the base sees to it with the install of that one, else we do. */
+function decideReplaced(input: ModuleDecisionInput, replacer: NonNullable<Succession['replacer']>): ModuleDecision {
+  const { spec, owner } = replacer.claim;
+  const message = `version ${spec.version} of Pod ${owner.namespace}/${owner.name} replaces it on this base (${ANNOTATION.installStrategy})`;
+  const view: ModuleView = { kind: 'Waiting', reason: 'ModuleReplaced', message, isEnded: true };
+  if (input.record?.inFlight) return { ...decideInFlight(input, input.record), view };
+  if (!replacer.isActive) return { view, keeps: true };
+  return { ...decideRemoval(input), view, keeps: true };
+}
+
 function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
   const { inFlight } = record;
   const sentAt = inFlight?.sentAt ?? input.now;
@@ -51,14 +70,15 @@ function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): Modul
   // A further try shows the failure before it until it has ended.
   const view: ModuleView = record.failure
     ? waitingFor(record, record.failure.reason, record.failure.message)
-    : { kind: 'Installing', sinceMs: sentAt };
+    : { kind: 'Installing', sinceMs: sentAt, isSwitch: inFlight?.command === 'switch' };
   const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
   return { view, keeps: false, ...times };
 }
 
-function decideRemoval({ record, now }: ModuleDecisionInput): ModuleDecision {
+function decideRemoval({ record, isAwaited, now }: ModuleDecisionInput): ModuleDecision {
   const view: ModuleView = { kind: 'Unknown' };
   if (record === undefined || record.state === undefined) return { view, keeps: false };
+  if (isAwaited && record.state === 'ACTIVATED') return { view, keeps: false };
   const isBlocked = record.failure === undefined || record.failure.reason === 'KillContainerError';
   if (isBlocked && now < record.retryAt) return { view, keeps: false, wakeAt: record.retryAt };
   return { view, keeps: false, command: 'uninstall' };
@@ -93,14 +113,31 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
     case 'ACTIVATED':
       return { view: { kind: 'Running' }, keeps: true };
     case 'DEACTIVATED':
-      if (record.failure?.reason === 'BizDeactivated') return decideBroken(input, record);
-      return { view: deactivated(input.successor), keeps: true };
+      return decideDeactivated(input, record);
     case 'BROKEN':
     case 'STOPPED':
       return decideBroken(input, record);
     default:
       return decideForeignWork(input, record);
   }
+}
+
+/** Beside the active version, or alone: then nothing on the base would ever make it active again. */
+function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const { canSwitch, succession, now } = input;
+  const isAlone = record.failure?.reason === 'BizDeactivated';
+  const hasFailed = isAlone && record.failures > 1;
+  if (!canSwitch || !succession.isNewest || hasFailed) {
+    return isAlone ? decideBroken(input, record) : { view: deactivated(succession.successor), keeps: true };
+  }
+  const { failure } = record;
+  const view: ModuleView =
+    failure === undefined
+      ? { kind: 'Installing', sinceMs: now, isSwitch: true }
+      : { ...waitingFor(record, failure.reason, failure.message), isEnded: false };
+  return now < record.retryAt
+    ? { view, keeps: true, wakeAt: record.retryAt }
+    : { view, keeps: true, command: 'switch' };
 }
 
 /** arklet refuses to install over a broken module: it is uninstalled, and installed when it is gone. */
@@ -127,14 +164,14 @@ function decideForeignWork(input: ModuleDecisionInput, record: ModuleRecord): Mo
   return { view, keeps: true, command: 'uninstall', lookAt };
 }
 
-function waitingFor(record: ModuleRecord | undefined, reason: WaitingReason, message: string): ModuleView {
+function waitingFor(record: ModuleRecord | undefined, reason: WaitingReason, message: string): WaitingView {
   return { kind: 'Waiting', reason: repeatedReason(reason, record?.failures ?? 0), message, isEnded: true };
 }
 
 /** Two versions of a name are on the base and the other one is active (V35). */
-function deactivated(successor: ModuleId | undefined): ModuleView {
+function deactivated(successor: Claim | undefined): ModuleView {
   if (successor !== undefined) {
-    const message = `version ${successor.version} of the module has taken over on this base`;
+    const message = `version ${successor.spec.version} of the module has taken over on this base`;
     return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false, isExpected: true };
   }
   const message =

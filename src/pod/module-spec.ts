@@ -1,4 +1,5 @@
-import type { ModuleSpec } from '../tunnel/module.ts';
+import { ANNOTATION } from '../labels.ts';
+import { INSTALL_STRATEGIES, type ModuleSpec } from '../tunnel/module.ts';
 import type { VPod, VPodContainer } from './vpod.ts';
 
 export const VERSION_ENV = 'BIZ_VERSION';
@@ -14,10 +15,10 @@ export type ContainerModule =
 
 /** The modules of a vPod, one per container, in spec order (V25, V28–V30). */
 export function containerModulesOf(pod: VPod): ContainerModule[] {
-  return pod.containers.map(containerModuleOf);
+  return pod.containers.map((container) => containerModuleOf(container, pod.installStrategy));
 }
 
-function containerModuleOf(container: VPodContainer): ContainerModule {
+function containerModuleOf(container: VPodContainer, strategyText: string | undefined): ContainerModule {
   // V29: `.jar` anywhere in the image, since a URL may go on with a query.
   if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
   const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
@@ -35,10 +36,18 @@ function containerModuleOf(container: VPodContainer): ContainerModule {
       `env ${VERSION_ENV} must have at most ${MAX_VERSION_LENGTH} characters, none of them a control character`,
     );
   }
+  const strategy = INSTALL_STRATEGIES.find((known) => known === strategyText);
+  if (strategyText !== undefined && strategy === undefined) {
+    return invalid(`annotation ${ANNOTATION.installStrategy} must be one of ${INSTALL_STRATEGIES.join(', ')}`);
+  }
   const envs: Record<string, string> = {};
   for (const { name, value } of env.values()) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
   const { name, image: url, args } = container;
-  return { kind: 'module', container: name, spec: { name, version, url, args, envs } };
+  return {
+    kind: 'module',
+    container: name,
+    spec: { name, version, url, args, envs, ...(strategy ? { strategy } : {}) },
+  };
 }
 
 /** The modules that a vPod wants on its base. */

@@ -40,11 +40,11 @@ function containerEventsOf(
   if (waiting === undefined || view.kind === 'Unsupported') return [];
   const old = before?.state?.waiting;
   if (old?.reason === waiting.reason && old?.message === waiting.message) return [];
-  const reason = ruleOf(waiting.reason ?? '')?.event;
-  if (reason === undefined) return [];
+  const rule = ruleOf(waiting.reason ?? '');
+  if (rule?.event === undefined) return [];
   const message = `${waiting.reason}: container ${name}: ${waiting.message ?? ''}`;
   const isExpected = view.kind === 'Waiting' && view.isExpected === true;
-  return [{ type: isExpected ? 'Normal' : 'Warning', reason, message }];
+  return [{ type: isExpected ? 'Normal' : rule.eventType, reason: rule.event, message }];
 }
 
 function startedEvents(name: string, view: ContainerView['view']): PodEvent[] {

@@ -6,7 +6,7 @@ import type { VPod, VPodStatus } from './vpod.ts';
  * The strategic merge patch from the Pod's status to `next`, with its UID: another incarnation refuses it.
  * Conditions are merged by type, so that only changed ones of ours are sent and nobody else's are touched.
  */
-export function podStatusPatchOf(pod: VPod, next: VPodStatus): Patch {
+export function podStatusPatchOf(pod: VPod, next: VPodStatus): Patch & { readonly status: Record<string, unknown> } {
   const prev = pod.status;
   const status: Record<string, unknown> = {};
   const scalars = ['phase', 'reason', 'message', 'observedGeneration', 'startTime', 'podIP', 'hostIP'] as const;

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ConditionStatus, ContainerState, ContainerStatus, PodCondition } from '../kube/objects.ts';
-import { moduleKeyOf } from '../tunnel/module.ts';
+import type { ConditionStatus, ContainerStatus, PodCondition } from '../kube/objects.ts';
+import { containerStatusOf, terminated } from './container-status.ts';
 import { containerModulesOf } from './module-spec.ts';
-import type { ContainerView, ModuleView } from './module-view.ts';
+import type { ContainerView } from './module-view.ts';
 import { byType, type VPod, type VPodStatus } from './vpod.ts';
 import { ruleOf } from './waiting-reason.ts';
 
@@ -37,9 +37,11 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
   const { pod, views, base, nowText } = input;
   const prev = pod.status;
   if (isUntold(input)) return prev;
-  const containerStatuses = pod.containers.flatMap((container, index) => {
+  const containerStatuses = containerModulesOf(pod).flatMap((entry, index) => {
     const view = views[index]?.view ?? { kind: 'Unknown' as const };
-    const status = containerStatusOf(input, container.name, view);
+    const image = pod.containers[index]?.image ?? '';
+    const prevStatus = prev.containerStatuses.find(({ name }) => name === entry.container);
+    const status = containerStatusOf({ entry, image, view, prev: prevStatus, identity: base.identity, nowText });
     return status === undefined ? [] : [status];
   });
   const isUnsupported = views.every(({ view }) => view.kind === 'Unsupported');
@@ -71,109 +73,6 @@ function isUntold({ pod, views, base, now }: PodStatusInput): boolean {
   return isNew && views.every(({ view }) => view.kind === 'Installing' && now - view.sinceMs < SLOW_INSTALL_MS);
 }
 
-function containerStatusOf(input: PodStatusInput, name: string, view: ModuleView): ContainerStatus | undefined {
-  const { pod, base } = input;
-  const index = pod.containers.findIndex((container) => container.name === name);
-  const entry = containerModulesOf(pod)[index];
-  const prev = pod.status.containerStatuses.find((status) => status.name === name);
-  if (view.kind === 'Unknown') return prev;
-  const image = pod.containers[index]?.image ?? '';
-  const common = { name, image, imageID: prev?.imageID ?? '', restartCount: prev?.restartCount ?? 0 };
-  if (entry?.kind !== 'module' || view.kind === 'Unsupported') {
-    const [reason, message] = waitingText(view);
-    return { ...common, ready: false, started: false, state: { waiting: waitingState(reason, message) } };
-  }
-  const containerID = `koupleless://${base.identity}/${moduleKeyOf(entry.spec)}`;
-  if (view.kind === 'Running') return { ...runningStatus(common, prev, input.nowText), imageID: image, containerID };
-  return { ...waitingStatus(common, prev, view, input.nowText), ...(prev?.containerID ? { containerID } : {}) };
-}
-
-type Common = Pick<ContainerStatus, 'name' | 'image' | 'imageID' | 'restartCount'>;
-
-function runningStatus(common: Common, prev: ContainerStatus | undefined, nowText: string): ContainerStatus {
-  const lastState = prev?.lastState?.terminated ? { lastState: prev.lastState } : {};
-  if (prev?.state?.running) {
-    return { ...common, ready: true, started: true, state: prev.state, ...lastState };
-  }
-  // It ended before (lastState says so) and now runs again; a deactivated module never ended.
-  const isRestart = prev?.lastState?.terminated !== undefined && prev.state?.waiting?.reason !== 'BizDeactivated';
-  const restartCount = common.restartCount + (isRestart ? 1 : 0);
-  return {
-    ...common,
-    restartCount,
-    ready: true,
-    started: true,
-    state: { running: { startedAt: nowText } },
-    ...lastState,
-  };
-}
-
-function waitingStatus(
-  common: Common,
-  prev: ContainerStatus | undefined,
-  view: ModuleView,
-  nowText: string,
-): ContainerStatus {
-  const [reason, message] = waitingText(view);
-  // What is installed anew is not there meanwhile.
-  const isEnded = view.kind === 'Installing' || (view.kind === 'Waiting' && view.isEnded);
-  const lastState = isEnded ? endedState(prev, reason, message, nowText) : prev?.lastState;
-  const state = { waiting: waitingState(reason, message) };
-  const isStarted = !isEnded && prev?.started === true;
-  return { ...common, ready: false, started: isStarted, state, ...(lastState?.terminated ? { lastState } : {}) };
-}
-
-function endedState(
-  prev: ContainerStatus | undefined,
-  reason: string,
-  message: string | undefined,
-  nowText: string,
-): ContainerState | undefined {
-  const startedAt = prev?.state?.running?.startedAt;
-  const wasDeactivated = prev?.state?.waiting?.reason === 'BizDeactivated' && prev.started === true;
-  if (startedAt === undefined && !wasDeactivated) return prev?.lastState;
-  return {
-    terminated: {
-      exitCode: 1,
-      reason: reason === 'ContainerCreating' ? 'Error' : reason,
-      ...(message === undefined ? {} : { message }),
-      startedAt: startedAt ?? nowText,
-      finishedAt: nowText,
-      ...(prev?.containerID ? { containerID: prev.containerID } : {}),
-    },
-  };
-}
-
-function waitingState(reason: string, message: string | undefined): NonNullable<ContainerState['waiting']> {
-  return message === undefined ? { reason } : { reason, message };
-}
-
-function waitingText(view: ModuleView): [string, string | undefined] {
-  if (view.kind === 'Waiting') return [view.reason, view.message];
-  if (view.kind === 'Unsupported') return ['UnsupportedWorkload', 'the image is no .jar, so this is no module'];
-  return ['ContainerCreating', undefined];
-}
-
-function terminated(status: ContainerStatus, nowText: string): ContainerStatus {
-  if (status.state?.terminated) return status;
-  const { lastState, ...rest } = status;
-  // It ran and ended: that end is the one to show.
-  if (lastState?.terminated && !status.state?.running) {
-    return { ...rest, ready: false, started: false, state: { terminated: lastState.terminated } };
-  }
-  const { reason, message } = status.state?.waiting ?? { reason: 'Error', message: 'another module of the Pod failed' };
-  const state = {
-    terminated: {
-      exitCode: 1,
-      reason: reason ?? 'Error',
-      ...(message === undefined ? {} : { message }),
-      startedAt: status.state?.running?.startedAt ?? nowText,
-      finishedAt: nowText,
-    },
-  };
-  return { ...status, ready: false, started: false, state };
-}
-
 function phaseOf({ pod, views }: PodStatusInput, statuses: readonly ContainerStatus[]): string {
   const modules = statuses.filter((_, index) => views[index]?.view.kind !== 'Unsupported');
   if (pod.restartPolicy === 'Never' && modules.some(hasFailed)) return 'Failed';
@@ -188,6 +87,13 @@ function hasFailed({ state }: ContainerStatus): boolean {
 }
 
 const OWN_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'];
+
+/** Our conditions as in `ours`, those of others as in `stored`. */
+export function withOwnConditionsOf(ours: VPodStatus, stored: VPodStatus): PodCondition[] {
+  const isOurs = ({ type }: PodCondition): boolean => OWN_CONDITIONS.includes(type);
+  const others = stored.conditions.filter((entry) => !isOurs(entry));
+  return [...others, ...ours.conditions.filter(isOurs)].sort(byType);
+}
 
 /** Our four conditions follow those of others, which stay as they are. */
 function conditionsOf(input: PodStatusInput, statuses: readonly ContainerStatus[], phase: string): PodCondition[] {

@@ -1,4 +1,5 @@
 import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
+import { ANNOTATION } from '../labels.ts';
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {
@@ -12,6 +13,8 @@ export interface VPodContainer {
   readonly args: readonly string[];
   readonly env: readonly VPodEnv[];
   readonly hasEnvFrom: boolean;
+  /** `lifecycle.preStop.sleep`, 0 where there is none. */
+  readonly preStopSleepSeconds: number;
 }
 
 /** What the informer keeps of a Pod: what we use, nothing else. */
@@ -24,6 +27,11 @@ export interface VPod {
   readonly createdAt: string;
   readonly nodeName: string | undefined;
   readonly isDeleting: boolean;
+  /** When the grace period ends, on the API server's clock, and how long it is; undefined while nobody deletes. */
+  readonly deletionTime: string | undefined;
+  readonly deletionGraceSeconds: number | undefined;
+  /** The annotation as it is, unchecked. */
+  readonly installStrategy: string | undefined;
   readonly restartPolicy: string;
   readonly readinessGates: readonly string[];
   readonly containers: readonly VPodContainer[];
@@ -54,6 +62,9 @@ export function projectPod(object: KubeObject): VPod {
     createdAt: metadata.creationTimestamp ?? '',
     nodeName: spec.nodeName,
     isDeleting: metadata.deletionTimestamp !== undefined,
+    deletionTime: metadata.deletionTimestamp,
+    deletionGraceSeconds: metadata.deletionGracePeriodSeconds,
+    installStrategy: metadata.annotations?.[ANNOTATION.installStrategy],
     restartPolicy: spec.restartPolicy ?? 'Always',
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
     containers: spec.containers.map((container) => ({
@@ -65,6 +76,7 @@ export function projectPod(object: KubeObject): VPod {
         value: valueFrom === undefined ? (value ?? '') : undefined,
       })),
       hasEnvFrom: (container.envFrom ?? []).length > 0,
+      preStopSleepSeconds: container.lifecycle?.preStop?.sleep?.seconds ?? 0,
     })),
     status: projectStatus(status),
   };

@@ -2,6 +2,7 @@
 interface ReasonRule {
   /** The reason of the event that tells of it; undefined = none. */
   readonly event: string | undefined;
+  readonly eventType: 'Normal' | 'Warning';
   /** The module does not run and will not by waiting: a Pod with restartPolicy Never has failed. */
   readonly isFailure: boolean;
   /** A kubelet's word for the same after several failures in a row. */
@@ -9,11 +10,11 @@ interface ReasonRule {
 }
 
 function failure(event: string, repeatedAs?: string): ReasonRule {
-  return { event, isFailure: true, ...(repeatedAs === undefined ? {} : { repeatedAs }) };
+  return { event, eventType: 'Warning', isFailure: true, ...(repeatedAs === undefined ? {} : { repeatedAs }) };
 }
 
-function wait(event?: string): ReasonRule {
-  return { event, isFailure: false };
+function wait(event?: string, eventType: ReasonRule['eventType'] = 'Warning'): ReasonRule {
+  return { event, eventType, isFailure: false };
 }
 
 /** Every reason that a waiting container of a vPod can have; kubelet words where one fits (README "Module states"). */
@@ -23,6 +24,8 @@ export const WAITING_REASONS = {
   UnsupportedWorkload: wait(),
   VersionInUse: wait('VersionInUse'),
   BizDeactivated: wait('BizDeactivated'),
+  ModuleReplaced: wait('ModuleReplaced', 'Normal'),
+  SwitchError: wait('Failed'),
   ErrImagePull: failure('Failed', 'ImagePullBackOff'),
   ImagePullBackOff: failure('BackOff'),
   RunContainerError: failure('Failed', 'CrashLoopBackOff'),

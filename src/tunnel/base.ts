@@ -21,4 +21,6 @@ export interface BaseHealth {
   /** Seconds since the JVM started: a smaller value than before means another process under the same identity. */
   readonly runTimeSeconds: number | undefined;
   readonly javaVersion: string | undefined;
+  /** The name that the base has as a module of itself ("master biz"). */
+  readonly masterName?: string;
 }

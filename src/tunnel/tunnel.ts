@@ -21,7 +21,12 @@ export interface Envelope {
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */
 export interface InvalidMessage {
   readonly tunnel: TunnelName;
-  readonly code: 'Arklet.InvalidMessage' | 'Arklet.InvalidIdentity' | 'Arklet.IdentityMismatch';
+  readonly code:
+    | 'Arklet.InvalidMessage'
+    | 'Arklet.InvalidIdentity'
+    | 'Arklet.IdentityMismatch'
+    | 'Arklet.AddressRefused'
+    | 'Arklet.Unauthenticated';
   /** The identity of the topic or connection, as far as there is one. */
   readonly identity: string | undefined;
   readonly message: string;

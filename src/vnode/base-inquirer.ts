@@ -16,6 +16,12 @@ export class BaseInquirer {
     this.#logger = options.logger;
   }
 
+  /** For all that it can tell. */
+  ask(vnode: VNode): void {
+    this.askList(vnode);
+    this.askHealth(vnode);
+  }
+
   askList(vnode: VNode): void {
     vnode.ledger.listAsked(this.#clock.now());
     this.#send(vnode, 'queryModules');
@@ -28,7 +34,7 @@ export class BaseInquirer {
 
   /** Nothing is lost with a question that cannot be sent: when the link is up again, all bases are asked. */
   #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
-    if (!this.#tunnels.has(vnode.tunnel)) return;
+    if (vnode.isDisplaced || !this.#tunnels.has(vnode.tunnel)) return;
     this.#tunnels
       .get(vnode.tunnel)
       [question](vnode.base)

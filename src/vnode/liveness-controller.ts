@@ -190,8 +190,14 @@ export class LivenessController {
 
   #count(): void {
     const counts = { Reachable: 0, Unreachable: 0, Dead: 0, Suspended: 0 };
-    for (const vnode of this.#options.store.values()) counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
-    for (const [state, count] of Object.entries(counts)) this.#options.metrics.vnodes.set({ state }, count);
+    let unknownModules = 0;
+    for (const vnode of this.#options.store.values()) {
+      counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
+      unknownModules += vnode.unknown.size;
+    }
+    const { metrics } = this.#options;
+    for (const [state, count] of Object.entries(counts)) metrics.vnodes.set({ state }, count);
+    metrics.unknownModules.set(unknownModules);
   }
 
   #stateOf(tunnel: Tunnel): TunnelState {

@@ -1,19 +1,30 @@
 import type { Clock } from '../clock.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
-import type { ManagedBase } from '../pod/managed-base.ts';
+import type { ManagedBase, UnknownModule } from '../pod/managed-base.ts';
 import { moduleSpecsOf } from '../pod/module-spec.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import { unreachableMessage } from './node-object.ts';
+import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
 
 /** So long after an operation list and health are asked for, once for all that ended meanwhile. */
 const REFRESH_AFTER_MS = 1_000;
+
+export interface ManagedVNodeParts {
+  readonly inquirer: BaseInquirer;
+  readonly tunnels: Tunnels;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}
 
 /** A VNode that this process leads, as the Pods see it. */
 export class ManagedVNode implements ManagedBase {
@@ -21,9 +32,13 @@ export class ManagedVNode implements ManagedBase {
   readonly #inquirer: BaseInquirer;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
+  readonly #tunnels: Tunnels;
+  readonly #recorder: EventRecorder;
 
-  constructor(vnode: VNode, parts: { inquirer: BaseInquirer; clock: Clock; metrics: Metrics }) {
+  constructor(vnode: VNode, parts: ManagedVNodeParts) {
     this.#vnode = vnode;
+    this.#tunnels = parts.tunnels;
+    this.#recorder = parts.recorder;
     this.#inquirer = parts.inquirer;
     this.#clock = parts.clock;
     this.#metrics = parts.metrics;
@@ -41,8 +56,13 @@ export class ManagedVNode implements ManagedBase {
     return this.#vnode.base;
   }
 
+  get canSwitch(): boolean {
+    return this.#tunnels.has(this.#vnode.tunnel) && this.#tunnels.get(this.#vnode.tunnel).canSwitch;
+  }
+
   get isReachable(): boolean {
-    return this.#vnode.liveness === 'Reachable' && !this.#vnode.isSuspended;
+    const { liveness, isSuspended, isDisplaced } = this.#vnode;
+    return liveness === 'Reachable' && !isSuspended && !isDisplaced;
   }
 
   get ledger(): ModuleLedger {
@@ -51,6 +71,23 @@ export class ManagedVNode implements ManagedBase {
 
   get debts(): Map<ModuleKey, ModuleId> {
     return this.#vnode.debts;
+  }
+
+  get unknown(): Map<ModuleKey, UnknownModule> {
+    return this.#vnode.unknown;
+  }
+
+  get masterName(): string | undefined {
+    const { health, base } = this.#vnode;
+    return health && (health.masterName ?? base.name);
+  }
+
+  get isReadingPods(): boolean {
+    return this.#vnode.isReadingPods;
+  }
+
+  set isReadingPods(isReading: boolean) {
+    this.#vnode.isReadingPods = isReading;
   }
 
   facts(): BaseFacts {
@@ -71,6 +108,10 @@ export class ManagedVNode implements ManagedBase {
 
   askList(): void {
     this.#inquirer.askList(this.#vnode);
+  }
+
+  onUnknownModules(message: string): void {
+    this.#recorder.event(nodeRef(this.#vnode), 'Warning', 'UnknownModule', message);
   }
 
   onOperationEnd({ command, result, tookMs }: OperationEnd): void {

@@ -84,6 +84,17 @@ export function nodeAnnotationsOf(health: BaseHealth | undefined): Record<string
   return used === undefined ? {} : { [ANNOTATION.metaspaceUsed]: `${Math.floor(used / 1024)}Ki` };
 }
 
+/** Where a later process, or another replica, finds the base before it speaks. */
+export function placeAnnotationsOf({ port }: BaseInfo): Record<string, string> {
+  return port === 0 ? {} : { [ANNOTATION.arkletPort]: String(port) };
+}
+
+/** 0 where the Node does not tell. */
+export function arkletPortOf(annotations: Readonly<Record<string, string>>): number {
+  const port = Number(annotations[ANNOTATION.arkletPort]);
+  return Number.isInteger(port) && port > 0 && port <= 65_535 ? port : 0;
+}
+
 export function nodeInfoOf({ base, version }: NodeFacts): Record<string, string> {
   return {
     architecture: 'amd64',
@@ -142,7 +153,11 @@ export function newNodeOf(facts: NodeFacts, nowText: string): NodeObject {
   return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: nodeNameOf(base.identity), labels: nodeLabelsOf(facts), annotations: nodeAnnotationsOf(health) },
+    metadata: {
+      name: nodeNameOf(base.identity),
+      labels: nodeLabelsOf(facts),
+      annotations: { ...nodeAnnotationsOf(health), ...placeAnnotationsOf(base) },
+    },
     spec: { providerID: providerIdOf(env, base.identity), taints: nodeTaintsOf(env) },
     status: {
       ...nodeResourcesOf(health),

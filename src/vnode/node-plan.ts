@@ -11,6 +11,7 @@ import {
   nodeMemoryOf,
   nodeResourcesOf,
   nodeTaintsOf,
+  placeAnnotationsOf,
   providerIdOf,
 } from './node-object.ts';
 import type { CachedNode } from './vnode-object.ts';
@@ -60,11 +61,13 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
   const labels = Object.entries(nodeLabelsOf(facts)).filter(([key, value]) => node.labels[key] !== value);
   const taints = missingTaints(node, facts.env);
   const hasProvider = node.providerID !== undefined;
-  if (labels.length === 0 && taints === undefined && hasProvider) return undefined;
+  const annotations = placePatchOf(node, facts);
+  if (labels.length === 0 && annotations === undefined && taints === undefined && hasProvider) return undefined;
   return {
     metadata: {
       uid: node.uid,
       labels: Object.fromEntries(labels),
+      ...(annotations === undefined ? {} : { annotations }),
       // On the version that was read: a taint that somebody else adds meanwhile must not be lost (409, tried again).
       ...(taints === undefined ? {} : { resourceVersion: node.resourceVersion }),
     },
@@ -73,6 +76,12 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
       ...(hasProvider ? {} : { providerID: providerIdOf(facts.env, facts.base.identity) }),
     },
   };
+}
+
+/** A base that came over HTTP and now speaks MQTT has no port any more. */
+function placePatchOf(node: CachedNode, { base }: NodeFacts): Record<string, string | null> | undefined {
+  const { [ANNOTATION.arkletPort]: wanted } = placeAnnotationsOf(base);
+  return node.annotations[ANNOTATION.arkletPort] === wanted ? undefined : { [ANNOTATION.arkletPort]: wanted ?? null };
 }
 
 /** A merge patch replaces the list, so others' taints (an admin's, the node lifecycle controller's) go along. */

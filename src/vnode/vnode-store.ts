@@ -1,8 +1,11 @@
+import { addressOf } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 
 /** The VNodes of this process, by node name. A VNode leaves when its base is dead and its Node is gone. */
 export class VNodeStore {
   readonly #byName = new Map<string, VNode>();
+  /** Who was heard last at an address over HTTP; emptied with the VNode. */
+  readonly #byAddress = new Map<string, VNode>();
 
   get(nodeName: string): VNode | undefined {
     return this.#byName.get(nodeName);
@@ -14,6 +17,19 @@ export class VNodeStore {
 
   remove(vnode: VNode): void {
     if (this.#byName.get(vnode.nodeName) === vnode) this.#byName.delete(vnode.nodeName);
+    this.#leave(vnode);
+  }
+
+  /** The VNode was heard where it says it is. Returns the one that was heard there before, if that is another. */
+  settle(vnode: VNode): VNode | undefined {
+    const address = addressOf(vnode);
+    if (address !== vnode.settledAt) this.#leave(vnode);
+    if (address === undefined) return undefined;
+    const before = this.#byAddress.get(address);
+    if (before === vnode) return undefined;
+    this.#byAddress.set(address, vnode);
+    vnode.settledAt = address;
+    return before;
   }
 
   values(): IterableIterator<VNode> {
@@ -22,5 +38,11 @@ export class VNodeStore {
 
   get size(): number {
     return this.#byName.size;
+  }
+
+  #leave(vnode: VNode): void {
+    const { settledAt } = vnode;
+    if (settledAt !== undefined && this.#byAddress.get(settledAt) === vnode) this.#byAddress.delete(settledAt);
+    vnode.settledAt = undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { nodeNameOf } from '../labels.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
+import type { UnknownModule } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
@@ -24,8 +25,21 @@ export class VNode {
   /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
   readonly debts = new Map<ModuleKey, ModuleId>();
 
+  /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
+  readonly unknown = new Map<ModuleKey, UnknownModule>();
+  isReadingPods = false;
+
   base: BaseInfo;
   tunnel: TunnelName;
+  /** Nobody listened at its address since it was last heard (HTTP). */
+  isRefusing = false;
+  /** When it came to its tunnel and address: answers to older questions are another process's. */
+  placedAt: number;
+  /** Its entry in the store's addresses. */
+  settledAt: string | undefined;
+  /** Another base was heard at its address since it was last heard: whoever answers there is not this one. */
+  isDisplaced = false;
+  refusalToldAt = Number.NEGATIVE_INFINITY;
   health: BaseHealth | undefined;
   /** Of the JVM at its last health answer: a smaller one later means another process. */
   runTimeSeconds: number | undefined;
@@ -51,6 +65,7 @@ export class VNode {
     this.tunnel = tunnel;
     this.lastHeardAt = now;
     this.metAt = now;
+    this.placedAt = now;
     this.ledger = new ModuleLedger(ledger);
   }
 }

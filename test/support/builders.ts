@@ -1,4 +1,5 @@
 import type { ContainerStatus, KubeObject, PodObject } from '../../src/kube/objects.ts';
+import { ANNOTATION } from '../../src/labels.ts';
 import { ModuleLedger } from '../../src/module/module-ledger.ts';
 import { type ModuleRecord, newRecord } from '../../src/module/module-record.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
@@ -13,6 +14,11 @@ export const LEDGER_OPTIONS = { installDeadlineMs: 300_000, uninstallDeadlineMs:
 export function idOf(key: string): { name: string; version: string } {
   const [name = '', version = ''] = key.split(':');
   return { name, version };
+}
+
+/** Whether these are two versions of one module. */
+export function isSibling(a: string, b: string): boolean {
+  return a !== b && idOf(a).name === idOf(b).name;
 }
 
 export function urlOf(key: string): string {
@@ -64,6 +70,12 @@ export interface PodOptions {
   readonly env?: { name: string; value?: string; valueFrom?: unknown }[];
   readonly createdAt?: string;
   readonly deleting?: boolean;
+  /** Of a deletion. Default: not told. */
+  readonly graceSeconds?: number;
+  /** `lifecycle.preStop.sleep` of each container. */
+  readonly sleepSeconds?: number;
+  /** The annotation as it is. */
+  readonly strategy?: string;
   readonly restartPolicy?: string;
   readonly status?: NonNullable<PodObject['status']>;
 }
@@ -82,7 +94,9 @@ export function makePodObject(options: PodOptions = {}): PodObject {
       generation: 1,
       creationTimestamp: createdAt,
       labels: { 'virtual-kubelet.koupleless.io/component': 'module' },
+      ...(options.strategy === undefined ? {} : { annotations: { [ANNOTATION.installStrategy]: options.strategy } }),
       ...(options.deleting ? { deletionTimestamp: '2026-01-01T01:00:00Z' } : {}),
+      ...(options.graceSeconds === undefined ? {} : { deletionGracePeriodSeconds: options.graceSeconds }),
     },
     spec: {
       nodeName: options.node ?? 'vnode.b1',
@@ -92,6 +106,9 @@ export function makePodObject(options: PodOptions = {}): PodObject {
         image: options.url ?? urlOf(key),
         ...(options.args ? { args: options.args } : {}),
         env: [{ name: 'BIZ_VERSION', value: idOf(key).version }, ...(options.env ?? [])],
+        ...(options.sleepSeconds === undefined
+          ? {}
+          : { lifecycle: { preStop: { sleep: { seconds: options.sleepSeconds } } } }),
       })),
     },
     status: options.status ?? { phase: 'Pending' },

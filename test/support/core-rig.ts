@@ -1,12 +1,21 @@
+import { secondsTime } from '../../src/kube/micro-time.ts';
 import { projectLease } from '../../src/lease/lease.ts';
 import { NodeLeaseController } from '../../src/lease/node-lease-controller.ts';
 import { silentLogger } from '../../src/logger.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { PodController } from '../../src/pod/pod-controller.ts';
+import type { UnknownModulePolicy } from '../../src/pod/unknown-modules.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
 import type { BaseInfo } from '../../src/tunnel/base.ts';
-import type { ModuleKey, ModuleState } from '../../src/tunnel/module.ts';
-import type { Envelope } from '../../src/tunnel/tunnel.ts';
+import {
+  type ModuleCommand,
+  type ModuleId,
+  type ModuleKey,
+  type ModuleState,
+  moduleKeyOf,
+  type OperationResult,
+} from '../../src/tunnel/module.ts';
+import type { Envelope, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { Tunnels } from '../../src/tunnel/tunnels.ts';
 import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
 import { LivenessController } from '../../src/vnode/liveness-controller.ts';
@@ -14,7 +23,16 @@ import { NodeController } from '../../src/vnode/node-controller.ts';
 import { VNodeController } from '../../src/vnode/vnode-controller.ts';
 import { projectNode } from '../../src/vnode/vnode-object.ts';
 import { VNodeStore } from '../../src/vnode/vnode-store.ts';
-import { idOf, LEDGER_OPTIONS, makeBase, makeHealth, makePodObject, makeResult, type PodOptions } from './builders.ts';
+import {
+  idOf,
+  isSibling,
+  LEDGER_OPTIONS,
+  makeBase,
+  makeHealth,
+  makePodObject,
+  makeResult,
+  type PodOptions,
+} from './builders.ts';
 import { FakeApi } from './fake-api.ts';
 import { FakeClock, settle } from './fake-clock.ts';
 import { FakeInformer } from './fake-informer.ts';
@@ -28,6 +46,12 @@ export interface RigBase {
   answersHealth: boolean;
   /** Whether commands are executed and answered; without, a test answers by hand. */
   answersCommands: boolean;
+  /** Where it speaks, and is spoken to. */
+  tunnel: TunnelName;
+  /** `-Dactivate.new.module`: of two versions of a name the one that was installed last is active. */
+  activatesNew: boolean;
+  /** What becomes of a `switch`: done, refused with words, or answered as done while nothing is. */
+  switches: 'done' | 'refused' | 'pretended';
   health: ReturnType<typeof makeHealth>;
   readonly modules: Map<ModuleKey, ModuleState>;
 }
@@ -51,6 +75,7 @@ class RigClock extends FakeClock {
 
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
+  readonly unknownModulePolicy?: UnknownModulePolicy;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
@@ -58,6 +83,7 @@ export class CoreRig {
   readonly clock = new RigClock();
   readonly metrics = createMetrics();
   readonly tunnel = new FakeTunnel();
+  readonly http = new FakeTunnel('http_tunnel_provider');
   readonly store = new VNodeStore();
   readonly bases = new Map<string, RigBase>();
   /** `Warning UnroutableAddress vnode.b1`. */
@@ -75,12 +101,12 @@ export class CoreRig {
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
-  constructor({ isCluster = false }: CoreRigOptions = {}) {
+  constructor({ isCluster = false, unknownModulePolicy = 'remove' }: CoreRigOptions = {}) {
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
     const { api, clock, metrics, store } = this;
     const shared = { clock, logger: silentLogger, metrics };
-    const tunnels = new Tunnels([this.tunnel]);
+    const tunnels = new Tunnels([this.tunnel, this.http]);
     const inquirer = new BaseInquirer({ tunnels, clock, logger: silentLogger });
     const recorder = {
       event: (subject: { name: string }, type: string, reason: string, message: string): void => {
@@ -123,11 +149,13 @@ export class CoreRig {
       tunnels,
       recorder,
       workers: 8,
+      unknownModulePolicy,
       ...shared,
     });
     this.vnodes = new VNodeController({
       store,
       nodeInformer: this.nodeInformer,
+      tunnels,
       leases: this.leases,
       inquirer,
       recorder,
@@ -137,7 +165,9 @@ export class CoreRig {
       ...shared,
     });
     this.liveness = new LivenessController({ store, tunnels, inquirer, enqueueNode, enqueuePods, ...shared });
-    this.tunnel.onSent = (question, identity, key) => this.#receive(question, identity, key);
+    for (const tunnel of [this.tunnel, this.http]) {
+      tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
+    }
   }
 
   /** Starts all parts; what is in the API by then is what an earlier process left. */
@@ -165,6 +195,9 @@ export class CoreRig {
       answersLists: true,
       answersHealth: true,
       answersCommands: true,
+      tunnel: this.tunnel.name,
+      activatesNew: false,
+      switches: 'done',
       health: makeHealth(),
       modules: new Map(),
       ...more,
@@ -183,12 +216,18 @@ export class CoreRig {
 
   heartbeat(identity: string): void {
     const base = this.bases.get(identity);
-    if (base && !base.isSilent && this.tunnel.isLinkUp) this.vnodes.onHeartbeat(this.envelope(identity), base.info);
+    if (base === undefined || base.isSilent) return;
+    if (this.#tunnelOf(base).isLinkUp) this.vnodes.onHeartbeat(this.envelope(identity), base.info);
   }
 
-  list(identity: string): void {
+  list(identity: string, askedAt?: number): void {
     const modules = [...(this.bases.get(identity)?.modules ?? [])].map(([key, state]) => ({ ...idOf(key), state }));
-    this.vnodes.onModuleList(this.envelope(identity), modules);
+    this.vnodes.onModuleList(this.envelope(identity, askedAt), modules);
+  }
+
+  /** Somebody who calls himself `identity` is heard: over MQTT, or over HTTP at an address. */
+  claim(identity: string, tunnel: TunnelName, more: Partial<BaseInfo> = {}): void {
+    this.vnodes.onHeartbeat({ tunnel, identity, publishedAt: undefined }, makeBase(identity, more));
   }
 
   /** The base process is started anew under its identity, with nothing in it. */
@@ -207,8 +246,11 @@ export class CoreRig {
     this.vnodes.onLinkUp(this.tunnel.name);
   }
 
-  envelope(identity: string): Envelope {
-    return { tunnel: this.tunnel.name, identity, publishedAt: 1_000_000 + this.clock.now() };
+  /** Over MQTT a message has the base's time, over HTTP an answer has the time of its question. */
+  envelope(identity: string, askedAt?: number): Envelope {
+    const tunnel = this.bases.get(identity)?.tunnel ?? this.tunnel.name;
+    if (tunnel === this.tunnel.name) return { tunnel, identity, publishedAt: 1_000_000 + this.clock.now() };
+    return { tunnel, identity, publishedAt: undefined, ...(askedAt === undefined ? {} : { askedAt }) };
   }
 
   addPod(options: PodOptions = {}): void {
@@ -216,10 +258,28 @@ export class CoreRig {
   }
 
   /** As `kubectl delete pod`: the Pod stays until somebody confirms. */
-  deletePod(name: string): void {
+  deletePod(name: string, graceSeconds = 30): void {
     const pod = this.api.pod(name);
     if (pod === undefined) throw new Error(`no pod ${name}`);
-    this.api.put('pod', { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    const endsAt = new Date(this.clock.wallTime().getTime() + 1000 * graceSeconds);
+    const deletion = { deletionTimestamp: secondsTime(endsAt), deletionGracePeriodSeconds: graceSeconds };
+    this.api.put('pod', { ...pod, metadata: { ...pod.metadata, ...deletion } });
+  }
+
+  /** What bases were told to do since the last call of it, over whatever tunnel. */
+  commands(): string[] {
+    const isCommand = (line: string): boolean => !/^(list|health) /.test(line);
+    return [...this.tunnel.take(), ...this.http.take()].filter(isCommand);
+  }
+
+  /** `biz1:1 ACTIVATED` of each module that the base has. */
+  modulesOf(identity: string): string[] {
+    return [...(this.bases.get(identity)?.modules ?? [])].map(([key, state]) => `${key} ${state}`).sort();
+  }
+
+  /** The waiting reason of a Pod's first container. */
+  waiting(name: string): string | undefined {
+    return this.container(name)?.state?.waiting?.reason;
   }
 
   async pass(ms: number): Promise<void> {
@@ -244,21 +304,51 @@ export class CoreRig {
     return found && `${found.status} ${found.reason}`;
   }
 
+  #tunnelOf({ tunnel }: RigBase): FakeTunnel {
+    return tunnel === this.http.name ? this.http : this.tunnel;
+  }
+
   /** Answers come in turn, not within the call that asks. */
-  #receive(question: string, identity: string, key: ModuleKey): void {
+  #receive(tunnel: FakeTunnel, question: Question, identity: string, key: ModuleKey): void {
     const base = this.bases.get(identity);
-    if (base === undefined || base.isSilent) return;
+    if (base === undefined || base.isSilent || base.tunnel !== tunnel.name) return;
+    const askedAt = this.clock.now();
     queueMicrotask(() => {
-      if (question === 'list' && base.answersLists) this.list(identity);
-      if (question === 'health' && base.answersHealth) this.vnodes.onHealth(this.envelope(identity), base.health);
-      if (question === 'install' && base.answersCommands) {
-        base.modules.set(key, 'ACTIVATED');
-        this.vnodes.onOperationResult(this.envelope(identity), makeResult('install', key));
-      }
-      if (question === 'uninstall' && base.answersCommands) {
-        base.modules.delete(key);
-        this.vnodes.onOperationResult(this.envelope(identity), makeResult('uninstall', key));
+      if (question === 'list') {
+        if (base.answersLists) this.list(identity, askedAt);
+      } else if (question === 'health') {
+        if (base.answersHealth) this.vnodes.onHealth(this.envelope(identity, askedAt), base.health);
+      } else if (base.answersCommands) {
+        const result = execute(base, question, tunnel.specs.get(key) ?? idOf(key));
+        this.vnodes.onOperationResult(this.envelope(identity, askedAt), result);
       }
     });
   }
+}
+
+type Question = Parameters<FakeTunnel['onSent']>[0];
+
+/** As arklet does it: of two versions of a name one is active, by default the one that was there first. */
+function execute(base: RigBase, command: ModuleCommand, spec: ModuleId & { strategy?: string }): OperationResult {
+  const key = moduleKeyOf(spec);
+  const { modules } = base;
+  const siblings = (): ModuleKey[] => [...modules.keys()].filter((other) => isSibling(other, key));
+  const activate = (): void => {
+    for (const other of siblings()) if (modules.get(other) === 'ACTIVATED') modules.set(other, 'DEACTIVATED');
+    modules.set(key, 'ACTIVATED');
+  };
+  if (command === 'uninstall') {
+    modules.delete(key);
+    return makeResult(command, key);
+  }
+  if (command === 'switch') {
+    if (base.switches === 'refused') return makeResult(command, key, { outcome: 'failed', message: 'no' });
+    if (base.switches === 'done' && modules.has(key)) activate();
+    return makeResult(command, key);
+  }
+  if (spec.strategy === 'uninstallThenInstall') for (const other of siblings()) modules.delete(other);
+  const hasActive = siblings().some((other) => modules.get(other) === 'ACTIVATED');
+  if (!hasActive || base.activatesNew) activate();
+  else modules.set(key, 'DEACTIVATED');
+  return makeResult(command, key, { state: modules.get(key) });
 }

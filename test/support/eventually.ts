@@ -4,8 +4,9 @@ import { messageOf } from '../../src/errors.ts';
 /**
  * The waiting loop of the tests: calls `check` until it no longer throws (a failed `expect` included) and
  * returns what it returned. After `timeoutMs` it fails with what was wrong last.
+ * Only a time that a scenario itself names is given; two cores may be shared by several files.
  */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
   let last: unknown = new Error('never checked');
   try {
     const found = await poll(

@@ -90,6 +90,11 @@ export class FakeApi implements KubeClient {
   patchNode = (name: string, patch: Patch) => this.#patch('node', '', name, patch) as Promise<NodeObject>;
   patchNodeStatus = (name: string, patch: Patch) => this.#patch('node', '/status', name, patch) as Promise<NodeObject>;
   deleteNode = (name: string, uid: string) => this.#delete('node', name, uid);
+  listPods = (_labelSelector: string): Promise<PodObject[]> =>
+    this.#ask('list pods', '', () => {
+      const pods = [...this.objects].filter(([key]) => key.startsWith('pod ')).map(([, pod]) => pod);
+      return structuredClone(pods) as PodObject[];
+    });
   patchPodStatus = (namespace: string, name: string, patch: Patch) =>
     this.#patch('pod', '/status', `${namespace}/${name}`, patch) as Promise<PodObject>;
   forceDeletePod = (namespace: string, name: string, uid: string) => this.#delete('pod', `${namespace}/${name}`, uid);

@@ -8,10 +8,10 @@ import {
 } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 
-/** What a base is told, in words: `install b1 biz1:1.0.0`. */
+/** What a base is told, in words: `install b1 biz1:1.0.0`. As over HTTP it takes `switch`, as over MQTT it does not. */
 export class FakeTunnel implements Tunnel {
-  readonly name: TunnelName = 'mqtt_tunnel_provider';
-  canSwitch = false;
+  readonly name: TunnelName;
+  readonly canSwitch: boolean;
   readonly sent: string[] = [];
   readonly specs = new Map<ModuleKey, ModuleSpec>();
   isLinkUp = true;
@@ -21,6 +21,11 @@ export class FakeTunnel implements Tunnel {
   refuses: string | undefined;
   /** Called for each message that a base receives. */
   onSent: (question: 'list' | 'health' | ModuleCommand, identity: string, key: ModuleKey) => void = () => {};
+
+  constructor(name: TunnelName = 'mqtt_tunnel_provider') {
+    this.name = name;
+    this.canSwitch = name === 'http_tunnel_provider';
+  }
 
   run(_handler: TunnelHandler, _signal: AbortSignal): Promise<void> {
     return Promise.resolve();

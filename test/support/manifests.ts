@@ -10,7 +10,10 @@ export interface PodOptions {
   readonly env?: string;
   readonly nodeName?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
   readonly spec?: Readonly<Record<string, unknown>>;
+  /** What every container has besides. */
+  readonly container?: Readonly<Record<string, unknown>>;
 }
 
 export function jarOf(name: string, version: string): string {
@@ -22,9 +25,12 @@ function containerOf({ name, version = '1.0.0', image, args }: ModuleOptions) {
   return { name, image: image ?? jarOf(name, version), env, ...(args ? { args } : {}) };
 }
 
-export function podSpec(modules: readonly ModuleOptions[], { env = 'dev', nodeName, spec }: PodOptions = {}) {
+export function podSpec(
+  modules: readonly ModuleOptions[],
+  { env = 'dev', nodeName, spec, container }: PodOptions = {},
+) {
   return {
-    containers: modules.map(containerOf),
+    containers: modules.map((module) => ({ ...containerOf(module), ...container })),
     tolerations: [
       { key: 'schedule.koupleless.io/virtual-node', operator: 'Equal', value: 'True', effect: 'NoExecute' },
       { key: 'schedule.koupleless.io/node-env', operator: 'Equal', value: env, effect: 'NoExecute' },
@@ -40,14 +46,14 @@ export function modulePod(name: string, modules: readonly ModuleOptions[], optio
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default', labels },
+    metadata: { name, namespace: 'default', labels, ...(options.annotations && { annotations: options.annotations }) },
     spec: podSpec(modules, options),
   };
 }
 
 export interface WorkloadOptions extends PodOptions {
   readonly replicas?: number;
-  readonly kind?: 'Deployment' | 'DaemonSet';
+  readonly kind?: 'Deployment' | 'DaemonSet' | 'StatefulSet';
 }
 
 /** One copy of a version per base, as the samples have it. */
@@ -65,13 +71,15 @@ export function moduleWorkload(name: string, modules: readonly ModuleOptions[], 
       { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: { app: name, version } } },
     ],
   };
-  const spec = { ...podSpec(modules, options), ...(kind === 'Deployment' ? { affinity: { podAntiAffinity } } : {}) };
+  const isSpread = kind !== 'DaemonSet';
+  const spec = { ...(isSpread ? { affinity: { podAntiAffinity } } : {}), ...podSpec(modules, options) };
   return {
     apiVersion: 'apps/v1',
     kind,
     metadata: { name, namespace: 'default' },
     spec: {
-      ...(kind === 'Deployment' ? { replicas } : {}),
+      ...(isSpread ? { replicas } : {}),
+      ...(kind === 'StatefulSet' ? { serviceName: name } : {}),
       selector: { matchLabels: { app: name } },
       template: { metadata: { labels }, spec },
     },

@@ -53,9 +53,10 @@ export class ModuleRig {
     await eventually(async () => expect(await findPod(this.admin, name)).toBeUndefined());
   }
 
-  /** `name:version STATE` of each module that the base has. */
-  modulesOf(identity: string): string[] {
-    const modules = this.fleet.base(identity).modules();
+  /** `name:version STATE` of each module that the base has, or of those of one name. */
+  modulesOf(identity: string, name?: string): string[] {
+    const all = this.fleet.base(identity).modules();
+    const modules = all.filter(({ bizName }) => name === undefined || bizName === name);
     return modules.map(({ bizName, bizVersion, state }) => `${bizName}:${bizVersion} ${state}`);
   }
 

@@ -51,3 +51,22 @@ export async function eventsOf(admin: Admin, kind: 'Pod' | 'Node', name: string)
   const query = encodeURIComponent(`involvedObject.kind=${kind},involvedObject.name=${name}`);
   return (await admin.list(`/api/v1/events?fieldSelector=${query}`)) as EventObject[];
 }
+
+/** `pod address` of the endpoints of a Service that are ready, sorted. */
+export async function endpointsOf(admin: Admin, service: string): Promise<string[]> {
+  const query = encodeURIComponent(`kubernetes.io/service-name=${service}`);
+  const path = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=${query}`;
+  const endpoints = ((await admin.list(path)) as EndpointSlice[]).flatMap((slice) => slice.endpoints ?? []);
+  return endpoints
+    .filter(({ conditions }) => conditions.ready)
+    .flatMap(({ targetRef, addresses }) => addresses.map((address) => `${targetRef.name} ${address}`))
+    .sort();
+}
+
+interface EndpointSlice {
+  readonly endpoints?: {
+    readonly addresses: string[];
+    readonly conditions: { readonly ready: boolean };
+    readonly targetRef: { readonly name: string };
+  }[];
+}

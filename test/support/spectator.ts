@@ -4,6 +4,10 @@ import type { NodeObject, PodObject } from '../../src/kube/objects.ts';
 export interface Sighting {
   readonly name: string;
   readonly uid: string;
+  readonly resourceVersion: number;
+  /** Of a Pod. */
+  readonly nodeName: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   readonly ready: string;
   readonly reason: string;
   readonly isGone: boolean;
@@ -22,11 +26,14 @@ export class Spectator {
   static async watch(admin: ControlPlane['admin'], path: string): Promise<Spectator> {
     const sightings: Sighting[] = [];
     const watch = await admin.watch(path, ({ type, object }) => {
-      const { metadata, status } = object as NodeObject | PodObject;
+      const { metadata, spec, status } = object as NodeObject | PodObject;
       const ready = status?.conditions?.find((condition) => condition.type === 'Ready');
       sightings.push({
         name: metadata.name,
         uid: metadata.uid ?? '',
+        resourceVersion: Number(metadata.resourceVersion),
+        nodeName: spec && 'nodeName' in spec ? spec.nodeName : undefined,
+        labels: metadata.labels ?? {},
         ready: ready?.status ?? 'None',
         reason: ready?.reason ?? '',
         isGone: type === 'DELETED',

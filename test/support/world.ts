@@ -2,12 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
-import { type Broker, type BrokerOptions, startBroker } from '../../samples/broker/broker.ts';
+import type { Broker } from '../../samples/broker/broker.ts';
+import type { MqttBroker } from '../../samples/broker/mqtt-broker.ts';
 import {
   type ControlPlane,
   type ControlPlaneOptions,
   startControlPlane,
 } from '../../samples/control-plane/control-plane.ts';
+import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const CONTROLLER_USER = 'system:serviceaccount:koupleless-system:module-controller';
@@ -51,7 +53,7 @@ export class ControllerProcess {
   }
 
   /** Resolves with the first line, old or new, that fits. Rejects when the process ends first, or after `timeoutMs`. */
-  line(fits: (line: LogLine) => boolean, timeoutMs = 20_000): Promise<LogLine> {
+  line(fits: (line: LogLine) => boolean, timeoutMs = 60_000): Promise<LogLine> {
     return new Promise((resolve, reject) => {
       const end = (act: () => void): void => {
         clearTimeout(timer);
@@ -111,41 +113,50 @@ function parseLine(text: string): LogLine {
 
 export interface WorldOptions {
   readonly controlPlane?: ControlPlaneOptions;
-  readonly broker?: BrokerOptions;
-  /** Default ENV of the controller and the bases. Default `dev`. */
+  /** Default: that of the vitest project. */
+  readonly transport?: Transport;
+  /** Default ENV of controllers and bases. Default `dev`. */
   readonly env?: string;
 }
 
-/** A control plane with `deploy/` applied, a broker, and what was started in them; `stop` ends it all. */
+/** A control plane with `deploy/` applied, a transport, and what was started in them; `stop` ends it all. */
 export class World {
   readonly controlPlane: ControlPlane;
-  readonly broker: Broker;
   readonly env: string;
+  readonly #transport: Transport;
   readonly #controllers: ControllerProcess[] = [];
   readonly #fleets: Fleet[] = [];
 
-  constructor(parts: { controlPlane: ControlPlane; broker: Broker; env: string }) {
+  constructor(parts: { controlPlane: ControlPlane; transport: Transport; env: string }) {
     this.controlPlane = parts.controlPlane;
-    this.broker = parts.broker;
     this.env = parts.env;
+    this.#transport = parts.transport;
   }
 
   get admin(): ControlPlane['admin'] {
     return this.controlPlane.admin;
   }
 
-  /** Resolves when the controller is ready: caches synced and the tunnel up. */
+  /** Over MQTT only. */
+  get broker(): MqttBroker {
+    return this.#transport.broker;
+  }
+
+  /** In the project `integration` only. */
+  get aedes(): Broker {
+    return aedesOf(this.#transport);
+  }
+
+  /** Resolves when the controller is ready: caches synced and the tunnel up. One for each ENV at a time. */
   async startController(env: Record<string, string> = {}): Promise<ControllerProcess> {
     const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
     const controller = new ControllerProcess({
       KUBECONFIG: kubeconfig,
       ENV: this.env,
       CLIENT_ID: 'controller-0',
-      ENABLE_MQTT_TUNNEL: 'true',
-      MQTT_BROKER: '127.0.0.1',
-      MQTT_PORT: String(this.broker.port),
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '0',
+      ...(await this.#transport.controllerEnv(env.ENV ?? this.env)),
       ...env,
     });
     this.#controllers.push(controller);
@@ -154,13 +165,9 @@ export class World {
   }
 
   async startFleet(options: Partial<FleetOptions> = {}): Promise<Fleet> {
-    const fleet = await startFleet({
-      brokerUrl: this.broker.url,
-      env: this.env,
-      installMs: 50,
-      uninstallMs: 20,
-      ...options,
-    });
+    const env = options.env ?? this.env;
+    const target = await this.#transport.fleetTarget(env);
+    const fleet = await startFleet({ ...target, env, installMs: 50, uninstallMs: 20, ...options });
     this.#fleets.push(fleet);
     return fleet;
   }
@@ -168,20 +175,19 @@ export class World {
   async stop(): Promise<void> {
     await Promise.all(this.#controllers.map((controller) => controller.stop('SIGKILL')));
     await Promise.all(this.#fleets.map((fleet) => fleet.stop()));
-    await this.broker.stop();
+    await this.#transport.stop();
     await this.controlPlane.stop();
   }
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  const [controlPlane, broker] = await Promise.all([
-    startControlPlane(options.controlPlane),
-    startBroker(options.broker),
-  ]);
+  // Before the control plane: it says at once what is not installed.
+  const transport = options.transport ?? (await startTransport(TRANSPORT));
+  const controlPlane = await startControlPlane(options.controlPlane);
   for (const file of ['namespace.yaml', 'rbac.yaml']) {
     await controlPlane.apply(await readFile(new URL(`deploy/${file}`, ROOT), 'utf8'));
   }
-  return new World({ controlPlane, broker, env: options.env ?? 'dev' });
+  return new World({ controlPlane, transport, env: options.env ?? 'dev' });
 }
 
 /** `namespace/name` of a Pod, or its API path. */

@@ -23,16 +23,18 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/vnode': [...EVERYWHERE, 'src/kube', 'src/lease', 'src/module', 'src/pod', 'src/queue', 'src/tunnel'],
   'tunnels/arklet': [...EVERYWHERE, 'src/tunnel'],
   'tunnels/mqtt': [...EVERYWHERE, 'src/tunnel', 'tunnels/arklet'],
-  'tunnels/index.ts': [...EVERYWHERE, 'src/tunnel', 'tunnels/mqtt'],
+  'tunnels/http': [...EVERYWHERE, 'src/tunnel', 'tunnels/arklet'],
+  'tunnels/index.ts': [...EVERYWHERE, 'src/tunnel', 'tunnels/http', 'tunnels/mqtt'],
 };
 
-/** Packages are known to one folder each. */
+/** Packages are known to one folder each; `express` to the two that serve. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/logger.ts': ['pino'],
   'src/metrics.ts': ['prom-client'],
   'src/queue': ['tinyqueue'],
   'src/kube': ['undici', 'yaml', '@kubernetes/client-node'],
   'src/server': ['express'],
+  'tunnels/http': ['axios', 'express'],
   'tunnels/mqtt': ['mqtt'],
 };
 
@@ -49,14 +51,18 @@ export const PURE = [
   'src/module/record-transitions.ts',
   'src/pod/base-plan.ts',
   'src/pod/claims.ts',
+  'src/pod/container-status.ts',
   'src/pod/module-decision.ts',
   'src/pod/module-spec.ts',
   'src/pod/module-view.ts',
   'src/pod/pod-events.ts',
   'src/pod/pod-status-patch.ts',
   'src/pod/pod-status.ts',
+  'src/pod/removals.ts',
+  'src/pod/succession.ts',
   'src/pod/vpod.ts',
   'src/pod/waiting-reason.ts',
+  'src/pod/write-order.ts',
   'src/queue/backoff.ts',
   'src/queue/phase.ts',
   'src/tunnel/base.ts',
@@ -65,6 +71,7 @@ export const PURE = [
   'src/vnode/liveness.ts',
   'src/vnode/node-object.ts',
   'src/vnode/node-plan.ts',
+  'src/vnode/tunnel-claim.ts',
   'src/vnode/vnode-object.ts',
   'tunnels/arklet/convert.ts',
   'tunnels/arklet/message-line.ts',
@@ -72,6 +79,7 @@ export const PURE = [
   'tunnels/arklet/parse.ts',
   'tunnels/arklet/read.ts',
   'tunnels/arklet/wire-value.ts',
+  'tunnels/http/address-policy.ts',
   'tunnels/mqtt/topics.ts',
 ];
 /** Parts of Node without I/O; of `node:net` only what judges an address. */

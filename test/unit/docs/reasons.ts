@@ -1,3 +1,4 @@
+import { COMMAND_EVENTS } from '../../../src/pod/command-sender.ts';
 import { WAITING_REASONS } from '../../../src/pod/waiting-reason.ts';
 import { readSource, sourceFilesOf } from './sources.ts';
 
@@ -17,12 +18,15 @@ export function eventReasonsOf(): string[] {
   const { code } = readSource('src/pod/pod-events.ts');
   const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
   const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
-  const named = Object.values(WAITING_REASONS).flatMap(({ event }) => (event === undefined ? [] : [event]));
-  const commanded = wordsIn(readSource('src/pod/pod-controller.ts').code, `\\[${WORD}, '[A-Z][a-z]+ing'\\]`);
+  const named = Object.values(WAITING_REASONS).flatMap(({ event, eventType }) =>
+    event === undefined ? [] : [`${eventType} ${event}`],
+  );
+  const commanded = Object.values(COMMAND_EVENTS).map(([reason]) => reason);
   return sorted([
     ...pod.map((reason) => `Pod ${reason}`),
     ...[...normal, ...commanded].map((reason) => `Pod Normal ${reason}`),
-    ...[...warning, ...named].map((reason) => `Pod Warning ${reason}`),
+    ...warning.map((reason) => `Pod Warning ${reason}`),
+    ...named.map((reason) => `Pod ${reason}`),
     ...node.map((reason) => `Node ${reason}`),
   ]);
 }

@@ -8,20 +8,20 @@ const T0 = 1_795_000_000_000;
 
 function activeLedger(): ModuleLedger {
   const ledger = makeLedger();
-  ledger.takeList([], undefined, 0);
+  ledger.takeList([], {}, 0);
   ledger.installSent(makeSpec(KEY), 0);
-  ledger.takeResult(makeResult('install', KEY), undefined, 0);
+  ledger.takeResult(makeResult('install', KEY), {}, 0);
   return ledger;
 }
 
 /** The module ends, is installed again and runs; returns when the next try may be. */
 function crashOnce(ledger: ModuleLedger, now: number): number {
-  ledger.takeList(makeList(`${KEY} STOPPED`), undefined, now);
+  ledger.takeList(makeList(`${KEY} STOPPED`), {}, now);
   const waitMs = Math.max(0, (ledger.get(KEY)?.retryAt ?? 0) - now);
-  ledger.uninstallSent(idOf(KEY), now + waitMs);
-  ledger.takeResult(makeResult('uninstall', KEY), undefined, now + waitMs);
+  ledger.commandSent('uninstall', idOf(KEY), now + waitMs);
+  ledger.takeResult(makeResult('uninstall', KEY), {}, now + waitMs);
   ledger.installSent(makeSpec(KEY), now + waitMs);
-  ledger.takeResult(makeResult('install', KEY), undefined, now + waitMs);
+  ledger.takeResult(makeResult('install', KEY), {}, now + waitMs);
   return waitMs;
 }
 
@@ -32,7 +32,7 @@ describe('a command whose answer does not come', () => {
   ] as const)('(%s) has failed after its deadline, and not before', (command, deadlineMs, reason) => {
     const ledger = activeLedger();
     if (command === 'install') ledger.installSent(makeSpec(KEY), 1000);
-    else ledger.uninstallSent(idOf(KEY), 1000);
+    else ledger.commandSent('uninstall', idOf(KEY), 1000);
     expect(ledger.expire(deadlineMs + 999)).toEqual([]);
     const ends = ledger.expire(deadlineMs + 1000);
     expect(ends).toEqual([{ command, id: idOf(KEY), result: 'timeout', tookMs: deadlineMs }]);
@@ -43,7 +43,7 @@ describe('a command whose answer does not come', () => {
 
   it('and that an earlier controller sent has failed once the module stood in work for the install deadline', () => {
     const ledger = makeLedger();
-    ledger.takeList(makeList(`${KEY} RESOLVED`), undefined, 1000);
+    ledger.takeList(makeList(`${KEY} RESOLVED`), {}, 1000);
     ledger.expire(300_999);
     expect(ledger.get(KEY)?.failure).toBeUndefined();
     ledger.expire(301_000);
@@ -53,39 +53,39 @@ describe('a command whose answer does not come', () => {
 
   it('(install) was lost when two lists, one of them asked for, lack the module a minute later', () => {
     const ledger = makeLedger();
-    ledger.takeList([], undefined, 0);
+    ledger.takeList([], {}, 0);
     ledger.installSent(makeSpec(KEY), 0);
     for (const now of [15_000, 30_000, 59_000]) {
       ledger.listAsked(now);
-      ledger.takeList([], undefined, now);
+      ledger.takeList([], {}, now);
       expect(ledger.get(KEY)?.inFlight).toBeDefined();
     }
     for (const now of [61_000, 64_000]) {
       ledger.listAsked(now);
-      ledger.takeList([], undefined, now);
+      ledger.takeList([], {}, now);
     }
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0, failure: undefined });
   });
 
   it('is decided about by two lists, not at once, when it may have been handed over', () => {
     const ledger = makeLedger();
-    ledger.takeList([], undefined, 0);
+    ledger.takeList([], {}, 0);
     ledger.installSent(makeSpec(KEY), 0);
     ledger.sendFailed(idOf(KEY), true, 0);
     expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: { uncertain: true } });
     for (const now of [500, 5_000]) {
       ledger.listAsked(now);
-      ledger.takeList([], undefined, now);
+      ledger.takeList([], {}, now);
       expect(ledger.get(KEY)?.inFlight).toBeDefined();
     }
     ledger.listAsked(6_000);
-    ledger.takeList([], undefined, 6_100);
+    ledger.takeList([], {}, 6_100);
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0 });
   });
 
   it('is free to be sent again when it was not handed over', () => {
     const ledger = makeLedger();
-    ledger.takeList([], undefined, 0);
+    ledger.takeList([], {}, 0);
     ledger.installSent(makeSpec(KEY), 0);
     ledger.sendFailed(idOf(KEY), false, 0);
     expect(ledger.get(KEY)).toMatchObject({ retryAt: 1000, failures: 0, inFlight: undefined });
@@ -93,21 +93,21 @@ describe('a command whose answer does not come', () => {
 
   it('to uninstall never came when the module is active in a list that was asked for 10 s later', () => {
     const ledger = activeLedger();
-    ledger.uninstallSent(idOf(KEY), 0);
+    ledger.commandSent('uninstall', idOf(KEY), 0);
     ledger.listAsked(5_000);
-    ledger.takeList(makeList(KEY), undefined, 5_100);
+    ledger.takeList(makeList(KEY), {}, 5_100);
     expect(ledger.get(KEY)?.inFlight).toBeDefined();
     ledger.listAsked(15_000);
-    ledger.takeList(makeList(KEY), undefined, 15_100);
+    ledger.takeList(makeList(KEY), {}, 15_100);
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failures: 0, state: 'ACTIVATED' });
   });
 
   it('is decided about by the next list after the link was lost', () => {
     const ledger = activeLedger();
-    ledger.uninstallSent(idOf(KEY), 0);
+    ledger.commandSent('uninstall', idOf(KEY), 0);
     ledger.linkLost();
     expect(ledger.get(KEY)?.inFlight?.uncertain).toBe(true);
-    ledger.takeList(makeList(KEY), undefined, 1000);
+    ledger.takeList(makeList(KEY), {}, 1000);
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, state: 'ACTIVATED', failure: undefined });
   });
 });
@@ -120,26 +120,26 @@ describe('a module that is DEACTIVATED', () => {
   it('is as it should be beside an active version, or one in work', () => {
     for (const state of ['ACTIVATED', 'RESOLVED'] as const) {
       const ledger = makeLedger();
-      ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, state]), undefined, 0);
+      ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, state]), {}, 0);
       expect(ledger.get(OLD)).toMatchObject({ failure: undefined, failures: 0 });
     }
   });
 
   it('has ended when no version is active any more: nothing on the base would ever activate it', () => {
     const ledger = makeLedger();
-    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), undefined, 0);
-    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 1_000);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), {}, 0);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), {}, 1_000);
     expect(ledger.get(OLD)?.failure).toBeUndefined();
     ledger.listAsked(1_000);
-    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 1_100);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), {}, 1_100);
     expect(ledger.get(OLD)).toMatchObject({ failure: { reason: 'BizDeactivated' }, failures: 1, retryAt: 1_100 });
   });
 
   it('is well again when another version is active after all', () => {
     const ledger = makeLedger();
-    ledger.takeList(listOf([OLD, 'DEACTIVATED']), undefined, 0);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED']), {}, 0);
     expect(ledger.get(OLD)?.failure).toBeDefined();
-    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), undefined, 1_000);
+    ledger.takeList(listOf([OLD, 'DEACTIVATED'], [NEW, 'ACTIVATED']), {}, 1_000);
     expect(ledger.get(OLD)?.failure).toBeUndefined();
   });
 });
@@ -148,19 +148,19 @@ describe('a module that a list lacks', () => {
   it('is believed gone only when a list that was asked for afterwards lacks it too', () => {
     const ledger = activeLedger();
     ledger.listAsked(900);
-    ledger.takeList([], undefined, 1000);
-    ledger.takeList([], undefined, 1100);
+    ledger.takeList([], {}, 1000);
+    ledger.takeList([], {}, 1100);
     expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', missingSince: 1000, failure: undefined });
     ledger.listAsked(1200);
-    ledger.takeList([], undefined, 1300);
+    ledger.takeList([], {}, 1300);
     expect(ledger.get(KEY)).toMatchObject({ state: undefined, failures: 1, failure: { reason: 'ModuleVanished' } });
   });
 
   it('is as it was when the next list has it again', () => {
     const ledger = activeLedger();
-    ledger.takeList([], undefined, 1000);
+    ledger.takeList([], {}, 1000);
     ledger.listAsked(1100);
-    ledger.takeList(makeList(KEY), undefined, 1200);
+    ledger.takeList(makeList(KEY), {}, 1200);
     expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', since: 0, missingSince: undefined, failures: 0 });
   });
 });
@@ -189,18 +189,18 @@ describe('a module that ends by itself', () => {
 describe('messages of a base', () => {
   it('that come out of order change nothing: an older list is dropped', () => {
     const ledger = makeLedger();
-    expect(ledger.takeList(makeList(KEY), T0 + 2000, 0)).toBe(true);
-    expect(ledger.takeList([], T0 + 1000, 10)).toBe(false);
+    expect(ledger.takeList(makeList(KEY), { publishedAt: T0 + 2000 }, 0)).toBe(true);
+    expect(ledger.takeList([], { publishedAt: T0 + 1000 }, 10)).toBe(false);
     expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', missingSince: undefined });
   });
 
   it('do not undo an answer that is newer than the list', () => {
     const ledger = activeLedger();
-    ledger.uninstallSent(idOf(KEY), 0);
-    ledger.takeResult(makeResult('uninstall', KEY), T0 + 2000, 10);
-    ledger.takeList(makeList(KEY), T0 + 1000, 20);
+    ledger.commandSent('uninstall', idOf(KEY), 0);
+    ledger.takeResult(makeResult('uninstall', KEY), { publishedAt: T0 + 2000 }, 10);
+    ledger.takeList(makeList(KEY), { publishedAt: T0 + 1000 }, 20);
     expect(ledger.get(KEY)?.state).toBeUndefined();
-    ledger.takeList(makeList(KEY), T0 + 3000, 30);
+    ledger.takeList(makeList(KEY), { publishedAt: T0 + 3000 }, 30);
     expect(ledger.get(KEY)?.state).toBe('ACTIVATED');
   });
 
@@ -209,16 +209,16 @@ describe('messages of a base', () => {
     ['an hour ahead', 3_600_000],
   ])('are still taken after its clock jumped %s', (_, jumpMs) => {
     const ledger = makeLedger();
-    ledger.takeList([], T0, 0);
-    expect(ledger.takeList(makeList(KEY), T0 + jumpMs, 1000)).toBe(true);
-    expect(ledger.takeList(makeList(`${KEY} DEACTIVATED`), T0 + jumpMs + 1000, 2000)).toBe(true);
+    ledger.takeList([], { publishedAt: T0 }, 0);
+    expect(ledger.takeList(makeList(KEY), { publishedAt: T0 + jumpMs }, 1000)).toBe(true);
+    expect(ledger.takeList(makeList(`${KEY} DEACTIVATED`), { publishedAt: T0 + jumpMs + 1000 }, 2000)).toBe(true);
     expect(ledger.get(KEY)?.state).toBe('DEACTIVATED');
   });
 
   it('without a time are taken as they come', () => {
     const ledger = makeLedger();
-    ledger.takeList([], T0, 0);
-    expect(ledger.takeList(makeList(KEY), undefined, 1)).toBe(true);
+    ledger.takeList([], { publishedAt: T0 }, 0);
+    expect(ledger.takeList(makeList(KEY), {}, 1)).toBe(true);
   });
 });
 
@@ -226,7 +226,7 @@ describe('a base that was restarted', () => {
   it('has lost what its next list lacks: at once, without a back-off', () => {
     const ledger = activeLedger();
     ledger.baseRestarted(T0);
-    ledger.takeList([], T0 + 100, 1000);
+    ledger.takeList([], { publishedAt: T0 + 100 }, 1000);
     expect(ledger.get(KEY)).toMatchObject({ state: undefined, failure: { reason: 'BaseRestarted' }, retryAt: 0 });
   });
 
@@ -234,7 +234,7 @@ describe('a base that was restarted', () => {
     const ledger = activeLedger();
     ledger.installSent(makeSpec('biz2:1'), 0);
     ledger.baseRestarted(T0);
-    ledger.takeList([], T0 + 100, 1000);
+    ledger.takeList([], { publishedAt: T0 + 100 }, 1000);
     expect(ledger.get('biz2:1')).toMatchObject({
       state: undefined,
       inFlight: undefined,
@@ -245,16 +245,16 @@ describe('a base that was restarted', () => {
 
   it('is not judged by a list from before', () => {
     const ledger = activeLedger();
-    ledger.takeList(makeList(KEY), T0, 0);
+    ledger.takeList(makeList(KEY), { publishedAt: T0 }, 0);
     ledger.baseRestarted(T0 + 1000);
-    expect(ledger.takeList(makeList(KEY), T0 + 500, 1000)).toBe(false);
+    expect(ledger.takeList(makeList(KEY), { publishedAt: T0 + 500 }, 1000)).toBe(false);
     expect(ledger.isKnown).toBe(false);
   });
 
   it('has what it lists', () => {
     const ledger = activeLedger();
     ledger.baseRestarted(undefined);
-    ledger.takeList(makeList(KEY), undefined, 1000);
+    ledger.takeList(makeList(KEY), {}, 1000);
     expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', failure: undefined });
   });
 });

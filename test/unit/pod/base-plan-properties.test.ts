@@ -25,13 +25,13 @@ const pod = fc
 const happening = fc.oneof(
   fc.uniqueArray(key).chain((keys) =>
     fc.constantFrom(...MODULE_STATES).map((state) => (ledger: ModuleLedger, now: number) => {
-      ledger.takeList(makeList(...keys.map((each) => `${each} ${state}`)), undefined, now);
+      ledger.takeList(makeList(...keys.map((each) => `${each} ${state}`)), {}, now);
     }),
   ),
   fc.tuple(key, fc.constantFrom([], ['--x'])).map(([each, args]) => (ledger: ModuleLedger, now: number) => {
     ledger.installSent(makeSpec(each, { args }), now);
   }),
-  key.map((each) => (ledger: ModuleLedger, now: number) => ledger.uninstallSent(idOf(each), now)),
+  key.map((each) => (ledger: ModuleLedger, now: number) => ledger.commandSent('uninstall', idOf(each), now)),
   fc
     .tuple(
       key,
@@ -39,7 +39,7 @@ const happening = fc.oneof(
       fc.constantFrom('done' as const, 'already' as const, 'busy' as const, 'failed' as const),
     )
     .map(([each, command, outcome]) => (ledger: ModuleLedger, now: number) => {
-      ledger.takeResult(makeResult(command, each, { outcome }), undefined, now);
+      ledger.takeResult(makeResult(command, each, { outcome }), {}, now);
     }),
   fc.constant((ledger: ModuleLedger, now: number) => ledger.listAsked(now)),
   fc.constant((ledger: ModuleLedger) => ledger.linkLost()),
@@ -53,8 +53,10 @@ const world = fc
     happenings: fc.array(happening, { maxLength: 10 }),
     debts: fc.uniqueArray(key),
     later: fc.constantFrom(0, 5_000, 20_000, 400_000),
+    canSwitch: fc.boolean(),
+    sleepMs: fc.constantFrom(0, 0, 10_000),
   })
-  .map(({ pods, happenings, debts, later }) => {
+  .map(({ pods, happenings, debts, later, canSwitch, sleepMs }) => {
     const ledger = new ModuleLedger(LEDGER_OPTIONS);
     happenings.forEach((happen, index) => {
       happen(ledger, index * 1000);
@@ -63,6 +65,8 @@ const world = fc
       pods,
       debts: new Map(debts.map((each) => [each, idOf(each)])),
       ledger,
+      canSwitch,
+      sleepUntil: { get: () => happenings.length * 1000 + later + sleepMs },
       now: happenings.length * 1000 + later,
     };
   });

@@ -13,8 +13,15 @@ describe('of two versions whose Pods were made in the same second', () => {
       { ...idOf('biz1:1'), state: 'DEACTIVATED' as const },
       { ...idOf('biz1:2'), state: 'ACTIVATED' as const },
     ];
-    ledger.takeList(list, undefined, 0);
-    const { views } = planBase({ pods: [old, young], debts: new Map(), ledger, now: 0 });
+    ledger.takeList(list, {}, 0);
+    const { views } = planBase({
+      pods: [old, young],
+      debts: new Map(),
+      ledger,
+      canSwitch: false,
+      sleepUntil: new Map(),
+      now: 0,
+    });
     expect(views.get(old)?.[0]?.view).toMatchObject({ reason: 'BizDeactivated', isExpected: true });
   });
 });

@@ -8,17 +8,22 @@ import { makePod, makeRecord, makeSpec } from '../../support/builders.ts';
 const KEY = 'biz1:1.0.0';
 const NOW = 1_000_000;
 const claim: Claim = { owner: makePod(), spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
+const ALONE = {
+  succession: { successor: undefined, replacer: undefined, isNewest: true },
+  isAwaited: false,
+  canSwitch: false,
+};
 const failure = { reason: 'RunContainerError', message: 'no' } as const;
 
 function decide(record: Partial<ModuleRecord>, of: Claim | undefined = claim) {
-  const input = { record: makeRecord(KEY, record), claim: of, askedAt: NOW - 1_000, now: NOW, successor: undefined };
+  const input = { record: makeRecord(KEY, record), claim: of, askedAt: NOW - 1_000, now: NOW, ...ALONE };
   const { view, command = 'nothing', keeps } = decideModule(input);
   const shown = view.kind === 'Waiting' ? view.reason : view.kind;
   return `${command}, ${shown}${keeps ? ', keeps' : ''}`;
 }
 
 const unwanted = (record: Partial<ModuleRecord>): string => {
-  const input = { record: makeRecord(KEY, record), claim: undefined, askedAt: NOW, now: NOW, successor: undefined };
+  const input = { record: makeRecord(KEY, record), claim: undefined, askedAt: NOW, now: NOW, ...ALONE };
   return decideModule(input).command ?? 'nothing';
 };
 

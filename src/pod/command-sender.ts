@@ -1,0 +1,67 @@
+import type { Clock } from '../clock.ts';
+import { ControllerError, messageOf } from '../errors.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import { objectKey } from '../kube/informer-types.ts';
+import type { Logger } from '../logger.ts';
+import { SEND_AGAIN_MS } from '../module/module-ledger.ts';
+import { type ModuleCommand, moduleKeyOf } from '../tunnel/module.ts';
+import type { Tunnel } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import type { PlannedCommand } from './base-plan.ts';
+import type { ManagedBase } from './managed-base.ts';
+import { podRef } from './pod-ref.ts';
+
+export interface CommandSenderOptions {
+  readonly tunnels: Tunnels;
+  readonly recorder: EventRecorder;
+  /** Looks at a base again, when a command could not be sent. */
+  readonly enqueueAfter: (nodeName: string, delayMs: number) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The event of a command; what ends it is told by the Pod's status. */
+export const COMMAND_EVENTS: Readonly<Record<ModuleCommand, readonly [reason: string, verb: string]>> = {
+  install: ['Pulling', 'Installing'],
+  uninstall: ['Killing', 'Uninstalling'],
+  switch: ['Switching', 'Making active'],
+};
+
+/** Tells bases what the plan says, and the ledger what was told. */
+export class CommandSender {
+  readonly #options: CommandSenderOptions;
+
+  constructor(options: CommandSenderOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing is sent without a link: the plan says it again when there is one. */
+  send(base: ManagedBase, planned: PlannedCommand): void {
+    const { clock, logger, tunnels, recorder } = this.#options;
+    if (!base.isReachable || !tunnels.has(base.tunnel)) return;
+    const tunnel = tunnels.get(base.tunnel);
+    if (!tunnel.isUp()) return;
+    const { command, pod } = planned;
+    const id = command === 'install' ? planned.spec : planned.id;
+    const module = moduleKeyOf(id);
+    logger.info({ node: base.nodeName, module, pod: pod && objectKey(pod) }, `${command} sent`);
+    if (command === 'install') base.ledger.installSent(planned.spec, clock.now());
+    else base.ledger.commandSent(command, id, clock.now());
+    if (pod) {
+      const [reason, verb] = COMMAND_EVENTS[command];
+      recorder.event(podRef(pod), 'Normal', reason, `${verb} module ${module}`);
+    }
+    handOver(tunnel, base, planned).catch((error: unknown) => {
+      logger.warn({ node: base.nodeName, module, command, reason: messageOf(error) }, 'command could not be sent');
+      const mayHaveArrived = !(error instanceof ControllerError && error.code === 'Tunnel.NotConnected');
+      base.ledger.sendFailed(id, mayHaveArrived, clock.now());
+      this.#options.enqueueAfter(base.nodeName, SEND_AGAIN_MS);
+    });
+  }
+}
+
+function handOver(tunnel: Tunnel, { address }: ManagedBase, planned: PlannedCommand): Promise<void> {
+  if (planned.command === 'install') return tunnel.installModule(address, planned.spec);
+  if (planned.command === 'uninstall') return tunnel.uninstallModule(address, planned.id);
+  return tunnel.switchModule(address, planned.id);
+}

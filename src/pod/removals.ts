@@ -1,0 +1,56 @@
+import type { ModuleRecord } from '../module/module-record.ts';
+import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import { moduleSpecsOf } from './module-spec.ts';
+import { isTerminal, type VPod } from './vpod.ts';
+
+export interface Removal {
+  readonly id: ModuleId;
+  /** undefined: of a Pod that is gone, or of none. */
+  readonly pod: VPod | undefined;
+}
+
+/** The Pods of a base by what is to become of their modules, each list oldest first. */
+export interface PodsByFate {
+  readonly living: readonly VPod[];
+  /** Deleted, but their modules serve until their `preStop.sleep` is over. */
+  readonly sleeping: readonly VPod[];
+  /** Deleted or ended: their modules are to go. */
+  readonly leaving: readonly VPod[];
+}
+
+export function podsByFate(ordered: readonly VPod[], sleepUntil: SleepUntil, now: number): PodsByFate {
+  const isLiving = (pod: VPod): boolean => !pod.isDeleting && !isTerminal(pod);
+  const isSleeping = (pod: VPod): boolean => pod.isDeleting && !isTerminal(pod) && now < (sleepUntil.get(pod.uid) ?? 0);
+  return {
+    living: ordered.filter(isLiving),
+    sleeping: ordered.filter(isSleeping),
+    leaving: ordered.filter((pod) => !isLiving(pod) && !isSleeping(pod)),
+  };
+}
+
+/** By UID of a deleted Pod: the monotonic time until which its modules stay. */
+export interface SleepUntil {
+  get(uid: string): number | undefined;
+}
+
+export function removalsOf(leaving: readonly VPod[], debts: ReadonlyMap<ModuleKey, ModuleId>): Map<ModuleKey, Removal> {
+  const removals = new Map<ModuleKey, Removal>();
+  for (const [key, id] of debts) removals.set(key, { id, pod: undefined });
+  for (const pod of leaving) for (const spec of moduleSpecsOf(pod)) removals.set(moduleKeyOf(spec), { id: spec, pod });
+  return removals;
+}
+
+/** Deleting Pods whose uninstall failed, with the base's words. */
+export function failedKillsOf(
+  deleting: readonly VPod[],
+  leftRecord: (key: ModuleKey) => ModuleRecord | undefined,
+): Map<VPod, string> {
+  const failed = new Map<VPod, string>();
+  for (const pod of deleting) {
+    for (const spec of moduleSpecsOf(pod)) {
+      const failure = leftRecord(moduleKeyOf(spec))?.failure;
+      if (failure?.reason === 'KillContainerError') failed.set(pod, `module ${moduleKeyOf(spec)}: ${failure.message}`);
+    }
+  }
+  return failed;
+}

@@ -1,0 +1,136 @@
+import type { Clock } from '../clock.ts';
+import { isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import { type Informer, objectKey } from '../kube/informer-types.ts';
+import { secondsTime } from '../kube/micro-time.ts';
+import type { Metrics } from '../metrics.ts';
+import type { BasePlan } from './base-plan.ts';
+import type { ContainerView } from './module-view.ts';
+import { podEventsOf } from './pod-events.ts';
+import { podRef } from './pod-ref.ts';
+import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
+import { podStatusPatchOf } from './pod-status-patch.ts';
+import type { VPod, VPodStatus } from './vpod.ts';
+import { inWriteOrder, mustFollow, type StatusChange } from './write-order.ts';
+
+export interface StatusWriterOptions {
+  readonly api: KubeClient;
+  readonly informer: Informer<VPod>;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}
+
+interface Change extends StatusChange {
+  readonly views: readonly ContainerView[];
+}
+
+/** Writes what the Pods of a base should show, where it differs from what they do show. */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  /**
+   * What the API server has not taken yet, by UID: commands go on without it, so the next status follows from this
+   * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
+   */
+  readonly #unwritten = new Map<string, VPodStatus>();
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+  }
+
+  /** The Pod as it would be if every status had been written. Its conditions are the API server's: others write there too. */
+  remembered(pod: VPod): VPod {
+    const unwritten = this.#unwritten.get(pod.uid);
+    if (unwritten === undefined) return pod;
+    const { phase, reason, message, containerStatuses } = unwritten;
+    return { ...pod, status: { ...pod.status, phase, reason, message, containerStatuses } };
+  }
+
+  forget(pod: VPod): void {
+    this.#unwritten.delete(pod.uid);
+  }
+
+  /** One after the other, in the order of V34. A Pod that cannot be written does not keep others from it. */
+  async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
+    const changes = this.#changesOf(plan, facts);
+    // Of Pods that the plan shows no more: they have ended, or are being deleted.
+    for (const pod of this.#options.informer.byIndex('node', nodeName)) {
+      const unwritten = this.#unwritten.get(pod.uid);
+      if (unwritten === undefined || changes.some((change) => change.pod.uid === pod.uid)) continue;
+      const next = { ...unwritten, conditions: withOwnConditionsOf(unwritten, pod.status) };
+      changes.push({ pod: this.remembered(pod), next, views: [] });
+    }
+    return this.#writeAll(inWriteOrder(changes));
+  }
+
+  async #writeAll(changes: readonly Change[]): Promise<{ writes: number; errors: unknown[] }> {
+    const failed: Change[] = [];
+    const errors: unknown[] = [];
+    for (const change of changes) {
+      // Of two Pods with one module the new one is not Ready before the old one is not; the next sync goes on.
+      if (failed.some((other) => mustFollow(change, other))) continue;
+      try {
+        await this.#write(change);
+      } catch (error) {
+        failed.push(change);
+        errors.push(error);
+      }
+    }
+    return { writes: changes.length, errors };
+  }
+
+  #changesOf(plan: BasePlan, facts: BaseFacts): Change[] {
+    const { clock, recorder } = this.#options;
+    const times = { now: clock.now(), nowText: secondsTime(clock.wallTime()) };
+    const changes: Change[] = [];
+    for (const [pod, views] of plan.views) {
+      const next = computePodStatus({ pod, views, base: facts, ...times });
+      if (next !== pod.status || this.#unwritten.has(pod.uid)) changes.push({ pod, next, views });
+    }
+    for (const [pod, message] of plan.failedKills) {
+      const isTold = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
+      if (isTold && !this.#unwritten.has(pod.uid)) continue;
+      changes.push({ pod, next: { ...pod.status, reason: 'FailedKillPod', message }, views: [] });
+      if (!isTold) recorder.event(podRef(pod), 'Warning', 'FailedKillPod', message);
+    }
+    return changes;
+  }
+
+  async #write(change: Change): Promise<void> {
+    const { pod, next } = change;
+    const { api, informer, metrics } = this.#options;
+    const patch = podStatusPatchOf(this.#stored(pod), next);
+    try {
+      // Empty when the write before was carried out and only its answer was lost.
+      if (Object.keys(patch.status).length > 0) {
+        informer.upsert(await api.patchPodStatus(pod.namespace, pod.name, patch));
+        metrics.podStatusWrites.inc({ result: 'ok' });
+      }
+      this.#unwritten.delete(pod.uid);
+      this.#tell(change);
+    } catch (error) {
+      metrics.podStatusWrites.inc({ result: 'error' });
+      // Gone, or another Pod by now: the watch tells.
+      if (isNotFound(error) || isInvalidUid(error)) {
+        this.#unwritten.delete(pod.uid);
+        return;
+      }
+      this.#unwritten.set(pod.uid, next);
+      this.#tell(change);
+      throw error;
+    }
+  }
+
+  /** As the API server has it, to our knowledge. */
+  #stored(pod: VPod): VPod {
+    const stored = this.#options.informer.get(objectKey(pod));
+    return stored?.uid === pod.uid ? stored : pod;
+  }
+
+  #tell({ pod, next, views }: Change): void {
+    for (const { type, reason, message } of podEventsOf(pod, next, views)) {
+      this.#options.recorder.event(podRef(pod), type, reason, message);
+    }
+  }
+}

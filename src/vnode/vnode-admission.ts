@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../clock.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
+import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { LedgerOptions } from '../module/module-ledger.ts';
+import type { BaseInfo } from '../tunnel/base.ts';
+import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import { isRoutable } from './address.ts';
+import type { BaseInquirer } from './base-inquirer.ts';
+import { ANSWER_WITHIN_MS } from './liveness.ts';
+import { arkletPortOf } from './node-object.ts';
+import { nodeRef } from './node-ref.ts';
+import { placeOf, weighClaim } from './tunnel-claim.ts';
+import { VNode } from './vnode.ts';
+import type { CachedNode } from './vnode-object.ts';
+import type { VNodeStore } from './vnode-store.ts';
+
+export interface VNodeAdmissionOptions {
+  readonly store: VNodeStore;
+  readonly leases: NodeLeaseController;
+  readonly tunnels: Tunnels;
+  readonly inquirer: BaseInquirer;
+  readonly recorder: EventRecorder;
+  readonly enqueueNode: (nodeName: string) => void;
+  readonly enqueuePods: (nodeName: string) => void;
+  readonly ledger: LedgerOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A base that has an identity which another one has is told of this often. */
+const TELL_REFUSAL_EVERY_MS = 60_000;
+
+/** Who gets a VNode, and which of two bases with one identity has it. */
+export class VNodeAdmission {
+  readonly #options: VNodeAdmissionOptions;
+
+  constructor(options: VNodeAdmissionOptions) {
+    this.#options = options;
+    for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
+  }
+
+  /** The VNode that a heartbeat is for; undefined when it is refused, or the VNode is being removed. */
+  admit(envelope: Envelope, base: BaseInfo): VNode | undefined {
+    const { store, clock } = this.#options;
+    const vnode = store.get(nodeNameOf(envelope.identity));
+    if (vnode === undefined) return this.#settled(this.#discover(envelope.tunnel, base));
+    if (vnode.liveness === 'Dead') return undefined;
+    const heard = { tunnel: envelope.tunnel, base };
+    const verdict = weighClaim(vnode, heard, clock.now());
+    if (verdict === 'Refused') {
+      this.#refuse(vnode, placeOf(heard), envelope.tunnel);
+      return undefined;
+    }
+    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
+    if (vnode.tunnel === envelope.tunnel && isDeepStrictEqual(vnode.base, base)) return this.#settled(vnode);
+    if (vnode.base.ip !== base.ip) this.#checkAddress(base);
+    vnode.base = base;
+    vnode.tunnel = envelope.tunnel;
+    this.#enqueue(vnode);
+    return this.#settled(vnode);
+  }
+
+  /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */
+  #settled(vnode: VNode): VNode {
+    const before = this.#options.store.settle(vnode);
+    vnode.isDisplaced = false;
+    if (before === undefined) return vnode;
+    before.isDisplaced = true;
+    before.isRefusing = true;
+    before.ledger.doubtCommands();
+    before.ledger.baseRestarted(undefined);
+    this.#options.logger.warn({ node: before.nodeName, by: vnode.nodeName }, 'another base is at its address now');
+    this.#enqueue(before);
+    return vnode;
+  }
+
+  /** A Node of an earlier process, or one made by another replica: its base is silent from now on, until it speaks. */
+  adopt(node: CachedNode): void {
+    const { store, tunnels } = this.#options;
+    const identity = identityOf(node.name);
+    if (identity === undefined || identityFault(identity) || store.get(node.name)) return;
+    const named = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
+    // The tunnel may have been switched off since: the base is judged, and found, over one that is there.
+    const tunnel = [named, ...TUNNEL_NAMES].find((name) => name !== undefined && tunnels.has(name));
+    const ready = node.conditions.find(({ type }) => type === 'Ready');
+    const vnode = this.#add(baseOf(node, identity), tunnel ?? TUNNEL_NAMES[0]);
+    const heardThere = store.settle(vnode);
+    if (heardThere) {
+      store.settle(heardThere);
+      vnode.isDisplaced = true;
+    }
+    // What was unreachable stays so until the base speaks.
+    if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';
+  }
+
+  #discover(tunnel: TunnelName, base: BaseInfo): VNode {
+    const { logger, inquirer } = this.#options;
+    logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
+    this.#checkAddress(base);
+    const vnode = this.#add(base, tunnel);
+    vnode.wasHeard = true;
+    inquirer.ask(vnode);
+    return vnode;
+  }
+
+  #add(base: BaseInfo, tunnel: TunnelName): VNode {
+    const { store, leases, ledger, clock } = this.#options;
+    const vnode = new VNode({ base, tunnel, now: clock.now(), ledger });
+    store.add(vnode);
+    leases.hold(vnode.nodeName);
+    this.#enqueue(vnode);
+    return vnode;
+  }
+
+  /** The same VNode, and whatever is behind it now has to say what it has. */
+  #move(vnode: VNode, place: string): void {
+    const { logger, clock } = this.#options;
+    vnode.placedAt = clock.now();
+    vnode.isRefusing = true;
+    if (!vnode.wasHeard) return;
+    vnode.ledger.doubtCommands();
+    vnode.ledger.baseRestarted(undefined);
+    vnode.runTimeSeconds = undefined;
+    logger.info({ node: vnode.nodeName, from: placeOf(vnode), to: place }, 'base has moved');
+  }
+
+  /** Two processes have one identity. Whether the first still lives shows when it is asked. */
+  #refuse(vnode: VNode, place: string, tunnel: TunnelName): void {
+    const { clock, logger, metrics, recorder, inquirer } = this.#options;
+    const now = clock.now();
+    metrics.refusedBases.inc({ tunnel });
+    if (now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+    if (now - vnode.refusalToldAt < TELL_REFUSAL_EVERY_MS) return;
+    vnode.refusalToldAt = now;
+    const held = placeOf(vnode);
+    logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
+    const message = `a base at ${place} calls itself ${vnode.identity} too: it is refused while the one at ${held} speaks`;
+    recorder.event(nodeRef(vnode), 'Warning', 'BaseRefused', message);
+  }
+
+  #checkAddress(base: BaseInfo): void {
+    if (isRoutable(base.ip)) return;
+    const { metrics, recorder, logger } = this.#options;
+    metrics.unroutableBases.inc();
+    const nodeName = nodeNameOf(base.identity);
+    logger.warn({ node: nodeName, ip: base.ip }, 'base has an address that no Service can use');
+    const message = `base ${base.identity} calls itself ${base.ip}, which no endpoint of a Service may be: its Pods get no podIP`;
+    recorder.event(nodeRef({ nodeName }), 'Warning', 'UnroutableAddress', message);
+  }
+
+  #enqueue({ nodeName }: VNode): void {
+    this.#options.enqueueNode(nodeName);
+    this.#options.enqueuePods(nodeName);
+  }
+}
+
+/** What a Node tells of its base, until the base itself speaks. */
+function baseOf(node: CachedNode, identity: string): BaseInfo {
+  const addressOf = (type: string): string => node.addresses.find((address) => address.type === type)?.address ?? '';
+  return {
+    identity,
+    name: node.labels[BASE_LABEL.name] ?? '',
+    version: node.labels[BASE_LABEL.version] ?? '',
+    clusterName: node.labels[BASE_LABEL.clusterName] ?? '',
+    ip: addressOf('InternalIP') || '0.0.0.0',
+    hostName: addressOf('Hostname') === node.name ? '' : addressOf('Hostname'),
+    port: arkletPortOf(node.annotations),
+  };
+}
