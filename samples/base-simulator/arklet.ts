@@ -14,7 +14,7 @@ import {
 } from './model.ts';
 import { ProcessTimers } from './process-timers.ts';
 import * as responses from './responses.ts';
-import { installTargetOf, uninstallTargetOf } from './validation.ts';
+import { installTargetOf, namedTargetOf } from './validation.ts';
 
 /**
  * The agent inside one process of a base: its modules and what commands do to them. Knows no transport.
@@ -52,15 +52,24 @@ export class Arklet {
 
   async installBiz(request: BizRequest, plan: InstallPlan = {}): Promise<Reply> {
     const target = installTargetOf(request);
-    if ('invalid' in target) return { outcome: 'refused:invalid', response: responses.invalidCommand(target.invalid) };
+    if ('invalid' in target) return responses.invalidCommand(target.invalid);
     return this.#exclusively('installBiz', target, () => this.#installRun().answer(request, target, plan));
   }
 
   /** `failure`: the Java exception that ends the uninstall; the module stays as it was. */
   async uninstallBiz(request: BizRequest, failure?: string): Promise<Reply> {
-    const target = uninstallTargetOf(request);
-    if ('invalid' in target) return { outcome: 'refused:invalid', response: responses.invalidCommand(target.invalid) };
+    const target = namedTargetOf(request);
+    if ('invalid' in target) return responses.invalidCommand(target.invalid);
     return this.#exclusively('uninstallBiz', target, () => this.#uninstall(target, failure));
+  }
+
+  /** Makes an installed version the active one of its name. `failure`: the Java exception that comes instead. */
+  async switchBiz(request: BizRequest, failure?: string): Promise<Reply> {
+    const target = namedTargetOf(request);
+    if ('invalid' in target) return responses.invalidCommand(target.invalid);
+    return this.#exclusively('switchBiz', target, async () =>
+      failure === undefined ? this.#switchTo(target) : responses.commandThrew(failure),
+    );
   }
 
   /** Installs all modules side by side; `onReply` tells what became of each. */
@@ -129,6 +138,20 @@ export class Arklet {
     return new InstallRun(this.#options, this.#modules, this.#timers);
   }
 
+  #switchTo(target: ModuleKey): Reply {
+    const module = this.#modules.get(identityOf(target));
+    const data = responses.switched(target, module?.state);
+    if (!module || data.code !== 'SUCCESS') {
+      const outcome = data.code === 'NOT_FOUND_BIZ' ? 'refused:NOT_FOUND_BIZ' : 'failed';
+      return { outcome, response: { code: 'FAILED', message: 'switch biz not success!', data } };
+    }
+    for (const other of this.#modules.values()) {
+      if (other.bizName === target.bizName && other.state === 'ACTIVATED') other.state = 'DEACTIVATED';
+    }
+    module.state = 'ACTIVATED';
+    return { outcome: 'executed', response: { code: 'SUCCESS', data } };
+  }
+
   async #uninstall(target: ModuleKey, failure: string | undefined): Promise<Reply> {
     const module = this.#modules.get(identityOf(target));
     if (!module) {
@@ -138,13 +161,13 @@ export class Arklet {
         response: { code: 'FAILED', message: 'uninstall biz not success!', data },
       };
     }
-    if (module.state === 'RESOLVED') return { outcome: 'failed', response: responses.stopOfResolved() };
+    if (module.state === 'RESOLVED') return responses.commandThrew(responses.STOP_OF_RESOLVED);
     const { state } = module;
     module.state = 'DEACTIVATED';
     if (!(await this.#timers.wait(this.#options.uninstallMs))) return { outcome: 'died' };
     if (failure !== undefined) {
       module.state = state;
-      return { outcome: 'failed', response: responses.commandThrew(failure) };
+      return responses.commandThrew(failure);
     }
     this.#modules.delete(identityOf(target));
     return { outcome: 'executed', response: { code: 'SUCCESS', data: responses.uninstalled(target) } };

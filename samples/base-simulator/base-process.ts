@@ -1,30 +1,24 @@
 import type { Clock, Timer } from '../../src/clock.ts';
 import { Arklet } from './arklet.ts';
-import { CommandTunnel } from './command-tunnel.ts';
+import { CommandRunner } from './command-runner.ts';
 import type { FaultScript } from './faults.ts';
 import type { CommandHistory } from './history.ts';
+import { createTransport, HEARTBEAT_MS, type Link, type LinkOptions } from './link.ts';
 import type { ArkletOptions } from './model.ts';
-import { MqttTransport } from './mqtt-transport.ts';
 import { ProcessTimers } from './process-timers.ts';
+import type { Transport, TransportProcess, TunnelName } from './transport.ts';
 
-export interface BaseProcessOptions extends ArkletOptions {
+export interface BaseProcessOptions extends ArkletOptions, LinkOptions {
   identity: string;
   clusterName: string;
-  localIP: string;
   localHostName: string;
   /** The state in the heartbeat. */
   state: string;
-  env: string;
-  brokerUrl: string;
-  username?: string;
-  password?: string;
-  clientIdPrefix: string;
-  legacyBizTopic: boolean;
   clockSkewMs: number;
-  reconnectMs: number;
-  heartbeatMs: number;
-  /** From the first heartbeat to the second; later ones follow every `heartbeatMs`. */
-  secondBeatMs: number;
+  /** Default: that of the agent, by tunnel. */
+  heartbeatMs?: number;
+  /** From the first heartbeat to the second, in periods; later ones follow every period. */
+  secondBeatAfter: number;
   clock: Clock;
   faults: readonly FaultScript[];
   history: CommandHistory;
@@ -33,76 +27,64 @@ export interface BaseProcessOptions extends ArkletOptions {
 /** One run of a base's JVM: it ends with `kill` and is never started again. */
 export class BaseProcess {
   readonly arklet: Arklet;
-  /** Replaces the identity inside of heartbeats and baseline queries, not in topics. */
+  /** Replaces the identity inside of heartbeats and baseline queries, not in topics and answers. */
   payloadIdentity: string | undefined;
   readonly #options: BaseProcessOptions;
-  readonly #topicRoot: string;
-  readonly #transport: MqttTransport;
-  readonly #tunnel: CommandTunnel;
   readonly #timers: ProcessTimers;
+  readonly #surroundings: TransportProcess;
+  /** Over which tunnels the baseline was asked for: once each, as by the agent. */
+  readonly #baselineQueries = new Set<TunnelName>();
+  #link: Link;
+  #transport: Transport;
   #nextBeat: Timer | undefined;
   #isSilent = false;
   #hasAnnounced = false;
 
-  constructor(options: BaseProcessOptions) {
+  constructor(options: BaseProcessOptions, link: Link) {
     this.#options = options;
-    this.#topicRoot = `koupleless_${options.env.toLowerCase()}/${options.identity}`;
     this.#timers = new ProcessTimers(options.clock);
     this.arklet = new Arklet(options);
-    this.#tunnel = new CommandTunnel({
-      base: options.identity,
-      arklet: this.arklet,
-      faults: options.faults,
-      history: options.history,
-      legacyBizTopic: options.legacyBizTopic,
-      publish: (kind, message) => this.publish(kind, message),
+    const { identity, clock, faults, history } = options;
+    const wallTimeMs = (): number => clock.wallTime().getTime() + options.clockSkewMs;
+    const isSilent = (): boolean => this.#isSilent;
+    this.#surroundings = {
+      identity,
+      clock,
+      runner: new CommandRunner({ base: identity, arklet: this.arklet, faults, history, wallTimeMs, isSilent }),
+      wallTimeMs,
+      isSilent,
       wait: (delayMs) => this.#timers.wait(delayMs),
-    });
-    this.#transport = this.#createTransport();
+    };
+    this.#link = link;
+    this.#transport = createTransport(link, options, this.#surroundings);
   }
 
-  get isConnected(): boolean {
-    return this.#transport.isConnected;
+  get transport(): Transport {
+    return this.#transport;
   }
 
   get isSilent(): boolean {
     return this.#isSilent;
   }
 
-  /** Resolves when connected and subscribed. */
-  async connect(): Promise<void> {
-    await this.#transport.connect();
-  }
-
-  async disconnect(): Promise<void> {
-    await this.#transport.disconnect();
-  }
-
   /** Asks for the baseline and starts the heartbeat. Only the first call counts. */
   announce(): void {
     if (this.#hasAnnounced || this.#timers.isTerminated) return;
     this.#hasAnnounced = true;
-    this.publish('queryBaseline', { data: this.#metadata() });
+    const { tunnel } = this.#transport;
+    if (!this.#baselineQueries.has(tunnel)) this.#transport.queryBaseline(this.#metadata());
+    this.#baselineQueries.add(tunnel);
     this.beat();
-    this.#planBeat(this.#options.clock.now() + this.#options.secondBeatMs);
+    const { clock, secondBeatAfter } = this.#options;
+    this.#planBeat(clock.now() + Math.round(this.#periodMs() * secondBeatAfter));
   }
 
-  /** Sends a heartbeat now, beside the regular ones. */
+  /** Sends a heartbeat now, beside the regular ones. Lost while silent or disconnected. */
   beat(): void {
-    const { localIP, localHostName, state } = this.#options;
-    this.publish('heart', { data: { baseMetadata: this.#metadata(), localHostName, localIP, port: 0, state } });
-  }
-
-  publishModules(): void {
-    this.#tunnel.publishModules();
-  }
-
-  /** Publishes below `…/base/`, in the envelope unless it is a string. Lost while silent or disconnected. */
-  publish(kind: string, message: { data: unknown } | string): void {
-    if (this.#isSilent || this.#timers.isTerminated) return;
-    const publishTimestamp = this.#options.clock.wallTime().getTime() + this.#options.clockSkewMs;
-    const payload = typeof message === 'string' ? message : JSON.stringify({ ...message, publishTimestamp });
-    this.#transport.publish(`${this.#topicRoot}/base/${kind}`, payload);
+    const { localHostName, state } = this.#options;
+    const { port } = this.#transport;
+    const { localIP } = this.#link;
+    this.#transport.heartbeat({ baseMetadata: this.#metadata(), localHostName, localIP, port, state });
   }
 
   silence(): void {
@@ -116,7 +98,19 @@ export class BaseProcess {
     if (this.#hasAnnounced) this.beat();
   }
 
-  /** Ends the process: no more answers, modules lost, the socket closed without a DISCONNECT. */
+  /** Leaves its tunnel and connects over another; announced again when it was. */
+  async moveTo(link: Link): Promise<void> {
+    this.#nextBeat?.cancel();
+    await this.#transport.leave();
+    this.#link = link;
+    this.#transport = createTransport(link, this.#options, this.#surroundings);
+    await this.#transport.connect();
+    if (!this.#hasAnnounced) return;
+    this.#hasAnnounced = false;
+    this.announce();
+  }
+
+  /** Ends the process: no more answers, modules lost, connections cut. */
   async kill(): Promise<void> {
     this.#nextBeat?.cancel();
     this.#timers.terminate();
@@ -129,33 +123,16 @@ export class BaseProcess {
     return { clusterName, identity: this.payloadIdentity ?? identity, name, version };
   }
 
+  #periodMs(): number {
+    return this.#options.heartbeatMs ?? HEARTBEAT_MS[this.#transport.tunnel];
+  }
+
   #planBeat(dueAt: number): void {
-    const { clock, heartbeatMs } = this.#options;
+    const { clock } = this.#options;
     const beat = (): void => {
       this.beat();
-      this.#planBeat(dueAt + heartbeatMs);
+      this.#planBeat(dueAt + this.#periodMs());
     };
     this.#nextBeat = clock.setTimer(beat, Math.max(0, dueAt - clock.now()));
-  }
-
-  #createTransport(): MqttTransport {
-    const { brokerUrl, username, password, clientIdPrefix, identity, reconnectMs, clock } = this.#options;
-    return new MqttTransport({
-      brokerUrl,
-      clientId: `${clientIdPrefix}@@@${identity}`,
-      ...(username === undefined ? {} : { username }),
-      ...(password === undefined ? {} : { password }),
-      topics: [`${this.#topicRoot}/+`, `${this.#topicRoot}/base/baseline`],
-      reconnectMs,
-      clock,
-      onMessage: (topic, payload, messageId) => this.#onMessage(topic, payload, messageId),
-    });
-  }
-
-  #onMessage(topic: string, payload: string, messageId: number | undefined): void {
-    if (this.#timers.isTerminated) return;
-    const command = topic.slice(topic.lastIndexOf('/') + 1);
-    if (this.#isSilent) this.#tunnel.ignore(command, payload, messageId);
-    else void this.#tunnel.handle(command, payload, messageId);
   }
 }

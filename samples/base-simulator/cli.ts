@@ -40,7 +40,11 @@ async function run({ fleet: options, isQuiet }: CliOptions): Promise<void> {
   fleet.announce();
   const identities = fleet.bases.map((base) => base.identity);
   const names = identities.length > 4 ? `${identities[0]} to ${identities.at(-1)}` : identities.join(', ');
-  say(`${identities.length} bases in env ${options.env} at ${options.brokerUrl}: ${names}`);
+  say(`${identities.length} bases in env ${options.env} at ${options.brokerUrl ?? options.controllerUrl}: ${names}`);
+  if (options.controllerUrl !== undefined) {
+    for (const { identity, localIP, port } of fleet.bases)
+      say(`${identity} takes commands at http://${localIP}:${port}`);
+  }
   say(`${await stopped}: stopping`);
   await fleet.stop();
 }
@@ -48,7 +52,7 @@ async function run({ fleet: options, isQuiet }: CliOptions): Promise<void> {
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `: ${causeTextOf(error.cause)}` : '';
-  return `${error.message.replace(/^brokerUrl:/, '--broker:')}${cause}`;
+  return `${error.message.replace(/^brokerUrl:/, '--broker:').replace(/^listenAddress:/, '--local-ip:')}${cause}`;
 }
 
 /** A refused connection to a name with several addresses has its reasons in a list. */
@@ -57,7 +61,8 @@ function causeTextOf(cause: Error): string {
 }
 
 try {
-  const options = parseCliOptions(process.argv.slice(2), process.env.MQTT_PASSWORD);
+  const { MQTT_PASSWORD: mqttPassword, HTTP_TUNNEL_TOKEN: token } = process.env;
+  const options = parseCliOptions(process.argv.slice(2), { mqttPassword, token });
   if (options) await run(options);
   else console.log(HELP);
 } catch (error) {

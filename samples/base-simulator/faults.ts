@@ -8,11 +8,14 @@ export interface Fault extends InstallPlan {
   urlIncludes?: string;
   /** How many commands it meets. Default: all, until removed. */
   times?: number;
-  /** `never`: the command runs, its answer is lost. */
-  answers?: 'twice' | 'never';
+  /**
+   * `never`: the command runs, its answer is lost; over HTTP the connection stays. `cut`: the same, and over HTTP the
+   * connection is closed without a word. `twice`: two answers over MQTT, one over HTTP.
+   */
+  answers?: 'twice' | 'never' | 'cut';
   /** The answer comes this much after the command is done. */
   answerDelayMs?: number;
-  /** Published instead of the answer, as it is. */
+  /** Comes instead of the answer, as it is. */
   garbage?: string;
 }
 

@@ -17,12 +17,19 @@ function localCallsOf(fleet: Fleet): LocalCalls {
     announce: () => fleet.announce(),
     identities: () => fleet.bases.map((base) => base.identity),
     kill: (identity) => fleet.base(identity).kill(),
-    restart: (identity) => fleet.base(identity).restart(),
+    restart: (identity, options) => fleet.base(identity).restart(options),
+    moveTo: (identity, target) => fleet.base(identity).moveTo(target),
+    beat: (identity) => fleet.base(identity).beat(),
     silence: (identity) => fleet.base(identity).silence(),
     speak: (identity) => fleet.base(identity).speak(),
     disconnect: (identity) => fleet.base(identity).disconnect(),
     reconnect: (identity) => fleet.base(identity).reconnect(),
     modules: (identity) => fleet.base(identity).modules(),
+    addressOf: (identity) => {
+      const { tunnel, localIP, port } = fleet.base(identity);
+      return { tunnel, localIP, port };
+    },
+    publishRaw: (identity, kind, payload) => fleet.base(identity).publishRaw(kind, payload),
     announceModules: (identity) => fleet.base(identity).announceModules(),
     crashModule: (identity, bizName, bizVersion, to) => fleet.base(identity).crashModule(bizName, bizVersion, to),
     placeModule: (identity, module, state) => fleet.base(identity).placeModule(module, state),

@@ -6,6 +6,8 @@ import type { BaseOptions, FleetOptions } from './fleet.ts';
 import type { MetaspaceOverride } from './health.ts';
 import type { CommandCounts, CommandRecord, HistoryFilter, InstallCount } from './history.ts';
 import type { BizState, ModuleKey, SimulatedModule } from './model.ts';
+import type { MoveTarget } from './simulated-base.ts';
+import type { TunnelName } from './transport.ts';
 
 /** `clock` and `random` cannot cross into another process. */
 export type ForkOptions = Omit<FleetOptions, 'clock' | 'random'>;
@@ -16,12 +18,17 @@ export interface RemoteCalls {
   announce(): void;
   identities(): string[];
   kill(identity: string): void;
-  restart(identity: string): void;
+  restart(identity: string, options?: { port?: 'same' | 'new' }): void;
+  moveTo(identity: string, target: MoveTarget): void;
+  beat(identity: string): void;
   silence(identity: string): void;
   speak(identity: string): void;
   disconnect(identity: string): void;
   reconnect(identity: string): void;
   modules(identity: string): SimulatedModule[];
+  /** How it speaks, and where it says that it can be reached. */
+  addressOf(identity: string): { tunnel: TunnelName; localIP: string; port: number };
+  publishRaw(identity: string, kind: string, payload: string): void;
   announceModules(identity: string): void;
   crashModule(identity: string, bizName: string, bizVersion: string, to: BizState | 'gone'): void;
   placeModule(identity: string, module: ModuleKey, state: BizState): void;

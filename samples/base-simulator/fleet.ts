@@ -2,11 +2,11 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import type { BaseProcessOptions } from './base-process.ts';
 import { type Fault, FaultScript } from './faults.ts';
 import { CommandHistory } from './history.ts';
-import { localAddressOf } from './local-address.ts';
+import type { LinkTarget, Place } from './link.ts';
 import { SimulatedBase } from './simulated-base.ts';
 
-/** Where a default is not given, it is that of the fleet. */
-export interface BaseOptions {
+/** Where a default is not given, it is that of the fleet. A URL of either kind replaces that of the fleet. */
+export interface BaseOptions extends LinkTarget {
   /** Default `{identityPrefix}{number}`, counted from 1. */
   identity?: string;
   /** Default `base`. */
@@ -15,8 +15,10 @@ export interface BaseOptions {
   version?: string;
   /** Default `default`. */
   clusterName?: string;
-  /** Default: a documentation address, by number. */
+  /** In heartbeats. Default over MQTT: a documentation address, by number; over HTTP: the first of this machine. */
   localIP?: string;
+  /** Where a base takes commands over HTTP, on a free port. Default: its localIP. */
+  listenAddress?: string;
   /** Default: the identity. */
   localHostName?: string;
   /** The state in the heartbeat. Default `activated`. */
@@ -35,14 +37,15 @@ export interface BaseOptions {
   maxMetaspace?: number;
   /** How much the base's clock is ahead. Default 0. */
   clockSkewMs?: number;
-  /** Default 10 000. */
+  /** Default: 10 000 over MQTT, 12 000 over HTTP. */
   heartbeatMs?: number;
   /** Pause before each try after a lost connection. Default 1000. */
   reconnectMs?: number;
+  /** Over HTTP: asks for its baseline, and installs it. Default false, as the public agent. */
+  queriesBaseline?: boolean;
 }
 
-export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' | 'localHostName'> {
-  brokerUrl: string;
+export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' | 'localHostName' | 'listenAddress'> {
   env: string;
   /** Bases with default identities. Default 1 when `bases` is absent, else 0. */
   count?: number;
@@ -52,8 +55,11 @@ export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' |
   identityPrefix?: string;
   /** Default true: each base announces itself once all are connected. False leaves it to `announce()`. */
   announce?: boolean;
+  /** For the broker. */
   username?: string;
   password?: string;
+  /** For the controller, over HTTP: `Authorization: Bearer`. */
+  token?: string;
   /** Default `systemClock`. */
   clock?: Clock;
   /** Gives [0, 1). Default `Math.random`. */
@@ -77,11 +83,11 @@ const DEFAULTS = {
   legacyBizTopic: false,
   maxMetaspace: -1,
   clockSkewMs: 0,
-  heartbeatMs: 10_000,
   reconnectMs: 1_000,
+  queriesBaseline: false,
 } as const;
 
-/** Simulated bases in this process, each with an MQTT connection of its own. */
+/** Simulated bases in this process, each with an MQTT connection or an HTTP server of its own. */
 export class Fleet {
   readonly history: CommandHistory;
   readonly #options: FleetOptions;
@@ -163,31 +169,27 @@ export class Fleet {
 
   #make(options: BaseOptions): SimulatedBase {
     this.#made += 1;
+    const number = this.#made;
     const faults = new FaultScript();
-    const resolved = this.#resolve(options, this.#made, faults);
+    const resolved = this.#resolve(options, number, faults);
     if (this.#bases.has(resolved.identity)) throw new Error(`identity: ${resolved.identity} is in this fleet already`);
-    const base = new SimulatedBase(resolved, faults);
+    const { brokerUrl, controllerUrl } = (options.brokerUrl ?? options.controllerUrl) ? options : this.#options;
+    const target = { brokerUrl, controllerUrl };
+    const base = new SimulatedBase(resolved, { target, place: placeOf(options), faults, number });
     this.#bases.set(base.identity, base);
     return base;
   }
 
   #resolve(options: BaseOptions, number: number, faults: FaultScript): BaseProcessOptions {
-    const {
-      count: _c,
-      bases: _b,
-      announce: _a,
-      historyLimit: _h,
-      identityPrefix = 'base-',
-      ...ofFleet
-    } = this.#options;
+    const { identityPrefix = 'base-', ...ofFleet } = this.#options;
     const identity = options.identity ?? `${identityPrefix}${number}`;
-    const merged = { ...DEFAULTS, ...ofFleet, ...options };
     return {
-      ...merged,
+      ...DEFAULTS,
+      ...ofFleet,
+      ...options,
       identity,
-      localIP: options.localIP ?? localAddressOf(number),
       localHostName: options.localHostName ?? identity,
-      secondBeatMs: secondBeatMsOf(merged.heartbeatMs, number),
+      secondBeatAfter: secondBeatAfter(number),
       clock: this.#clock,
       random: this.#options.random ?? Math.random,
       faults: [faults, this.#faults],
@@ -196,12 +198,16 @@ export class Fleet {
   }
 }
 
-/** Spreads bases that announce at one moment over half a period; the first keeps the full period. */
-function secondBeatMsOf(heartbeatMs: number, number: number): number {
-  return Math.round(heartbeatMs * (1 - ((number - 1) % 100) / 200));
+function placeOf({ localIP, listenAddress }: BaseOptions): Place {
+  return { ...(localIP === undefined ? {} : { localIP }), ...(listenAddress === undefined ? {} : { listenAddress }) };
 }
 
-/** Resolves when all bases are connected and subscribed, and announced unless told not to. */
+/** In periods. Spreads bases that announce at one moment over half a period; the first keeps the full period. */
+function secondBeatAfter(number: number): number {
+  return 1 - ((number - 1) % 100) / 200;
+}
+
+/** Resolves when all bases are connected and subscribed, or listen, and announced unless told not to. */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const fleet = new Fleet(options);
   await fleet.start();

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { BizRequest, BizState, CommandName, Outcome } from './model.ts';
+import type { TunnelName } from './transport.ts';
 
 export interface CommandRecord extends BizRequest {
   /** Counts up over the whole fleet; a mark is the sequence of the next command. */
@@ -7,6 +8,8 @@ export interface CommandRecord extends BizRequest {
   base: string;
   /** A name outside of `CommandName` is a command that the agent does not take. */
   command: CommandName | (string & {});
+  /** How it came. */
+  tunnel?: TunnelName;
   /** Wall clock, ms. */
   receivedAt: number;
   /** Absent while in work. */
@@ -24,11 +27,15 @@ export interface HistoryFilter {
   bizName?: string;
   bizVersion?: string;
   outcome?: Outcome;
+  tunnel?: TunnelName;
   /** A mark: only what was received after it. */
   since?: number;
 }
 
-export type CommandCounts = Record<CommandName, number>;
+/** The commands that are counted; any command can be asked for by `records`. */
+export type CountedCommand = Exclude<CommandName, 'switchBiz' | 'queryBizOps' | 'help'>;
+
+export type CommandCounts = Record<CountedCommand, number>;
 
 export interface InstallCount {
   base: string;
@@ -135,7 +142,7 @@ export class CommandHistory {
   commandCounts(since = 0): Map<string, CommandCounts> {
     const counts = new Map<string, CommandCounts>();
     for (const record of this.records({ since })) {
-      if (!isCommandName(record.command)) continue;
+      if (!isCounted(record.command)) continue;
       const ofBase = counts.get(record.base) ?? noCommands();
       ofBase[record.command] += 1;
       counts.set(record.base, ofBase);
@@ -181,7 +188,7 @@ export class CommandHistory {
 
 function isMatch(record: CommandRecord, filter: HistoryFilter): boolean {
   if (filter.since !== undefined && record.sequence < filter.since) return false;
-  return (['base', 'command', 'bizName', 'bizVersion', 'outcome'] as const).every(
+  return (['base', 'command', 'bizName', 'bizVersion', 'outcome', 'tunnel'] as const).every(
     (field) => filter[field] === undefined || filter[field] === record[field],
   );
 }
@@ -194,6 +201,6 @@ function noCommands(): CommandCounts {
   return { installBiz: 0, uninstallBiz: 0, queryAllBiz: 0, health: 0, batchInstallBiz: 0 };
 }
 
-function isCommandName(command: string): command is CommandName {
+function isCounted(command: string): command is CountedCommand {
   return Object.hasOwn(noCommands(), command);
 }

@@ -38,7 +38,7 @@ export async function runBatch(
 
 function refusal(count: number, reason: string, options: BatchOptions): Reply {
   for (let index = 0; index < count; index += 1) options.onReply(index, { outcome: 'refused:invalid' });
-  return { outcome: 'refused:invalid', response: responses.invalidCommand(reason) };
+  return responses.invalidCommand(reason);
 }
 
 function clientResponseOf(result: InstallResult): unknown {

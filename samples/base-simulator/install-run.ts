@@ -33,7 +33,7 @@ export class InstallRun {
 
   async answer(request: BizRequest, target: ModuleKey, plan: InstallPlan): Promise<Reply> {
     const result = await this.run(request, target, plan);
-    if ('exception' in result) return { outcome: 'failed', response: responses.commandThrew(result.exception) };
+    if ('exception' in result) return responses.commandThrew(result.exception);
     if (!('client' in result)) return { outcome: 'died' };
     const data = { ...result.client, elapsedSpace: this.#elapsedSpaceOf(result.outcome) };
     if (result.outcome === 'executed') return { outcome: 'executed', response: { code: 'SUCCESS', data } };

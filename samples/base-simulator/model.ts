@@ -2,8 +2,19 @@ import type { Clock } from '../../src/clock.ts';
 
 export type BizState = 'UNRESOLVED' | 'RESOLVED' | 'ACTIVATED' | 'DEACTIVATED' | 'BROKEN' | 'STOPPED';
 
-/** `batchInstallBiz` is what a `base/baseline` message runs. */
-export type CommandName = 'installBiz' | 'uninstallBiz' | 'queryAllBiz' | 'health' | 'batchInstallBiz';
+/** `batchInstallBiz` is what a baseline runs, and a command over HTTP; the last three exist over HTTP only. */
+export type CommandName =
+  | 'installBiz'
+  | 'uninstallBiz'
+  | 'queryAllBiz'
+  | 'health'
+  | 'batchInstallBiz'
+  | 'switchBiz'
+  | 'queryBizOps'
+  | 'help';
+
+/** Commands that change one module; one at a time for each module. */
+export type OperationName = 'installBiz' | 'uninstallBiz' | 'switchBiz';
 
 export type Outcome =
   | 'in work'
@@ -25,6 +36,9 @@ export interface BizRequest {
   bizVersion?: string;
   bizUrl?: string;
   installStrategy?: string;
+  /** Answered at once over HTTP, with a record that `queryBizOps` follows. */
+  async?: boolean;
+  requestId?: string;
 }
 
 export interface ModuleKey {
@@ -45,8 +59,17 @@ export interface ArkletResponse {
   data?: unknown;
 }
 
+/** What a command threw inside the agent. */
+export interface Thrown {
+  /** Class name first. */
+  exception: string;
+  message: string;
+}
+
 export interface Reply {
   outcome: Outcome;
+  /** Present when the command threw; `response` is then what MQTT makes of it. */
+  thrown?: Thrown;
   /** Absent when the process died before it could answer. */
   response?: ArkletResponse;
 }
@@ -83,10 +106,11 @@ export function identityOf(module: ModuleKey): string {
 /** Reads the fields of a command, as lenient as the agent's own parser: a number counts as text. */
 export function readBizRequest(content: Record<string, unknown>): BizRequest {
   const request: BizRequest = {};
-  for (const field of ['bizName', 'bizVersion', 'bizUrl', 'installStrategy'] as const) {
+  for (const field of ['bizName', 'bizVersion', 'bizUrl', 'installStrategy', 'requestId'] as const) {
     const value = content[field];
     if (typeof value === 'string') request[field] = value;
     if (typeof value === 'number') request[field] = String(value);
   }
+  if (content.async === true || content.async === 'true') request.async = true;
   return request;
 }

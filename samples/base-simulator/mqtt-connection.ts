@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { connect, type MqttClient } from 'mqtt';
 import type { Clock, Timer } from '../../src/clock.ts';
 
-export interface MqttTransportOptions {
+export interface MqttConnectionOptions {
   brokerUrl: string;
   clientId: string;
   username?: string;
@@ -19,13 +19,13 @@ export interface MqttTransportOptions {
  * One MQTT 3.1.1 connection as a base has it: clean session, no will. A lost connection is opened again and again,
  * each time as a new client, so nothing from before is sent twice.
  */
-export class MqttTransport {
-  readonly #options: MqttTransportOptions;
+export class MqttConnection {
+  readonly #options: MqttConnectionOptions;
   #client: MqttClient | undefined;
   #retry: Timer | undefined;
   #isWanted = false;
 
-  constructor(options: MqttTransportOptions) {
+  constructor(options: MqttConnectionOptions) {
     this.#options = options;
   }
 

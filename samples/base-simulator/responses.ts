@@ -1,41 +1,62 @@
-import { type ArkletResponse, type BizState, identityOf, type ModuleKey, type SimulatedModule } from './model.ts';
+import {
+  type ArkletResponse,
+  type BizState,
+  identityOf,
+  type ModuleKey,
+  type Reply,
+  type SimulatedModule,
+  type Thrown,
+} from './model.ts';
 
 const RUNTIME_EXCEPTION = 'com.alipay.sofa.koupleless.arklet.core.common.exception.ArkletRuntimeException';
 const VALIDATION_EXCEPTION = 'com.alipay.sofa.koupleless.arklet.core.common.exception.CommandValidationException';
 
-const STACK_FRAMES = [
+const HANDLER_FRAMES = [
   'com.alipay.sofa.koupleless.arklet.core.command.builtin.handler.InstallBizHandler.handle(InstallBizHandler.java:79)',
   'com.alipay.sofa.koupleless.arklet.core.command.CommandServiceImpl.process(CommandServiceImpl.java:186)',
-  'com.alipay.sofa.koupleless.arklet.tunnel.mqtt.paho.handler.MsgHandler.handle(MsgHandler.java:62)',
-  'java.base/java.util.concurrent.Executors$RunnableAdapter.call(Executors.java:539)',
-  'java.base/java.util.concurrent.FutureTask.run(FutureTask.java:264)',
-  'java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1136)',
-  'java.base/java.util.concurrent.ThreadPoolExecutor$Worker.run(ThreadPoolExecutor.java:635)',
-  'java.base/java.lang.Thread.run(Thread.java:840)',
 ];
+const TUNNEL_FRAMES = {
+  mqtt: [
+    'com.alipay.sofa.koupleless.arklet.tunnel.mqtt.paho.handler.MsgHandler.handle(MsgHandler.java:62)',
+    'java.base/java.util.concurrent.Executors$RunnableAdapter.call(Executors.java:539)',
+    'java.base/java.util.concurrent.FutureTask.run(FutureTask.java:264)',
+    'java.base/java.util.concurrent.ThreadPoolExecutor.runWorker(ThreadPoolExecutor.java:1136)',
+    'java.base/java.util.concurrent.ThreadPoolExecutor$Worker.run(ThreadPoolExecutor.java:635)',
+    'java.base/java.lang.Thread.run(Thread.java:840)',
+  ],
+  http: [
+    'com.alipay.sofa.koupleless.arklet.core.api.tunnel.http.netty.NettyHttpServer$NettyHttpHandler.channelRead0(NettyHttpServer.java:158)',
+    'io.netty.channel.SimpleChannelInboundHandler.channelRead(SimpleChannelInboundHandler.java:99)',
+    'io.netty.channel.AbstractChannelHandlerContext.invokeChannelRead(AbstractChannelHandlerContext.java:444)',
+    'io.netty.util.concurrent.FastThreadLocalRunnable.run(FastThreadLocalRunnable.java:30)',
+    'java.base/java.lang.Thread.run(Thread.java:840)',
+  ],
+};
 
-/** An exception that reached the agent's tunnel: its stack trace travels in `data.message`. */
-function thrown(exception: string, message: string): ArkletResponse {
-  const trace = [exception, ...STACK_FRAMES.map((frame) => `\tat ${frame}`)].join('\n');
-  return { code: 'FAILED', message, data: { code: 'FAILED', message: `${trace}\n` } };
+/** The text of a Java stack trace, as the tunnel that caught the exception prints it. */
+export function stackTraceOf(exception: string, tunnel: 'mqtt' | 'http'): string {
+  const frames = [...HANDLER_FRAMES, ...TUNNEL_FRAMES[tunnel]];
+  return `${[exception, ...frames.map((frame) => `\tat ${frame}`)].join('\n')}\n`;
 }
 
-export function invalidCommand(message: string): ArkletResponse {
-  return thrown(`${VALIDATION_EXCEPTION}: ${message}`, message);
+/** Over MQTT the stack trace of an exception travels in `data.message`. */
+function thrown(exception: string, message: string): { response: ArkletResponse; thrown: Thrown } {
+  const data = { code: 'FAILED', message: stackTraceOf(exception, 'mqtt') };
+  return { response: { code: 'FAILED', message, data }, thrown: { exception, message } };
+}
+
+export function invalidCommand(message: string): Reply {
+  return { outcome: 'refused:invalid', ...thrown(`${VALIDATION_EXCEPTION}: ${message}`, message) };
 }
 
 /** `cause` is the text of a Java exception, class name first. */
-export function commandThrew(cause: string): ArkletResponse {
-  return thrown(`${RUNTIME_EXCEPTION}: ${cause}`, cause);
+export function commandThrew(cause: string): Reply {
+  return { outcome: 'failed', ...thrown(`${RUNTIME_EXCEPTION}: ${cause}`, cause) };
 }
 
 /** Ark stops a biz only once its start is over. */
 export const STOP_OF_RESOLVED =
   'com.alipay.sofa.ark.exception.ArkRuntimeException: BizState must be ACTIVATED, DEACTIVATED or BROKEN.';
-
-export function stopOfResolved(): ArkletResponse {
-  return commandThrew(STOP_OF_RESOLVED);
-}
 
 export function commandConflict(module: ModuleKey, command: string, unfinished: string): ArkletResponse {
   const text = `${identityOf(module)} ${command} conflict, exist unfinished command(${unfinished}) for this biz`;
@@ -44,7 +65,7 @@ export function commandConflict(module: ModuleKey, command: string, unfinished: 
 
 /** What ark itself says about one module; a batch install holds one per URL. */
 export interface ClientResponse {
-  code: 'SUCCESS' | 'FAILED' | 'REPEAT_BIZ' | 'NOT_FOUND_BIZ';
+  code: 'SUCCESS' | 'FAILED' | 'REPEAT_BIZ' | 'NOT_FOUND_BIZ' | 'ILLEGAL_STATE_BIZ';
   message: string;
   bizInfos?: unknown[];
   elapsedSpace?: number;
@@ -69,6 +90,16 @@ export function uninstalled(module: ModuleKey): ClientResponse {
 
 export function notFoundBiz(module: ModuleKey): ClientResponse {
   return { code: 'NOT_FOUND_BIZ', message: `Uninstall biz: ${identityOf(module)} not found.` };
+}
+
+/** `undefined`: the module is not there. */
+export function switched(module: ModuleKey, state: BizState | undefined): ClientResponse {
+  const identity = identityOf(module);
+  if (state === undefined) return { code: 'NOT_FOUND_BIZ', message: `Switch biz: ${identity} not found.` };
+  if (state === 'ACTIVATED' || state === 'DEACTIVATED') {
+    return { code: 'SUCCESS', message: `Switch biz: ${identity} is activated.` };
+  }
+  return { code: 'ILLEGAL_STATE_BIZ', message: `Switch Biz: ${identity}'s state must not be ${state}.` };
 }
 
 /** The whole biz as ark serialises it, with its empty lists. */

@@ -1,4 +1,4 @@
-import type { BizRequest, ModuleKey } from './model.ts';
+import type { BizRequest, ModuleKey, OperationName } from './model.ts';
 
 export type Target = ModuleKey | { invalid: string };
 
@@ -18,11 +18,19 @@ export function installTargetOf(request: BizRequest): Target {
   return { bizName: parsed[1], bizVersion: parsed[2] };
 }
 
-export function uninstallTargetOf(request: BizRequest): Target {
+/** The module of a command that names it. */
+export function namedTargetOf(request: BizRequest): Target {
   const { bizName = '', bizVersion = '' } = request;
   if (bizName.trim() === '') return { invalid: 'bizName should not be blank' };
   if (bizVersion.trim() === '') return { invalid: 'bizVersion should not be blank' };
   return { bizName, bizVersion };
+}
+
+/** What the agent says against an asynchronous command before it takes it; undefined when it has nothing against it. */
+export function faultOfAsync(command: OperationName, request: BizRequest): string | undefined {
+  const target = command === 'installBiz' ? installTargetOf(request) : namedTargetOf(request);
+  if (!request.requestId) return 'requestId should not be blank when async is true';
+  return 'invalid' in target ? target.invalid : undefined;
 }
 
 /** Nothing is downloaded: a URL is of a missing jar when it says so. */

@@ -25,7 +25,12 @@ export function nodeFaults(view: ClusterView, bases: readonly BaseView[], env: s
 }
 
 function faultsOfNode(node: NodeView, base: BaseView, env: string): string[] {
-  const labels = { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: env, [VNODE_LABEL.name]: 'base' };
+  const labels = {
+    [COMPONENT_LABEL]: COMPONENT.vnode,
+    [ENV_LABEL]: env,
+    [VNODE_LABEL.name]: 'base',
+    [VNODE_LABEL.tunnel]: `${base.tunnel}_tunnel_provider`,
+  };
   const taints = [`${TAINT.virtualNode}=True:NoExecute`, `${TAINT.env}=${env}:NoExecute`];
   const faults = [
     ...(node.isReady ? [] : [`is ${node.status}`]),

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { TunnelName } from '../../src/tunnel/tunnel.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const EXIT_WITH_PARENT = new URL('./exit-with-parent.ts', import.meta.url).href;
@@ -40,17 +41,15 @@ export class ControllerProcess {
     throw new Error(`the controller has ended with ${this.#child.exitCode ?? this.#child.signalCode}`);
   }
 
-  /** Resolves when its caches are whole and its link to the broker is up. */
-  async whenReady(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const look = (): void => {
-        if (!this.#lines.some((line) => line.includes('"msg":"tunnel is up"'))) return;
-        this.#listeners.delete(look);
-        resolve();
-      };
-      this.#listeners.add(look);
-      look();
-    });
+  /** Resolves when its caches are whole and these tunnels are up. */
+  async whenUp(tunnels: readonly TunnelName[]): Promise<void> {
+    await Promise.all(tunnels.map((tunnel) => this.#line('tunnel is up', tunnel)));
+  }
+
+  /** The port that bases post their heartbeats to. */
+  async heartbeatPort(): Promise<number> {
+    const { port } = JSON.parse(await this.#line('listening', 'http_tunnel_provider')) as { port: number };
+    return port;
   }
 
   tail(count: number): string[] {
@@ -64,6 +63,21 @@ export class ControllerProcess {
     await this.#exited;
     clearTimeout(timer);
     await new Promise<void>((resolve) => this.#log.end(() => resolve()));
+  }
+
+  /** The first line with this message that names this tunnel. */
+  #line(message: string, tunnel: TunnelName): Promise<string> {
+    const find = () => this.#lines.find((line) => line.includes(`"msg":"${message}"`) && line.includes(`"${tunnel}"`));
+    return new Promise((resolve) => {
+      const look = (): void => {
+        const found = find();
+        if (found === undefined) return;
+        this.#listeners.delete(look);
+        resolve(found);
+      };
+      this.#listeners.add(look);
+      look();
+    });
   }
 
   #take(chunk: Buffer): void {

@@ -12,7 +12,8 @@ export interface DemoOptions {
 
 const DEFAULT_STEP_TIMEOUT_SECONDS = 60;
 
-export const HELP = `Module Controller at work: a control plane, a broker, five simulated bases, one module.
+export const HELP = `Module Controller at work: a control plane, a broker, one module, and five simulated bases:
+three that speak MQTT and two that speak HTTP.
 
 Usage: npm run demo -- [flags]
 

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { firstExternalAddress } from '../base-simulator/external-address.ts';
 import { type Fleet, startFleet } from '../base-simulator/fleet.ts';
 import { type Broker, startBroker } from '../broker/broker.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
@@ -10,7 +12,8 @@ import { Watcher } from './watcher.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const ENV = 'dev';
-export const BASE_COUNT = 5;
+export const BASES = { mqtt: 3, http: 2 } as const;
+export const BASE_COUNT = BASES.mqtt + BASES.http;
 const INSTALL_MS = 800;
 
 /** Everything that plays a part: made one after the other by the first steps, ended by `stop`. */
@@ -21,6 +24,8 @@ export class Stage {
   #fleet: Fleet | undefined;
   #watcher: Watcher | undefined;
   readonly #listeners = new Set<() => void>();
+  /** Between controller and bases over HTTP. */
+  readonly #token = randomBytes(16).toString('hex');
 
   get controlPlane(): ControlPlane {
     if (this.#controlPlane === undefined) throw new Error('the control plane is not started');
@@ -40,7 +45,9 @@ export class Stage {
   bases(): BaseView[] {
     return (this.#fleet?.bases ?? []).map((base) => ({
       identity: base.identity,
-      ip: base.localIP,
+      tunnel: base.tunnel,
+      // The controller gives no Node an address that only the machine itself can reach.
+      ip: base.localIP.startsWith('127.') ? '' : base.localIP,
       modules: base.modules().map((module) => `${module.bizName}:${module.bizVersion} ${module.state}`),
     }));
   }
@@ -63,7 +70,7 @@ export class Stage {
     this.#broker = await startBroker({ record: false });
   }
 
-  /** Resolves when the controller can see bases. */
+  /** Resolves when the controller can see bases over both tunnels. */
   async startController(): Promise<void> {
     const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
     this.#controller = new ControllerProcess({
@@ -75,18 +82,26 @@ export class Stage {
         ENABLE_MQTT_TUNNEL: 'true',
         MQTT_BROKER: '127.0.0.1',
         MQTT_PORT: String(this.#broker?.port),
+        ENABLE_HTTP_TUNNEL: 'true',
+        HTTP_TUNNEL_LISTEN_PORT: '0',
+        HTTP_TUNNEL_TOKEN: this.#token,
+        // This machine only, even where it has no address but loopback.
+        HTTP_TUNNEL_BASE_NETWORKS: `${firstExternalAddress()}/32`,
         HEALTH_PROBE_PORT: '0',
         METRICS_PORT: '0',
       },
     });
-    await this.#controller.whenReady();
+    await this.#controller.whenUp(['mqtt_tunnel_provider', 'http_tunnel_provider']);
   }
 
   async startBases(broken: Break | undefined): Promise<void> {
+    const controllerUrl = `http://127.0.0.1:${await this.#controller?.heartbeatPort()}`;
     const fleet = await startFleet({
       brokerUrl: this.#broker?.url ?? '',
       env: ENV,
-      count: BASE_COUNT,
+      count: BASES.mqtt,
+      bases: Array.from({ length: BASES.http }, () => ({ controllerUrl })),
+      token: this.#token,
       installMs: INSTALL_MS,
       // As with the JVM property: else a base keeps the old version active, and an update on it does not go on.
       activateNewModule: true,

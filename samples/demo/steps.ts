@@ -1,6 +1,6 @@
 import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
 import type { DemoOptions } from './options.ts';
-import { BASE_COUNT, ENV } from './stage.ts';
+import { BASE_COUNT, BASES, ENV } from './stage.ts';
 import { type Step, type StepContext, untilFaultless } from './step.ts';
 
 const MODULE = 'shop';
@@ -19,7 +19,7 @@ export function stepsOf({ isOnce, broken }: DemoOptions, onProgress: (line: stri
     { name: 'MQTT broker is up', run: ({ stage }) => stage.startBroker() },
     { name: 'controller is ready', run: ({ stage }) => stage.startController() },
     {
-      name: `${BASE_COUNT} bases become Ready Nodes`,
+      name: `${BASE_COUNT} bases become Ready Nodes: ${BASES.mqtt} over MQTT, ${BASES.http} over HTTP`,
       run: async (context) => {
         await context.stage.startBases(broken);
         await untilFaultless(context, () => nodeFaults(context.stage.cluster(), context.stage.bases(), ENV));

@@ -28,7 +28,8 @@ export function renderTable(view: ClusterView, { width, height }: { width: numbe
   const nodeColumns: readonly Column<NodeView>[] = [
     { title: 'NODE', textOf: (node) => node.name, dropOrder: 0 },
     { title: 'STATUS', textOf: (node) => node.status, dropOrder: 1 },
-    { title: 'IP', textOf: (node) => node.ip, dropOrder: 3 },
+    { title: 'TUNNEL', textOf: (node) => node.tunnel, dropOrder: 3 },
+    { title: 'IP', textOf: (node) => node.ip, dropOrder: 4 },
     { title: 'MODULES', textOf: modulesOn, dropOrder: 2 },
   ];
   const nodes = section(nodeColumns, [...view.nodes].sort(byName), width);
@@ -95,7 +96,7 @@ function differences<T>(
 }
 
 function nodeText(node: NodeView): string {
-  return `${node.status} ${node.ip}`;
+  return [node.status, node.tunnel, node.ip].filter((part) => part !== '').join(' ');
 }
 
 function podText({ modules, status, readyText, node, ip }: PodView): string {

@@ -1,3 +1,4 @@
+import { VNODE_LABEL } from '../../src/labels.ts';
 import type { KubeObject } from '../control-plane/api-client.ts';
 
 /** What the demo looks at of a Node. */
@@ -6,6 +7,8 @@ export interface NodeView {
   readonly status: string;
   readonly isReady: boolean;
   readonly ip: string;
+  /** MQTT or HTTP; empty where it is not told. */
+  readonly tunnel: string;
   readonly labels: Readonly<Record<string, string>>;
   /** As kubectl writes them: `key=value:effect`. */
   readonly taints: readonly string[];
@@ -45,6 +48,8 @@ export interface ClusterView {
 /** What a simulated base itself says. */
 export interface BaseView {
   readonly identity: string;
+  readonly tunnel: 'mqtt' | 'http';
+  /** As its Node should show it; empty where others cannot reach it. */
   readonly ip: string;
   /** Each as `name:version state`. */
   readonly modules: readonly string[];
@@ -60,6 +65,7 @@ export function nodeViewOf({ metadata, spec, status }: KubeObject): NodeView {
     status: isReady ? 'Ready' : `NotReady${ready?.reason ? ` (${ready.reason})` : ''}`,
     isReady,
     ip: addresses.find(({ type }) => type === 'InternalIP')?.address ?? '',
+    tunnel: (metadata.labels?.[VNODE_LABEL.tunnel] ?? '').replace(/_tunnel_provider$/, '').toUpperCase(),
     labels: metadata.labels ?? {},
     taints: taints.map(({ key, value, effect }) => `${key}${value === undefined ? '' : `=${value}`}:${effect}`),
   };

@@ -89,7 +89,7 @@ describe('npm run demo -- --once', () => {
       'control plane is up',
       'MQTT broker is up',
       'controller is ready',
-      '5 bases become Ready Nodes',
+      '5 bases become Ready Nodes: 3 over MQTT, 2 over HTTP',
       'Deployment shop 1.0.0 rolls out on 3 bases',
       'rolling update to 2.0.0, and 1.0.0 is uninstalled',
       'scale up to 5',
@@ -100,7 +100,7 @@ describe('npm run demo -- --once', () => {
   });
 
   it.each([
-    ['silence-base', '5 bases become Ready Nodes', 'node vnode.base-5: does not exist'],
+    ['silence-base', '5 bases become Ready Nodes: 3 over MQTT, 2 over HTTP', 'node vnode.base-5: does not exist'],
     ['refuse-jar', 'Deployment shop 1.0.0 rolls out on 3 bases', 'ZipException: zip END header not found'],
   ])('fails with --break %s at the step that it breaks', async (name, step, lastSeen) => {
     const demo = new Demo('--once', '--step-timeout', '10', '--break', name);

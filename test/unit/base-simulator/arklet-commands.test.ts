@@ -41,6 +41,46 @@ describe('uninstallBiz', () => {
   });
 });
 
+describe('switchBiz', () => {
+  it('makes a version the active one of its name', async () => {
+    rig.arklet.placeModule(ONE);
+    rig.arklet.placeModule(TWO, 'DEACTIVATED');
+    rig.arklet.placeModule(biz('biz2', '1'));
+    expect(await rig.arklet.switchBiz(TWO)).toEqual({
+      outcome: 'executed',
+      response: { code: 'SUCCESS', data: { code: 'SUCCESS', message: 'Switch biz: biz1:2 is activated.' } },
+    });
+    expect(rig.states()).toEqual({ 'biz1:1': 'DEACTIVATED', 'biz1:2': 'ACTIVATED', 'biz2:1': 'ACTIVATED' });
+    expect((await rig.arklet.switchBiz(TWO)).outcome).toBe('executed');
+    expect(rig.states()).toEqual({ 'biz1:1': 'DEACTIVATED', 'biz1:2': 'ACTIVATED', 'biz2:1': 'ACTIVATED' });
+  });
+
+  it('fails for a version that is not there, or neither active nor inactive', async () => {
+    rig.arklet.placeModule(ONE);
+    expect(await rig.arklet.switchBiz(TWO)).toEqual({
+      outcome: 'refused:NOT_FOUND_BIZ',
+      response: {
+        code: 'FAILED',
+        message: 'switch biz not success!',
+        data: { code: 'NOT_FOUND_BIZ', message: 'Switch biz: biz1:2 not found.' },
+      },
+    });
+    rig.arklet.placeModule(TWO, 'BROKEN');
+    expect(data(await rig.arklet.switchBiz(TWO))).toEqual({
+      code: 'ILLEGAL_STATE_BIZ',
+      message: "Switch Biz: biz1:2's state must not be BROKEN.",
+    });
+    expect((await rig.arklet.switchBiz({})).outcome).toBe('refused:invalid');
+    expect(rig.states()).toEqual({ 'biz1:1': 'ACTIVATED', 'biz1:2': 'BROKEN' });
+  });
+
+  it('waits for nothing: a version that is being installed is a conflict', async () => {
+    const install = rig.arklet.installBiz(ONE);
+    expect((await rig.arklet.switchBiz(ONE)).outcome).toBe('refused:conflict');
+    await rig.end(install);
+  });
+});
+
 describe('batchInstallBiz', () => {
   function batch(requests: BizRequest[]): { reply: Promise<Reply>; outcomes: string[] } {
     const outcomes: string[] = [];

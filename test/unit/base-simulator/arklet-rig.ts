@@ -2,7 +2,10 @@ import { Arklet } from '../../../samples/base-simulator/arklet.ts';
 import type { ArkletOptions, BizRequest, Reply } from '../../../samples/base-simulator/model.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-export function biz(bizName: string, bizVersion: string): Required<Omit<BizRequest, 'installStrategy'>> {
+export function biz(
+  bizName: string,
+  bizVersion: string,
+): Required<Pick<BizRequest, 'bizName' | 'bizVersion' | 'bizUrl'>> {
   return { bizName, bizVersion, bizUrl: `file:///app/${bizName}-${bizVersion}-ark-biz.jar` };
 }
 

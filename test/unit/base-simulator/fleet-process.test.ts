@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
+import { command, startHttpRig } from './http-rig.ts';
 import { BIZ, ENV, type Rig, startRig } from './rig.ts';
 
 let rig: Rig;
@@ -72,6 +73,31 @@ describe('a fleet in a process of its own', () => {
     await fleet.restart('shop');
     await rig.controller.nth(2, { identity: 'shop', kind: 'queryBaseline' });
     expect(await fleet.modules('shop')).toEqual([]);
+  });
+
+  it('runs bases over HTTP, and moves them', async () => {
+    const http = await startHttpRig();
+    try {
+      const target = { controllerUrl: http.controller.url, localIP: '127.0.0.1' };
+      await fleet.add({ identity: 'web', ...target });
+      const address = await fleet.addressOf('web');
+      expect(address).toMatchObject({ tunnel: 'http', localIP: '127.0.0.1' });
+      expect(await command(address, 'installBiz', BIZ)).toMatchObject({ code: 'SUCCESS' });
+      await fleet.beat('web');
+      await fleet.publishRaw('web', 'heart', 'raw');
+      const posts = await http.controller.received('/heartbeat', 4);
+      expect(posts.at(-1)?.text).toBe('raw');
+      await expect(fleet.announceModules('web')).rejects.toThrow('announceModules: over HTTP');
+      await fleet.restart('web', { port: 'new' });
+      expect((await fleet.addressOf('web')).port).not.toBe(address.port);
+      await fleet.moveTo('web', { brokerUrl: rig.broker.url });
+      await rig.controller.nth(1, { identity: 'web', kind: 'heart' });
+      await fleet.moveTo('web', target);
+      expect(await fleet.addressOf('web')).toMatchObject({ tunnel: 'http', localIP: '127.0.0.1' });
+    } finally {
+      await fleet.kill('web');
+      await http.stop();
+    }
   });
 
   it('passes errors on by name', async () => {

@@ -30,3 +30,45 @@ export function recordedHttp(requestLine: string): Record<string, unknown>[] {
     .filter(([request, status]) => request?.startsWith(requestLine) && status)
     .map(([, , answer]) => JSON.parse(answer ?? ''));
 }
+
+export interface RecordedPost {
+  headers: Record<string, string>;
+  text: string;
+}
+
+/** The heartbeats of a real base. */
+export function recordedHeartbeats(): RecordedPost[] {
+  return httpBlocks().flatMap((lines) =>
+    lines
+      .map((line) => /^POST \/heartbeat (\{.*?\}) (\{.*\})$/.exec(line))
+      .filter((match) => match !== null)
+      .map(([, headers = '', text = '']) => ({ headers: JSON.parse(headers), text })),
+  );
+}
+
+export interface RecordedExchange {
+  command: string;
+  body: string;
+  /** Undefined where the base gave none. Cut short by whoever recorded it where it ends in `...`. */
+  answer: string | undefined;
+}
+
+/** The commands that a real base got over HTTP, in order. */
+export function recordedExchanges(): RecordedExchange[] {
+  return httpBlocks()
+    .map(([request = '', , answer]) => ({ match: /^POST \/(\w+) (?!\{.*\} \{)(.*)$/.exec(request), answer }))
+    .filter(({ match }) => match !== null && match[1] !== 'heartbeat')
+    .map(({ match, answer }) => ({
+      command: match?.[1] ?? '',
+      body: match?.[2] ?? '',
+      answer: answer?.replace('{...}', '{}'),
+    }));
+}
+
+function httpBlocks(): string[][] {
+  const text = readFileSync(new URL('./testdata/wire-http.txt', import.meta.url), 'utf8');
+  return text
+    .trim()
+    .split('\n\n')
+    .map((block) => block.split('\n'));
+}

@@ -14,6 +14,11 @@ describe('the Nodes of bases', () => {
     ['is not Ready', [node(1), node(2, { isReady: false, status: 'NotReady (x)' })], 'node vnode.base-2: is NotReady'],
     ['has another address', [node(1), node(2, { ip: '192.0.2.9' })], "InternalIP is '192.0.2.9'"],
     ['lacks a label', [node(1), node(2, { labels: {} })], "label vnode.koupleless.io/name is '', not 'base'"],
+    [
+      'is of the other tunnel',
+      [node(1), node(2, { labels: { ...node(2).labels, 'vnode.koupleless.io/tunnel': 'http_tunnel_provider' } })],
+      "tunnel is 'http_tunnel_provider', not 'mqtt_tunnel_provider'",
+    ],
     ['lacks a taint', [node(1), node(2, { taints: [] })], 'virtual-node=True:NoExecute is missing'],
     [
       'is not schedulable yet',

@@ -94,8 +94,10 @@ describe('deploy/', () => {
     expect(ports).toEqual({
       probes: Number(VARIABLES.HEALTH_PROBE_PORT.default),
       metrics: Number(VARIABLES.METRICS_PORT.default),
+      'http-tunnel': Number(VARIABLES.HTTP_TUNNEL_LISTEN_PORT.default),
     });
-    expect(find('Service').spec.ports[0]).toMatchObject({ port: ports.metrics, targetPort: 'metrics' });
+    const served = objects.filter(({ kind }) => kind === 'Service').flatMap(({ spec }) => spec.ports);
+    expect(served).toEqual(['metrics', 'http-tunnel'].map((name) => ({ name, port: ports[name], targetPort: name })));
   });
 
   it('selects its own Pods', () => {

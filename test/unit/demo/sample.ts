@@ -6,10 +6,12 @@ export function node(number: number, part: Partial<NodeView> = {}): NodeView {
     status: 'Ready',
     isReady: true,
     ip: `198.51.100.${number}`,
+    tunnel: 'MQTT',
     labels: {
       'virtual-kubelet.koupleless.io/component': 'vnode',
       'virtual-kubelet.koupleless.io/env': 'dev',
       'vnode.koupleless.io/name': 'base',
+      'vnode.koupleless.io/tunnel': 'mqtt_tunnel_provider',
     },
     taints: ['schedule.koupleless.io/virtual-node=True:NoExecute', 'schedule.koupleless.io/node-env=dev:NoExecute'],
     ...part,
@@ -34,7 +36,7 @@ export function pod(number: number, part: Partial<PodView> = {}): PodView {
 }
 
 export function base(number: number, ...modules: string[]): BaseView {
-  return { identity: `base-${number}`, ip: `198.51.100.${number}`, modules };
+  return { identity: `base-${number}`, tunnel: 'mqtt', ip: `198.51.100.${number}`, modules };
 }
 
 export function cluster(part: Partial<ClusterView> = {}): ClusterView {

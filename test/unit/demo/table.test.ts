@@ -4,7 +4,7 @@ import { cluster, node, pod } from './sample.ts';
 
 const WIDE = { width: 120, height: 50 };
 const two = cluster({
-  nodes: [node(2), node(1)],
+  nodes: [node(2, { tunnel: 'HTTP' }), node(1)],
   pods: [pod(2, { status: 'Pending', isReady: false, readyText: '0/1', node: '', ip: '' }), pod(1)],
 });
 
@@ -12,9 +12,9 @@ describe('the table', () => {
   it('shows Nodes with their modules, and vPods, by name', () => {
     expect(renderTable(two, WIDE)).toEqual([
       '',
-      'NODE          STATUS  IP            MODULES',
-      'vnode.base-1  Ready   198.51.100.1  shop:1.0.0',
-      'vnode.base-2  Ready   198.51.100.2',
+      'NODE          STATUS  TUNNEL  IP            MODULES',
+      'vnode.base-1  Ready   MQTT    198.51.100.1  shop:1.0.0',
+      'vnode.base-2  Ready   HTTP    198.51.100.2',
       '',
       'POD     MODULE      READY  STATUS   NODE          IP',
       'shop-1  shop:1.0.0  1/1    Running  vnode.base-1  198.51.100.1',
@@ -58,7 +58,7 @@ describe('changes as plain lines', () => {
       pods: [pod(2, { status: 'ErrImagePull', readyText: '0/1', ip: '' })],
     });
     expect(changesBetween(before, after)).toEqual([
-      'node vnode.base-2: Ready 198.51.100.2',
+      'node vnode.base-2: Ready MQTT 198.51.100.2',
       'pod shop-2: shop:1.0.0 ErrImagePull 0/1 on vnode.base-2',
       'pod shop-1: gone',
     ]);

@@ -41,6 +41,15 @@ it('a Node that is not Ready tells why', () => {
   });
 });
 
+it.each([
+  ['mqtt_tunnel_provider', 'MQTT'],
+  ['http_tunnel_provider', 'HTTP'],
+  [undefined, ''],
+])('a Node with tunnel %s is shown with %j', (tunnel, text) => {
+  const labels = tunnel && { 'vnode.koupleless.io/tunnel': tunnel };
+  expect(nodeViewOf({ metadata: { name: 'vnode.base-1', labels } }).tunnel).toBe(text);
+});
+
 it('a new Deployment counts nothing', () => {
   expect(deploymentViewOf({ metadata: { name: 'shop' } })).toEqual({
     name: 'shop',
