@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, sleep } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
+import { backoffMs } from '../queue/backoff.ts';
 import { isAlreadyExists, isNotFound, isRetriable } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import { EventCorrelator, type EventSeries, type EventSubject, type EventType } from './event-correlator.ts';
@@ -12,8 +13,9 @@ import { TokenBucket } from './token-bucket.ts';
 const MAX_WAITING = 1000;
 /** 20 writes a second. */
 const WRITE_RATE = { burst: 40, refillMs: 50 };
-const RETRY_DELAY_MS = 1000;
-const MAX_RETRIES = 3;
+/** As long as client-go does, about two minutes: a Warning outlives a restart of the API server. */
+const RETRY_BACKOFF = { baseMs: 1000, maxMs: 10_000 };
+const MAX_RETRIES = 13;
 
 /** Kubernetes Events: returns at once and never throws; under load events are dropped, Normals first. */
 export interface EventRecorder {
@@ -93,7 +95,7 @@ export class ApiEventRecorder implements EventRecorder {
         return;
       } catch (error) {
         if (isRetriable(error) && retries < MAX_RETRIES && !signal.aborted) {
-          await sleep(clock, RETRY_DELAY_MS, signal);
+          await sleep(clock, backoffMs(retries + 1, RETRY_BACKOFF), signal);
           continue;
         }
         this.#count('failed');

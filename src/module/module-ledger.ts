@@ -9,7 +9,6 @@ import {
   type OperationResult,
 } from '../tunnel/module.ts';
 import type { Envelope } from '../tunnel/tunnel.ts';
-import type { Failure, FailureReason } from './failure.ts';
 import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withFailure } from './module-record.ts';
 import {
   afterResult,
@@ -19,6 +18,7 @@ import {
   seenAbsent,
   seenDeactivated,
   seenPresent,
+  timedOut,
 } from './record-transitions.ts';
 
 export interface LedgerOptions {
@@ -32,12 +32,6 @@ export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
 
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
-
-const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {
-  install: 'InstallTimeout',
-  uninstall: 'KillContainerError',
-  switch: 'SwitchError',
-};
 
 /** What an answer meant for the module it was about; `none` = nobody asked, or it could not be told whose it is. */
 export interface OperationEnd {
@@ -110,12 +104,14 @@ export class ModuleLedger {
   baseRestarted(publishedAt: number | undefined): void {
     this.#isKnown = false;
     this.#restarted = true;
-    if (publishedAt !== undefined) this.#newestPublishedAt = publishedAt;
+    // The clock may be another one, too.
+    this.#newestPublishedAt = publishedAt;
+    for (const [key, record] of this.#records) this.#records.set(key, { ...record, publishedAt });
   }
 
   /** Takes a whole list. Returns false when it is older than what is known. */
   takeList(list: readonly ModuleStatus[], times: MessageTimes, now: number): boolean {
-    if (this.#isOld(times.publishedAt)) return false;
+    if (this.#isOld(times)) return false;
     const restarted = this.#restarted;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
@@ -126,6 +122,7 @@ export class ModuleLedger {
     for (const [key, record] of this.#records) {
       if (present.has(key)) continue;
       this.#records.set(key, restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
+      this.#onGone(record, now);
     }
     for (const record of this.#records.values()) {
       this.#set(seenDeactivated(record, this.#siblingsOf(record.id), evidence));
@@ -146,7 +143,7 @@ export class ModuleLedger {
     if (record.inFlight === undefined || asked) {
       const hasOther = this.#siblingsOf(record.id).some((other) => other.state !== undefined);
       this.#set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
-      this.#onResult(record, now);
+      this.#onGone(record, now);
     }
     if (asked === undefined || result.outcome === 'busy') return undefined;
     const end = result.outcome === 'failed' ? 'failed' : 'done';
@@ -171,6 +168,12 @@ export class ModuleLedger {
   sendFailed(id: ModuleId, mayHaveArrived: boolean, now: number): void {
     const record = this.#records.get(moduleKeyOf(id));
     if (!record?.inFlight) return;
+    if (mayHaveArrived && record.inFlight.command === 'switch') {
+      // It can be sent as often as we like, but not without a pause.
+      const message = 'the connection broke before switchBiz was answered';
+      this.#set(withFailure(record, { reason: 'SwitchError', message }, now, this.#options.backoff));
+      return;
+    }
     const inFlight = mayHaveArrived ? { ...record.inFlight, uncertain: true } : undefined;
     this.#set({ ...record, inFlight, retryAt: now + SEND_AGAIN_MS });
   }
@@ -185,12 +188,7 @@ export class ModuleLedger {
         continue;
       }
       if (now < inFlight.deadlineAt) continue;
-      const seconds = Math.round((inFlight.deadlineAt - inFlight.sentAt) / 1000);
-      const failure: Failure = {
-        reason: TIMEOUT_REASONS[inFlight.command],
-        message: `the base did not answer ${inFlight.command} within ${seconds} s`,
-      };
-      this.#set(withFailure(record, failure, now, this.#options.backoff));
+      this.#set(timedOut(record, inFlight, now, this.#options.backoff));
       ends.push({ command: inFlight.command, id: record.id, result: 'timeout', tookMs: now - inFlight.sentAt });
     }
     return ends;
@@ -222,7 +220,8 @@ export class ModuleLedger {
     return candidates.length === 1 ? candidates[0] : undefined;
   }
 
-  #isOld(publishedAt: number | undefined): boolean {
+  #isOld({ publishedAt, askedAt }: MessageTimes): boolean {
+    if (askedAt !== undefined && askedAt < this.#listedAt) return true;
     const newest = this.#newestPublishedAt;
     if (isBefore(publishedAt, newest)) return true;
     this.#newestPublishedAt = publishedAt ?? newest;
@@ -235,7 +234,7 @@ export class ModuleLedger {
   }
 
   /** A version that has gone may be what kept another one of its name from starting: that need not wait longer. */
-  #onResult({ id, state }: ModuleRecord, now: number): void {
+  #onGone({ id, state }: ModuleRecord, now: number): void {
     if (state === undefined || this.#records.get(moduleKeyOf(id))?.state !== undefined) return;
     for (const other of this.#siblingsOf(id)) {
       if (other.state === undefined && other.failure && other.retryAt > now) this.#set({ ...other, retryAt: now });

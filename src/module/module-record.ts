@@ -26,8 +26,10 @@ export interface ModuleRecord {
   readonly since: number;
   /** A list lacked a module that was there: believed when a list that was asked for later lacks it too. */
   readonly missingSince: number | undefined;
-  /** The state is from an answer, and another version of the name is here: what is true the next list tells. */
-  readonly unconfirmed: boolean;
+  /** The state is from the answer to this, and another version of the name is here: what is true the next list tells. */
+  readonly unconfirmed: 'install' | 'switch' | undefined;
+  /** switchBiz did not make it the active version: a new install has to, when none is active. */
+  readonly hasSwitchFailed: boolean;
   readonly inFlight: CommandInFlight | undefined;
   /** Failures and crashes in a row; counted anew once the module has run for `STABLE_MS`. */
   readonly failures: number;
@@ -49,7 +51,8 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
     answeredAt: Number.NEGATIVE_INFINITY,
     since: now,
     missingSince: undefined,
-    unconfirmed: false,
+    unconfirmed: undefined,
+    hasSwitchFailed: false,
     inFlight: undefined,
     failures: 0,
     failure: undefined,
@@ -81,9 +84,10 @@ export function withFailure(
   backoff: BackoffOptions,
 ): ModuleRecord {
   const failures = record.failures + 1;
+  const hasSwitchFailed = record.hasSwitchFailed || failure.reason === 'SwitchError';
   const failedFingerprint = record.inFlight?.fingerprint;
   const retryAt = now + backoffMs(failures, backoff);
-  return { ...record, inFlight: undefined, failures, failure, failedFingerprint, retryAt };
+  return { ...record, inFlight: undefined, failures, failure, failedFingerprint, hasSwitchFailed, retryAt };
 }
 
 /** A module that ran and ended by itself: the first restart is at once, later ones wait, as a kubelet's. */

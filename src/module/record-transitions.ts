@@ -1,5 +1,5 @@
 import type { BackoffOptions } from '../queue/backoff.ts';
-import type { ModuleState, ModuleStatus, OperationResult } from '../tunnel/module.ts';
+import type { ModuleCommand, ModuleState, ModuleStatus, OperationResult } from '../tunnel/module.ts';
 import { type Failure, type FailureReason, failureOf } from './failure.ts';
 import {
   type CommandInFlight,
@@ -54,17 +54,27 @@ function isStale(record: ModuleRecord, { publishedAt, askedAt, isTied }: Evidenc
 export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evidence: Evidence): ModuleRecord {
   const { now, publishedAt } = evidence;
   if (isStale(record, evidence)) return record;
-  const next = { ...withState(crashed(record, state, evidence), state, now), publishedAt, unconfirmed: false };
-  const { inFlight } = record;
+  const next = {
+    ...withState(crashed(record, state, evidence), state, now),
+    publishedAt,
+    unconfirmed: undefined,
+    hasSwitchFailed: record.hasSwitchFailed && state !== 'ACTIVATED',
+  };
+  if (record.unconfirmed === 'switch' && state === 'DEACTIVATED') return switchHadNoEffect(next, evidence);
+  if (record.inFlight) return presentInFlight(next, record.inFlight, evidence);
   // That it runs ends the failure of an install, not the one of an uninstall.
   const isWell = state === 'ACTIVATED' && record.failure?.reason !== 'KillContainerError';
-  if (inFlight === undefined) return isWell ? withoutFailure(next) : next;
+  return isWell ? withoutFailure(next) : next;
+}
+
+/** A command is under way, and the list may say that it has ended, or that it never came. */
+function presentInFlight(next: ModuleRecord, inFlight: CommandInFlight, { now, askedAt }: Evidence): ModuleRecord {
+  const { state } = next;
   if (inFlight.command === 'install' && (state === 'ACTIVATED' || state === 'DEACTIVATED')) {
     return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
   }
   if (inFlight.command === 'switch' && state === 'ACTIVATED') return { ...withoutFailure(next), inFlight: undefined };
-  const isUninstall = inFlight.command === 'uninstall';
-  const isUntouched = isUninstall && state === 'ACTIVATED' && evidence.askedAt > inFlight.sentAt;
+  const isUntouched = inFlight.command === 'uninstall' && state === 'ACTIVATED' && askedAt > inFlight.sentAt;
   const isLost = isUntouched && now - inFlight.sentAt >= LOST_UNINSTALL_MS;
   const isSettled = inFlight.uncertain && !isInWork({ ...next, inFlight: undefined });
   return isLost || isSettled ? { ...next, inFlight: undefined } : next;
@@ -131,18 +141,41 @@ function installed(record: ModuleRecord, result: OperationResult, hasOtherVersio
   const fingerprint = record.inFlight?.fingerprint ?? record.fingerprint;
   const cleared = { ...record, inFlight: undefined, fingerprint };
   // REPEAT_BIZ says that the module is there, not in which state: the list tells.
-  if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: true };
+  if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: 'install' };
   const next = withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now));
-  return { ...next, unconfirmed: hasOtherVersion };
+  return { ...next, unconfirmed: hasOtherVersion ? 'install' : undefined, hasSwitchFailed: false };
+}
+
+/** Answered as done, but the base still has another version active: it must not be sent over and over. */
+function switchHadNoEffect(record: ModuleRecord, { now, backoff }: Evidence): ModuleRecord {
+  const message = 'switchBiz had no effect: the base lists the version as DEACTIVATED';
+  return withFailure(record, { reason: 'SwitchError', message }, now, backoff);
 }
 
 /** The other versions were deactivated by it: the next list tells. */
 function switched(record: ModuleRecord, now: number): ModuleRecord {
-  return { ...withoutFailure(withState(record, 'ACTIVATED', now)), inFlight: undefined, unconfirmed: true };
+  return { ...withoutFailure(withState(record, 'ACTIVATED', now)), inFlight: undefined, unconfirmed: 'switch' };
 }
 
 function uninstalled(record: ModuleRecord, now: number): ModuleRecord {
   return { ...withoutFailure(withState(record, undefined, now)), inFlight: undefined, fingerprint: undefined };
+}
+
+const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {
+  install: 'InstallTimeout',
+  uninstall: 'KillContainerError',
+  switch: 'SwitchError',
+};
+
+/** The record after the deadline of its command. */
+export function timedOut(
+  record: ModuleRecord,
+  { command, sentAt, deadlineAt }: CommandInFlight,
+  now: number,
+  backoff: BackoffOptions,
+): ModuleRecord {
+  const message = `the base did not answer ${command} within ${Math.round((deadlineAt - sentAt) / 1000)} s`;
+  return withFailure(record, { reason: TIMEOUT_REASONS[command], message }, now, backoff);
 }
 
 /** A base lists a module only once its jar is there, so absence during an install proves nothing for long. */

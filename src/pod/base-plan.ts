@@ -3,7 +3,13 @@ import { fingerprintOf, isGone } from '../module/module-record.ts';
 import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { type Claim, claimsOf } from './claims.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
-import { type ContainerModule, containerModulesOf, moduleSpecsOf, VERSION_ENV } from './module-spec.ts';
+import {
+  type ContainerModule,
+  containerModulesOf,
+  moduleSpecsOf,
+  strategyFaultOf,
+  VERSION_ENV,
+} from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
 import { failedKillsOf, podsByFate, type Removal, removalsOf, type SleepUntil } from './removals.ts';
 import { Successions } from './succession.ts';
@@ -64,7 +70,7 @@ export function planBase({ pods, debts, ledger, sleepUntil, canSwitch, now }: Ba
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf);
   const removals = removalsOf(leaving, debts);
-  const held = new Set(sleeping.flatMap(moduleSpecsOf).map(moduleKeyOf));
+  const held = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const decisions = ledger.isKnown
     ? decide({ claims, removals, held, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
@@ -92,31 +98,46 @@ export function planBase({ pods, debts, ledger, sleepUntil, canSwitch, now }: Ba
 interface Decided {
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
-  /** Of Pods in their `preStop.sleep`: nothing takes these away. */
-  readonly held: ReadonlySet<ModuleKey>;
+  /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
+  readonly held: ReadonlyMap<ModuleKey, string>;
   readonly ledger: LedgerView;
   readonly canSwitch: boolean;
   readonly now: number;
 }
 
+/** Claims first: what is to go may have to wait until what is to serve instead does. */
 function decide({ claims, removals, held, ledger, canSwitch, now }: Decided): Map<ModuleKey, ModuleDecision> {
   const successions = new Successions(claims, (key) => ledger.get(key));
   const decisions = new Map<ModuleKey, ModuleDecision>();
+  const switching = new Set<string>();
   for (const key of new Set([...claims.keys(), ...removals.keys()])) {
-    const name = (claims.get(key)?.spec ?? removals.get(key)?.id)?.name ?? '';
+    const claim = claims.get(key);
     const decision = decideModule({
       record: ledger.get(key),
-      claim: claims.get(key),
+      claim,
+      fault: claim && strategyFaultOf(claim.owner),
       succession: successions.of(key),
-      // What serves now goes when the version that is to serve instead does: with a switch there is no gap.
-      isAwaited: canSwitch && !claims.has(key) && successions.awaitsSwitch(name),
+      isAwaited: claim === undefined && switching.has(removals.get(key)?.id.name ?? ''),
       canSwitch,
       askedAt: ledger.askedAt,
       now,
     });
-    decisions.set(key, held.has(key) && decision.command === 'uninstall' ? withoutCommand(decision) : decision);
+    if (claim && decision.isSwitch) switching.add(claim.spec.name);
+    decisions.set(key, isHeldBack(decision, key, claim, held) ? withoutCommand(decision) : decision);
   }
   return decisions;
+}
+
+/** Whether the command would take a module off the base that is to serve until its Pod's `preStop.sleep` is over. */
+function isHeldBack(
+  { command, spec }: ModuleDecision,
+  key: ModuleKey,
+  claim: Claim | undefined,
+  held: ReadonlyMap<ModuleKey, string>,
+): boolean {
+  if (command === 'uninstall') return held.has(key);
+  const takesOthersOff = command === 'install' && spec?.strategy === 'uninstallThenInstall';
+  return takesOthersOff && [...held.values()].includes(claim?.spec.name ?? '');
 }
 
 /** What somebody installed past us, or a Pod that was gone before we could know of it. */
@@ -142,7 +163,7 @@ function commandsOf(
     const claim = claims.get(key);
     const removal = removals.get(key);
     if (decision.command === 'install' && claim)
-      commands.push({ command: 'install', spec: claim.spec, pod: claim.owner });
+      commands.push({ command: 'install', spec: decision.spec ?? claim.spec, pod: claim.owner });
     const id = claim?.spec ?? removal?.id;
     if (decision.command === 'uninstall' && id) {
       commands.unshift({ command: 'uninstall', id, pod: removal?.pod ?? claim?.owner });

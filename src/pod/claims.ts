@@ -7,6 +7,8 @@ import type { VPod } from './vpod.ts';
 /** Who has a module of a base, and as what; Pods with the same fingerprint share it, others wait. */
 export interface Claim {
   readonly owner: VPod;
+  /** The last created of those that share it: it says how new the claim is. */
+  readonly youngest: VPod;
   readonly spec: ModuleSpec;
   readonly fingerprint: string;
   /** What is on the base is something else under the same name and version, and no living Pod asks for that. */
@@ -68,7 +70,8 @@ function claimOf(
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
-  return { owner, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
+  const youngest = claimants.filter((claimant) => claimant.fingerprint === fingerprint).at(-1)?.pod ?? owner;
+  return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
 }
 
 /** What a Pod's own status says that its container runs: known to us even after a restart of the controller. */

@@ -22,7 +22,8 @@ export function containerStatusOf({
   identity,
   nowText,
 }: ContainerInput): ContainerStatus | undefined {
-  if (view.kind === 'Unknown' || (isSwitching(view) && prev)) return prev;
+  if (view.kind === 'Unknown') return prev;
+  if (isSwitching(view) && prev) return prev.state?.running ? deactivatedStatus(prev) : prev;
   const name = entry.container;
   const common = { name, image, imageID: prev?.imageID ?? '', restartCount: prev?.restartCount ?? 0 };
   if (entry.kind !== 'module' || view.kind === 'Unsupported') {
@@ -39,6 +40,12 @@ function isSwitching(view: ModuleView): boolean {
   return view.kind === 'Installing' && view.isSwitch === true;
 }
 
+/** It ran and does not serve now. */
+function deactivatedStatus(prev: ContainerStatus): ContainerStatus {
+  const state = { waiting: waitingState('BizDeactivated', 'the version is made the active one again') };
+  return { ...prev, ready: false, state };
+}
+
 type Common = Pick<ContainerStatus, 'name' | 'image' | 'imageID' | 'restartCount'>;
 
 function runningStatus(common: Common, prev: ContainerStatus | undefined, nowText: string): ContainerStatus {
@@ -46,8 +53,8 @@ function runningStatus(common: Common, prev: ContainerStatus | undefined, nowTex
   if (prev?.state?.running) {
     return { ...common, ready: true, started: true, state: prev.state, ...lastState };
   }
-  // It ended before (lastState says so) and now runs again; a deactivated module never ended.
-  const isRestart = prev?.lastState?.terminated !== undefined && prev.state?.waiting?.reason !== 'BizDeactivated';
+  // It ended before (lastState says so) and now runs again; one that was only deactivated is still started.
+  const isRestart = prev?.lastState?.terminated !== undefined && prev.started !== true;
   const restartCount = common.restartCount + (isRestart ? 1 : 0);
   return {
     ...common,
@@ -81,8 +88,7 @@ function endedState(
   nowText: string,
 ): ContainerState | undefined {
   const startedAt = prev?.state?.running?.startedAt;
-  const wasDeactivated = prev?.state?.waiting?.reason === 'BizDeactivated' && prev.started === true;
-  if (startedAt === undefined && !wasDeactivated) return prev?.lastState;
+  if (startedAt === undefined && prev?.started !== true) return prev?.lastState;
   return {
     terminated: {
       exitCode: 1,

@@ -1,6 +1,6 @@
 import { ANNOTATION } from '../labels.ts';
 import type { ModuleRecord } from '../module/module-record.ts';
-import type { ModuleCommand } from '../tunnel/module.ts';
+import type { ModuleCommand, ModuleSpec } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import type { ModuleView, WaitingView } from './module-view.ts';
 import type { Succession } from './succession.ts';
@@ -9,6 +9,8 @@ import { repeatedReason, type WaitingReason } from './waiting-reason.ts';
 /** What to do about one `name:version` of a base whose list is known. */
 export interface ModuleDecision {
   readonly command?: ModuleCommand;
+  /** What an install installs. */
+  readonly spec?: ModuleSpec;
   /** For the Pods that claim it. */
   readonly view: ModuleView;
   /** The module stays: a leaving Pod need not wait for its end. */
@@ -16,12 +18,16 @@ export interface ModuleDecision {
   /** When the base should be asked for its list. */
   readonly lookAt?: number;
   readonly wakeAt?: number;
+  /** It is being made the active version of its name, or is about to be. */
+  readonly isSwitch?: boolean;
 }
 
 export interface ModuleDecisionInput {
   readonly record: ModuleRecord | undefined;
   /** undefined = no living Pod wants it: it has to go. */
   readonly claim: Claim | undefined;
+  /** Why it must not be installed. */
+  readonly fault?: string | undefined;
   readonly succession: Succession;
   /** It goes only when another version has become the active one. */
   readonly isAwaited: boolean;
@@ -45,7 +51,7 @@ function decideOwn(input: ModuleDecisionInput): ModuleDecision {
   if (record?.inFlight) return decideInFlight(input, record);
   if (claim === undefined) return decideRemoval(input);
   if (record === undefined || record.state === undefined) return decideInstall(input, claim, record);
-  if (record.missingSince !== undefined || record.unconfirmed) {
+  if (record.missingSince !== undefined || record.unconfirmed !== undefined) {
     // Not yet believed; asked for once more, and shown as it was.
     return { view: { kind: 'Unknown' }, keeps: true, lookAt: lookAfter(input, record.missingSince ?? record.since) };
   }
@@ -57,8 +63,11 @@ function decideOwn(input: ModuleDecisionInput): ModuleDecision {
 function decideReplaced(input: ModuleDecisionInput, replacer: NonNullable<Succession['replacer']>): ModuleDecision {
   const { spec, owner } = replacer.claim;
   const message = `version ${spec.version} of Pod ${owner.namespace}/${owner.name} replaces it on this base (${ANNOTATION.installStrategy})`;
-  const view: ModuleView = { kind: 'Waiting', reason: 'ModuleReplaced', message, isEnded: true };
-  if (input.record?.inFlight) return { ...decideInFlight(input, input.record), view };
+  const { record } = input;
+  const isEnded = record?.state === undefined;
+  const view: ModuleView = { kind: 'Waiting', reason: 'ModuleReplaced', message, isEnded };
+  if (record?.inFlight) return { ...decideInFlight(input, record), view };
+  if (record?.missingSince !== undefined) return { view, keeps: true, lookAt: lookAfter(input, record.missingSince) };
   if (!replacer.isActive) return { view, keeps: true };
   return { ...decideRemoval(input), view, keeps: true };
 }
@@ -72,7 +81,7 @@ function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): Modul
     ? waitingFor(record, record.failure.reason, record.failure.message)
     : { kind: 'Installing', sinceMs: sentAt, isSwitch: inFlight?.command === 'switch' };
   const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
-  return { view, keeps: false, ...times };
+  return { view, keeps: false, ...times, isSwitch: inFlight?.command === 'switch' };
 }
 
 function decideRemoval({ record, isAwaited, now }: ModuleDecisionInput): ModuleDecision {
@@ -84,7 +93,14 @@ function decideRemoval({ record, isAwaited, now }: ModuleDecisionInput): ModuleD
   return { view, keeps: false, command: 'uninstall' };
 }
 
-function decideInstall({ now }: ModuleDecisionInput, claim: Claim, record: ModuleRecord | undefined): ModuleDecision {
+function decideInstall(input: ModuleDecisionInput, claim: Claim, record: ModuleRecord | undefined): ModuleDecision {
+  const { now, fault, succession } = input;
+  if (fault !== undefined) {
+    return {
+      view: { kind: 'Waiting', reason: 'CreateContainerConfigError', message: fault, isEnded: true },
+      keeps: false,
+    };
+  }
   const failure = record?.failure;
   const isOther = record?.failedFingerprint !== undefined && record.failedFingerprint !== claim.fingerprint;
   const isBlocked = record !== undefined && now < record.retryAt && !isOther;
@@ -92,7 +108,10 @@ function decideInstall({ now }: ModuleDecisionInput, claim: Claim, record: Modul
     failure === undefined || isOther
       ? { kind: 'Installing', sinceMs: now }
       : waitingFor(record, failure.reason, failure.message);
-  return isBlocked ? { view, keeps: false, wakeAt: record.retryAt } : { view, keeps: false, command: 'install' };
+  if (isBlocked) return { view, keeps: false, wakeAt: record.retryAt };
+  // The strategy would take a younger Pod's version off as well.
+  const { strategy: _strategy, ...plain } = claim.spec;
+  return { view, keeps: false, command: 'install', spec: succession.hasYounger ? plain : claim.spec };
 }
 
 function decideReplacement({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
@@ -125,16 +144,17 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
 /** Beside the active version, or alone: then nothing on the base would ever make it active again. */
 function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
   const { canSwitch, succession, now } = input;
+  if (!succession.isNewest) return { view: deactivated(succession.successor), keeps: true };
   const isAlone = record.failure?.reason === 'BizDeactivated';
-  const hasFailed = isAlone && record.failures > 1;
-  if (!canSwitch || !succession.isNewest || hasFailed) {
-    return isAlone ? decideBroken(input, record) : { view: deactivated(succession.successor), keeps: true };
+  if (isAlone && (!canSwitch || record.hasSwitchFailed)) return decideBroken(input, record);
+  if (!canSwitch) return { view: deactivated(succession.successor), keeps: true };
+  if (record.failure?.reason !== 'SwitchError') {
+    const view: ModuleView = { kind: 'Installing', sinceMs: now, isSwitch: true };
+    // The back-off of a crash is for a new install: being made active takes no time.
+    const isEarly = !isAlone && now < record.retryAt;
+    return { view, keeps: true, isSwitch: true, ...(isEarly ? { wakeAt: record.retryAt } : { command: 'switch' }) };
   }
-  const { failure } = record;
-  const view: ModuleView =
-    failure === undefined
-      ? { kind: 'Installing', sinceMs: now, isSwitch: true }
-      : { ...waitingFor(record, failure.reason, failure.message), isEnded: false };
+  const view = { ...waitingFor(record, 'SwitchError', record.failure.message), isEnded: false };
   return now < record.retryAt
     ? { view, keeps: true, wakeAt: record.retryAt }
     : { view, keeps: true, command: 'switch' };

@@ -37,9 +37,6 @@ function containerModuleOf(container: VPodContainer, strategyText: string | unde
     );
   }
   const strategy = INSTALL_STRATEGIES.find((known) => known === strategyText);
-  if (strategyText !== undefined && strategy === undefined) {
-    return invalid(`annotation ${ANNOTATION.installStrategy} must be one of ${INSTALL_STRATEGIES.join(', ')}`);
-  }
   const envs: Record<string, string> = {};
   for (const { name, value } of env.values()) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
   const { name, image: url, args } = container;
@@ -48,6 +45,15 @@ function containerModuleOf(container: VPodContainer, strategyText: string | unde
     container: name,
     spec: { name, version, url, args, envs, ...(strategy ? { strategy } : {}) },
   };
+}
+
+/**
+ * Why the modules of a Pod cannot be installed as its annotation asks. The annotation can change at any time, so
+ * what is installed already stays the Pod's.
+ */
+export function strategyFaultOf({ installStrategy }: VPod): string | undefined {
+  if (installStrategy === undefined || INSTALL_STRATEGIES.some((known) => known === installStrategy)) return undefined;
+  return `annotation ${ANNOTATION.installStrategy} must be one of ${INSTALL_STRATEGIES.join(', ')}`;
 }
 
 /** The modules that a vPod wants on its base. */

@@ -102,7 +102,10 @@ export class PodController {
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const { writes, errors } = await this.#statuses.write(nodeName, plan, base.facts());
     const commands = writes === 0 ? plan.commands : this.#stillWanted(base, plan.commands);
-    for (const command of commands) this.#commands.send(base, command);
+    for (const command of commands) {
+      // What takes other modules off the base waits until their Pods are written as not ready.
+      if (errors.length === 0 || !isReplacing(command)) this.#commands.send(base, command);
+    }
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
     base.ledger.forgetUnless(plan.isWanted);
@@ -134,9 +137,10 @@ export class PodController {
 
   /** Much may have come while statuses were written: only what a fresh plan has too is sent, the rest next time. */
   #stillWanted(base: ManagedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
-    const fresh = this.#plan(base).commands.map(identityOf);
-    if (fresh.length > 0) this.#queue.add(base.nodeName);
-    return commands.filter((command) => fresh.includes(identityOf(command)));
+    const fresh = new Set(this.#plan(base).commands.map(identityOf));
+    const still = commands.filter((command) => fresh.delete(identityOf(command)));
+    if (fresh.size > 0) this.#queue.add(base.nodeName);
+    return still;
   }
 
   /** The base has confirmed that nothing of the Pod is left. */
@@ -151,6 +155,10 @@ export class PodController {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
+}
+
+function isReplacing(planned: PlannedCommand): boolean {
+  return planned.command === 'install' && planned.spec.strategy === 'uninstallThenInstall';
 }
 
 function identityOf(planned: PlannedCommand): string {

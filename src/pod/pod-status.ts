@@ -69,7 +69,12 @@ export const UNSUPPORTED_MESSAGE =
 function isUntold({ pod, views, base, now }: PodStatusInput): boolean {
   const isNew = pod.status.containerStatuses.length === 0;
   if (base.unreachable) return isNew;
-  if (views.some(({ view }) => view.kind === 'Unknown')) return true;
+  const isReady = (name: string): boolean =>
+    pod.status.containerStatuses.some((status) => status.name === name && status.ready);
+  const isLoss = ({ container, view }: ContainerView): boolean =>
+    view.kind !== 'Unknown' && view.kind !== 'Running' && isReady(container);
+  // What is known to be lost does not wait for what is not known.
+  if (views.some(({ view }) => view.kind === 'Unknown')) return !views.some(isLoss);
   return isNew && views.every(({ view }) => view.kind === 'Installing' && now - view.sinceMs < SLOW_INSTALL_MS);
 }
 

@@ -11,14 +11,19 @@ export interface Succession {
   readonly replacer: { readonly claim: Claim; readonly isActive: boolean } | undefined;
   /** No younger Pod brought a version that is here or comes: of what the base has, this one is to be active. */
   readonly isNewest: boolean;
+  /** Some Pod that was created later asks for another version. */
+  readonly hasYounger: boolean;
 }
 
-const ALONE: Succession = { successor: undefined, replacer: undefined, isNewest: true };
+const ALONE: Succession = { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false };
 
-interface Other {
+interface Version {
   readonly claim: Claim;
   readonly record: ModuleRecord | undefined;
-  readonly isYounger: boolean;
+}
+
+interface Other extends Version {
+  readonly age: Age;
 }
 
 /** The versions of one base that living Pods ask for, against each other. */
@@ -35,32 +40,22 @@ export class Successions {
 
   of(key: ModuleKey): Succession {
     const claim = this.#claims.get(key);
-    const others = claim ? this.#othersOf(key, claim) : [];
-    if (claim === undefined || others.length === 0) return ALONE;
-    const younger = others.filter(({ isYounger }) => isYounger);
-    const isActive = ({ record }: Other): boolean => record?.state === 'ACTIVATED';
-    const replacer = younger
-      .filter((other) => other.claim.spec.strategy === 'uninstallThenInstall')
-      .reduce<Other | undefined>(
-        (best, other) => (best && isSenior(other.claim, best.claim) ? best : other),
-        undefined,
-      );
+    const own = claim && { claim, record: this.#recordOf(key) };
+    const others = own ? this.#othersOf(key, own.claim) : [];
+    if (own === undefined || others.length === 0) return ALONE;
+    const replacer = others
+      .filter((other) => replaces(other, own))
+      .sort((a, b) => byCreation(a.claim.youngest, b.claim.youngest))
+      .at(-1);
     return {
-      successor: others.find((other) => isActive(other) && (other.isYounger || hasRun(claim)))?.claim,
+      successor: others.find((other) => isActive(other) && (other.age === 'younger' || hasRun(own.claim)))?.claim,
       replacer: replacer && {
         claim: replacer.claim,
-        isActive: isActive(replacer) && replacer.record?.unconfirmed === false,
+        isActive: isActive(replacer) && replacer.record?.unconfirmed === undefined,
       },
-      isNewest: !younger.some(({ record }) => isHereOrComing(record)),
+      hasYounger: others.some(({ age }) => age === 'younger'),
+      isNewest: !others.some((other) => isHereOrComing(other.record) && precedes(other, own)),
     };
-  }
-
-  /** Whether a version of the name waits to be made active in place of one that is to go. */
-  awaitsSwitch(name: string): boolean {
-    return (this.#keysByName.get(name) ?? []).some((key) => {
-      const record = this.#recordOf(key);
-      return record?.state === 'DEACTIVATED' && record.failure?.reason !== 'SwitchError' && this.of(key).isNewest;
-    });
   }
 
   #othersOf(key: ModuleKey, claim: Claim): Other[] {
@@ -68,7 +63,7 @@ export class Successions {
     return keys.flatMap((otherKey) => {
       const other = this.#claims.get(otherKey);
       if (other === undefined || otherKey === key) return [];
-      return [{ claim: other, record: this.#recordOf(otherKey), isYounger: isSenior(claim, other) }];
+      return [{ claim: other, record: this.#recordOf(otherKey), age: ageOf(other, claim) }];
     });
   }
 }
@@ -78,12 +73,34 @@ function isHereOrComing(record: ModuleRecord | undefined): boolean {
   return isInWork(record) || record.state === 'ACTIVATED' || record.state === 'DEACTIVATED';
 }
 
-/** Creation times are whole seconds, so of two Pods of one second the one whose module has run is the older. */
-function isSenior(a: Claim, b: Claim): boolean {
-  if (a.owner.createdAt === b.owner.createdAt && hasRun(a) !== hasRun(b)) return hasRun(a);
-  return byCreation(a.owner, b.owner) < 0;
+function isActive({ record }: Version): boolean {
+  return record?.state === 'ACTIVATED';
 }
 
-function hasRun({ owner, spec }: Claim): boolean {
-  return owner.status.containerStatuses.some(({ name, started }) => name === spec.name && started === true);
+type Age = 'older' | 'younger' | 'tied';
+
+/** Creation times are whole seconds, so of two Pods of one second the one whose module has run is the older. */
+function ageOf(other: Claim, claim: Claim): Age {
+  const [its, mine] = [other.youngest.createdAt, claim.youngest.createdAt];
+  if (its !== mine) return its < mine ? 'older' : 'younger';
+  if (hasRun(other) === hasRun(claim)) return 'tied';
+  return hasRun(other) ? 'older' : 'younger';
+}
+
+/** Whether the other one is to be active rather than this one; where nobody can tell, the one that is stays so. */
+function precedes(other: Other, own: Version): boolean {
+  if (other.age !== 'tied') return other.age === 'younger';
+  if (isActive(other) !== isActive(own)) return isActive(other);
+  return byCreation(own.claim.youngest, other.claim.youngest) < 0;
+}
+
+function replaces(other: Other, own: Version): boolean {
+  if (other.claim.spec.strategy !== 'uninstallThenInstall' || other.age === 'older') return false;
+  const isContested = other.age === 'tied' && own.claim.spec.strategy === 'uninstallThenInstall';
+  return !isContested || precedes(other, own);
+}
+
+function hasRun({ youngest, spec }: Claim): boolean {
+  const status = youngest.status.containerStatuses.find(({ name }) => name === spec.name);
+  return status?.started === true || status?.lastState?.terminated !== undefined;
 }

@@ -56,8 +56,12 @@ export class UnknownModules {
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
   observe(base: ManagedBase, found: readonly ModuleId[]): { askList: boolean; wakeAt: number | undefined } {
-    if (!base.ledger.isKnown) return { askList: false, wakeAt: undefined };
     const now = this.#options.clock.now();
+    if (!base.ledger.isKnown) {
+      // The next list counts as the first one.
+      for (const [key, { id }] of base.unknown) base.unknown.set(key, { id, seenAt: now });
+      return { askList: false, wakeAt: undefined };
+    }
     // Some agents list the base itself, and only its health tells by which name.
     const modules = found.filter(({ name }) => name !== base.masterName);
     const keys = new Set(modules.map(moduleKeyOf));
@@ -98,6 +102,7 @@ export class UnknownModules {
         for (const key of keys) this.#settle(base, key, wanted.get(base.nodeName)?.has(key) === true);
       })
       .catch((error: unknown) => {
+        if (this.#stopped.signal.aborted) return;
         logger.warn({ node: base.nodeName, reason: messageOf(error) }, 'Pods could not be read: nothing is removed');
       })
       .finally(() => {
@@ -109,9 +114,12 @@ export class UnknownModules {
   #settle(base: ManagedBase, key: ModuleKey, isWanted: boolean): void {
     const entry = base.unknown.get(key);
     if (entry === undefined) return;
+    if (isWanted) {
+      // Our cache lags behind: the watch will tell of the Pod.
+      base.unknown.set(key, { id: entry.id, seenAt: this.#options.clock.now() });
+      return;
+    }
     base.unknown.delete(key);
-    // Our cache lags behind: the watch will tell of the Pod.
-    if (isWanted) return;
     base.debts.set(key, entry.id);
     this.#options.metrics.unknownModulesRemoved.inc();
     this.#options.logger.warn({ node: base.nodeName, module: key }, 'module that no Pod asks for is removed');

@@ -39,7 +39,7 @@ export interface InvalidMessage {
 export interface TunnelHandler {
   onHeartbeat(envelope: Envelope, base: BaseInfo): void;
   /** A base says that it is going down (V55; the public agent never does): there is nothing to wait for. */
-  onGoingDown(envelope: Envelope): void;
+  onGoingDown(envelope: Envelope, base: BaseInfo): void;
   onHealth(envelope: Envelope, health: BaseHealth): void;
   /** The whole list; a list that could not be read wholly is never passed on. */
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void;

@@ -193,7 +193,7 @@ export class LivenessController {
     let unknownModules = 0;
     for (const vnode of this.#options.store.values()) {
       counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
-      unknownModules += vnode.unknown.size;
+      unknownModules += vnode.unknown.size + vnode.debts.size;
     }
     const { metrics } = this.#options;
     for (const [state, count] of Object.entries(counts)) metrics.vnodes.set({ state }, count);

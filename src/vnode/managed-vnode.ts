@@ -78,8 +78,7 @@ export class ManagedVNode implements ManagedBase {
   }
 
   get masterName(): string | undefined {
-    const { health, base } = this.#vnode;
-    return health && (health.masterName ?? base.name);
+    return this.#vnode.masterName;
   }
 
   get isReadingPods(): boolean {

@@ -122,6 +122,7 @@ export class VNodeAdmission {
   #move(vnode: VNode, place: string): void {
     const { logger, clock } = this.#options;
     vnode.placedAt = clock.now();
+    vnode.masterName = undefined;
     vnode.isRefusing = true;
     if (!vnode.wasHeard) return;
     vnode.ledger.doubtCommands();

@@ -5,9 +5,10 @@ import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
-import { MISSED_HEARTBEAT_MS } from './liveness.ts';
+import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
+import { isOffBeat, isOtherProcess } from './restart-signs.ts';
 import { isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
@@ -16,9 +17,6 @@ import type { CachedNode } from './vnode-object.ts';
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
 }
-
-/** Seconds that a base's run time may seem to go back by without a restart: it is rounded, and answers can cross. */
-const RUN_TIME_TOLERANCE_SECONDS = 1;
 
 /**
  * Where bases and the cluster meet: a heartbeat or a Node makes a VNode, messages of a base change it and queue
@@ -49,12 +47,18 @@ export class VNodeController implements TunnelHandler {
 
   onHeartbeat(envelope: Envelope, base: BaseInfo): void {
     const vnode = this.#admission.admit(envelope, base);
-    if (vnode) this.#noteLife(vnode);
+    if (vnode === undefined) return;
+    const now = this.#options.clock.now();
+    const isOdd =
+      vnode.tunnel === 'http_tunnel_provider' && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
+    vnode.lastBeatAt = now;
+    if (isOdd && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) this.#options.inquirer.ask(vnode);
+    this.#noteLife(vnode);
   }
 
-  onGoingDown({ identity, tunnel }: Envelope): void {
+  onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
     const vnode = this.#options.store.get(nodeNameOf(identity));
-    if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
+    if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
     this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
     vnode.liveness = 'Dead';
     vnode.isSuspended = false;
@@ -64,16 +68,24 @@ export class VNodeController implements TunnelHandler {
   onHealth(envelope: Envelope, health: BaseHealth): void {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
-    const { runTimeSeconds } = vnode;
     // A base that could not tell its figures has not lost its memory.
     if (health.metaspaceUsedBytes !== undefined || vnode.health === undefined) vnode.health = health;
-    vnode.runTimeSeconds = health.runTimeSeconds ?? runTimeSeconds;
-    const isYounger =
-      runTimeSeconds !== undefined &&
-      health.runTimeSeconds !== undefined &&
-      health.runTimeSeconds < runTimeSeconds - RUN_TIME_TOLERANCE_SECONDS;
-    if (isYounger) this.#restarted(vnode, envelope, 'its run time went back');
+    vnode.masterName = health.masterName ?? vnode.base.name;
+    if (this.#noteRunTime(vnode, envelope, health)) this.#restarted(vnode, envelope, 'its run time says so');
     this.#options.enqueueNode(vnode.nodeName);
+  }
+
+  /** Whether it is another process's than the one before. */
+  #noteRunTime(vnode: VNode, { askedAt }: Envelope, { runTimeSeconds: seconds }: BaseHealth): boolean {
+    if (seconds === undefined) return false;
+    const before = vnode.runTimeSeconds;
+    const heardAt = this.#options.clock.now();
+    const isOther =
+      before !== undefined &&
+      isOtherProcess({ seconds: before, heardAt: vnode.runTimeHeardAt }, { seconds, heardAt, askedAt });
+    vnode.runTimeSeconds = seconds;
+    vnode.runTimeHeardAt = heardAt;
+    return isOther;
   }
 
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void {

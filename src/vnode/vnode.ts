@@ -41,8 +41,12 @@ export class VNode {
   isDisplaced = false;
   refusalToldAt = Number.NEGATIVE_INFINITY;
   health: BaseHealth | undefined;
-  /** Of the JVM at its last health answer: a smaller one later means another process. */
+  /** The name that the base would have in its own list; undefined before this process of it told its health. */
+  masterName: string | undefined;
+  /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
   runTimeSeconds: number | undefined;
+  runTimeHeardAt = 0;
+  lastBeatAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
 
   /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */

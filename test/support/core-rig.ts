@@ -6,15 +6,8 @@ import { createMetrics } from '../../src/metrics.ts';
 import { PodController } from '../../src/pod/pod-controller.ts';
 import type { UnknownModulePolicy } from '../../src/pod/unknown-modules.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
-import type { BaseInfo } from '../../src/tunnel/base.ts';
-import {
-  type ModuleCommand,
-  type ModuleId,
-  type ModuleKey,
-  type ModuleState,
-  moduleKeyOf,
-  type OperationResult,
-} from '../../src/tunnel/module.ts';
+import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
+import type { ModuleCommand, ModuleKey } from '../../src/tunnel/module.ts';
 import type { Envelope, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { Tunnels } from '../../src/tunnel/tunnels.ts';
 import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
@@ -23,38 +16,12 @@ import { NodeController } from '../../src/vnode/node-controller.ts';
 import { VNodeController } from '../../src/vnode/vnode-controller.ts';
 import { projectNode } from '../../src/vnode/vnode-object.ts';
 import { VNodeStore } from '../../src/vnode/vnode-store.ts';
-import {
-  idOf,
-  isSibling,
-  LEDGER_OPTIONS,
-  makeBase,
-  makeHealth,
-  makePodObject,
-  makeResult,
-  type PodOptions,
-} from './builders.ts';
+import { idOf, LEDGER_OPTIONS, makeBase, makeHealth, makePodObject, makeResult, type PodOptions } from './builders.ts';
 import { FakeApi } from './fake-api.ts';
 import { FakeClock, settle } from './fake-clock.ts';
 import { FakeInformer } from './fake-informer.ts';
 import { FakeTunnel } from './fake-tunnel.ts';
-
-/** A base of the rig: it beats each 10 s, and answers at once what it is asked, unless told otherwise. */
-export interface RigBase {
-  info: BaseInfo;
-  isSilent: boolean;
-  answersLists: boolean;
-  answersHealth: boolean;
-  /** Whether commands are executed and answered; without, a test answers by hand. */
-  answersCommands: boolean;
-  /** Where it speaks, and is spoken to. */
-  tunnel: TunnelName;
-  /** `-Dactivate.new.module`: of two versions of a name the one that was installed last is active. */
-  activatesNew: boolean;
-  /** What becomes of a `switch`: done, refused with words, or answered as done while nothing is. */
-  switches: 'done' | 'refused' | 'pretended';
-  health: ReturnType<typeof makeHealth>;
-  readonly modules: Map<ModuleKey, ModuleState>;
-}
+import { execute, type RigBase } from './rig-base.ts';
 
 /** Time that can also pass while the process does not run: all timers are that late then. */
 class RigClock extends FakeClock {
@@ -72,6 +39,11 @@ class RigClock extends FakeClock {
     this.#skippedMs += ms;
   }
 }
+
+const BEAT_MS = { mqtt_tunnel_provider: 10_000, http_tunnel_provider: 12_000 };
+
+/** Commands and answers go without time passing: a livelock would never end by itself. */
+const MAX_COMMANDS = 500;
 
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
@@ -98,6 +70,7 @@ export class CoreRig {
   readonly pods: PodController;
   readonly vnodes: VNodeController;
   readonly liveness: LivenessController;
+  #commandCount = 0;
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
@@ -174,11 +147,7 @@ export class CoreRig {
   async start(): Promise<void> {
     const { signal } = this.#abort;
     for (const part of [this.leases, this.nodes, this.pods, this.liveness]) this.#running.push(part.run(signal));
-    const beat = (): void => {
-      for (const identity of this.bases.keys()) this.heartbeat(identity);
-      this.clock.setTimer(beat, 10_000);
-    };
-    this.clock.setTimer(beat, 10_000);
+    for (const { name } of [this.tunnel, this.http]) this.#beatOver(name);
     await settle();
   }
 
@@ -199,6 +168,7 @@ export class CoreRig {
       activatesNew: false,
       switches: 'done',
       health: makeHealth(),
+      startedAt: this.clock.now(),
       modules: new Map(),
       ...more,
     };
@@ -223,6 +193,12 @@ export class CoreRig {
   list(identity: string, askedAt?: number): void {
     const modules = [...(this.bases.get(identity)?.modules ?? [])].map(([key, state]) => ({ ...idOf(key), state }));
     this.vnodes.onModuleList(this.envelope(identity, askedAt), modules);
+  }
+
+  /** The base answers a command with a failure. */
+  fail(identity: string, command: ModuleCommand, key: ModuleKey, message: string): void {
+    const result = makeResult(command, key, { outcome: 'failed', message });
+    this.vnodes.onOperationResult(this.envelope(identity), result);
   }
 
   /** Somebody who calls himself `identity` is heard: over MQTT, or over HTTP at an address. */
@@ -304,6 +280,20 @@ export class CoreRig {
     return found && `${found.status} ${found.reason}`;
   }
 
+  #beatOver(tunnel: TunnelName): void {
+    this.clock.setTimer(() => {
+      for (const [identity, base] of this.bases) if (base.tunnel === tunnel) this.heartbeat(identity);
+      this.#beatOver(tunnel);
+    }, BEAT_MS[tunnel]);
+  }
+
+  /** Over HTTP its age tells of a restart, so there it has one. */
+  #healthOf(base: RigBase): BaseHealth {
+    const { runTimeSeconds } = base.health;
+    if (base.tunnel !== this.http.name || runTimeSeconds === undefined) return base.health;
+    return { ...base.health, runTimeSeconds: runTimeSeconds + Math.floor((this.clock.now() - base.startedAt) / 1000) };
+  }
+
   #tunnelOf({ tunnel }: RigBase): FakeTunnel {
     return tunnel === this.http.name ? this.http : this.tunnel;
   }
@@ -317,8 +307,8 @@ export class CoreRig {
       if (question === 'list') {
         if (base.answersLists) this.list(identity, askedAt);
       } else if (question === 'health') {
-        if (base.answersHealth) this.vnodes.onHealth(this.envelope(identity, askedAt), base.health);
-      } else if (base.answersCommands) {
+        if (base.answersHealth) this.vnodes.onHealth(this.envelope(identity, askedAt), this.#healthOf(base));
+      } else if (base.answersCommands && ++this.#commandCount <= MAX_COMMANDS) {
         const result = execute(base, question, tunnel.specs.get(key) ?? idOf(key));
         this.vnodes.onOperationResult(this.envelope(identity, askedAt), result);
       }
@@ -327,28 +317,3 @@ export class CoreRig {
 }
 
 type Question = Parameters<FakeTunnel['onSent']>[0];
-
-/** As arklet does it: of two versions of a name one is active, by default the one that was there first. */
-function execute(base: RigBase, command: ModuleCommand, spec: ModuleId & { strategy?: string }): OperationResult {
-  const key = moduleKeyOf(spec);
-  const { modules } = base;
-  const siblings = (): ModuleKey[] => [...modules.keys()].filter((other) => isSibling(other, key));
-  const activate = (): void => {
-    for (const other of siblings()) if (modules.get(other) === 'ACTIVATED') modules.set(other, 'DEACTIVATED');
-    modules.set(key, 'ACTIVATED');
-  };
-  if (command === 'uninstall') {
-    modules.delete(key);
-    return makeResult(command, key);
-  }
-  if (command === 'switch') {
-    if (base.switches === 'refused') return makeResult(command, key, { outcome: 'failed', message: 'no' });
-    if (base.switches === 'done' && modules.has(key)) activate();
-    return makeResult(command, key);
-  }
-  if (spec.strategy === 'uninstallThenInstall') for (const other of siblings()) modules.delete(other);
-  const hasActive = siblings().some((other) => modules.get(other) === 'ACTIVATED');
-  if (!hasActive || base.activatesNew) activate();
-  else modules.set(key, 'DEACTIVATED');
-  return makeResult(command, key, { state: modules.get(key) });
-}

@@ -31,7 +31,7 @@ function receiveHeart({ source, payload, handler, policy }: Reception): InvalidM
     const { tunnel, identity } = envelope;
     return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
-  if (isGoingDown(message)) handler.onGoingDown(envelope);
+  if (isGoingDown(message)) handler.onGoingDown(envelope, baseInfoOf(message));
   else handler.onHeartbeat(envelope, baseInfoOf(message));
   return undefined;
 }

@@ -38,7 +38,7 @@ const DELIVER: Readonly<Record<MessageType, Deliver>> = {
   heart: delivering(
     readHeart,
     (handler, envelope, heart) => {
-      if (isGoingDown(heart)) handler.onGoingDown(envelope);
+      if (isGoingDown(heart)) handler.onGoingDown(envelope, baseInfoOf(heart));
       else handler.onHeartbeat(envelope, baseInfoOf(heart));
     },
     (heart) => heart.baseMetadata.identity,

@@ -1,7 +1,7 @@
-import { connect as connectSocket } from 'node:net';
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Broker, type BrokerOptions, startBroker } from '../../../samples/broker/broker.ts';
+import { describeBroker } from './contract.ts';
 
 let broker: Broker;
 let clients: MqttClient[];
@@ -45,7 +45,9 @@ async function subscriber(clientId: string, topic: string): Promise<{ received: 
 }
 type UntilCount = (count: number) => Promise<void>;
 
-describe('broker', () => {
+describeBroker('the broker in this process', (credentials) => startBroker(credentials ? { credentials } : {}));
+
+describe('the broker in this process', () => {
   it('records who published what, and leaves its own messages out', async () => {
     const before = Date.now();
     const publisher = await client('c1');
@@ -93,14 +95,6 @@ describe('broker', () => {
     );
   });
 
-  it('lets in only who has the credentials', async () => {
-    await restartWith({ credentials: { username: 'mc', password: 'secret' } });
-    await expect(client('c1')).rejects.toMatchObject({ code: 4 });
-    await expect(client('c1', { username: 'mc', password: 'wrong' })).rejects.toMatchObject({ code: 4 });
-    const welcome = await client('c1', { username: 'mc', password: 'secret' });
-    expect(welcome.connected).toBe(true);
-  });
-
   it('cuts and refuses clients as told, until told otherwise', async () => {
     const [bad, good] = [await client('bad'), await client('good')];
     const closed = new Promise((resolve) => bad.once('close', () => resolve('closed')));
@@ -110,34 +104,6 @@ describe('broker', () => {
     expect(good.connected).toBe(true);
     broker.refuse(undefined);
     expect((await client('bad')).connected).toBe(true);
-  });
-
-  it('drops every client and refuses connections while paused, and comes back on the same port', async () => {
-    const port = broker.port;
-    const dropped = await client('c1');
-    const closed = new Promise((resolve) => dropped.once('close', () => resolve('closed')));
-    await broker.pause();
-    expect(await closed).toBe('closed');
-    expect(broker.clientIds()).toEqual([]);
-    await expect(client('c1')).rejects.toThrow();
-    await broker.resume();
-    expect(broker.port).toBe(port);
-    await (await client('c1')).publishAsync('a', 'back', { qos: 1 });
-    const { untilCount } = await subscriber('c2', 'b');
-    await clients.at(-2)?.publishAsync('b', 'heard', { qos: 1 });
-    await untilCount(1);
-  });
-
-  it('refuses connections after stop, which may be called again', async () => {
-    await client('c1');
-    await broker.stop();
-    await broker.stop();
-    const refused = await new Promise<string | undefined>((resolve) => {
-      const socket = connectSocket(broker.port, '127.0.0.1');
-      socket.once('connect', () => resolve('connected'));
-      socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
-    });
-    expect(refused).toBe('ECONNREFUSED');
   });
 
   it('drops and delays messages as the interceptor says', async () => {

@@ -71,6 +71,7 @@ export const PURE = [
   'src/vnode/liveness.ts',
   'src/vnode/node-object.ts',
   'src/vnode/node-plan.ts',
+  'src/vnode/restart-signs.ts',
   'src/vnode/tunnel-claim.ts',
   'src/vnode/vnode-object.ts',
   'tunnels/arklet/convert.ts',

@@ -120,21 +120,27 @@ describe('ApiEventRecorder', () => {
     expect(await counts()).toMatchObject({ written: 2, failed: 0 });
   });
 
-  it('gives an event up after three retries, or at once when it is refused, and goes on', async () => {
-    const cut = new ControllerError('Kube.ConnectionFailed', 'cut');
-    failures = [cut, cut, cut, cut, new ApiError('POST', { status: 403 })];
-    for (const name of ['a', 'b', 'c']) recorder.event(pod(name), 'Normal', 'Pulled', 'm');
+  it('gives an event up after two minutes, or at once when it is refused, and goes on', async () => {
+    failures = Array.from({ length: 14 }, () => new ControllerError('Kube.ConnectionFailed', 'cut'));
+    failures.push(new ApiError('POST', { status: 403 }));
+    for (const name of ['a', 'b', 'c']) recorder.event(pod(name), 'Warning', 'Failed', 'm');
     await run();
-    await clock.advanceAsync(10_000);
-    expect(writes.map(({ at, name }) => [at, name[0]])).toEqual([
-      [0, 'a'],
-      [1000, 'a'],
-      [2000, 'a'],
-      [3000, 'a'],
-      [3000, 'b'],
-      [3000, 'c'],
+    await clock.advanceAsync(120_000);
+    expect(writes.map(({ at, name }) => `${name[0]} ${at / 1000}`)).toEqual([
+      ...[0, 1, 3, 7, 15, 25, 35, 45, 55, 65, 75, 85, 95, 105].map((seconds) => `a ${seconds}`),
+      'b 105',
+      'c 105',
     ]);
     expect(await counts()).toMatchObject({ written: 1, failed: 2 });
+  });
+
+  it('keeps Warnings over an outage of a minute, each once, in their order', async () => {
+    failures = Array.from({ length: 8 }, () => new ApiError('POST', { status: 503 }));
+    await run();
+    for (const name of ['a', 'b', 'c']) recorder.event(pod(name), 'Warning', 'Failed', 'm');
+    await clock.advanceAsync(60_000);
+    expect(writes.slice(8).map(({ name }) => name[0])).toEqual(['a', 'b', 'c']);
+    expect(await counts()).toMatchObject({ written: 3, failed: 0, dropped: 0 });
   });
 
   it('writes 40 at once and then 20 a second, Warnings first', async () => {

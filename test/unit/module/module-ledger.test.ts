@@ -83,9 +83,9 @@ describe('the answer to an install', () => {
     ledger.takeList(makeList('biz1:0.9.0'), {}, 0);
     ledger.installSent(makeSpec(KEY), 0);
     ledger.takeResult(makeResult('install', KEY), {}, 1);
-    expect(ledger.get(KEY)?.unconfirmed).toBe(true);
+    expect(ledger.get(KEY)?.unconfirmed).toBe('install');
     ledger.takeList(makeList('biz1:0.9.0', `${KEY} DEACTIVATED`), {}, 2);
-    expect(ledger.get(KEY)).toMatchObject({ unconfirmed: false, state: 'DEACTIVATED' });
+    expect(ledger.get(KEY)).toMatchObject({ unconfirmed: undefined, state: 'DEACTIVATED' });
   });
 
   it('that says REPEAT_BIZ is no failure, and no proof of a running module', () => {
@@ -93,7 +93,12 @@ describe('the answer to an install', () => {
     ledger.installSent(makeSpec(KEY), 0);
     const end = ledger.takeResult(makeResult('install', KEY, { outcome: 'already' }), {}, 1);
     expect(end?.result).toBe('done');
-    expect(ledger.get(KEY)).toMatchObject({ failures: 0, failure: undefined, inFlight: undefined, unconfirmed: true });
+    expect(ledger.get(KEY)).toMatchObject({
+      failures: 0,
+      failure: undefined,
+      inFlight: undefined,
+      unconfirmed: 'install',
+    });
     expect(ledger.get(KEY)?.state).not.toBe('ACTIVATED');
   });
 

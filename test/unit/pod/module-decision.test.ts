@@ -7,9 +7,10 @@ import { makePod, makeRecord, makeSpec } from '../../support/builders.ts';
 
 const KEY = 'biz1:1.0.0';
 const NOW = 1_000_000;
-const claim: Claim = { owner: makePod(), spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
+const owner = makePod();
+const claim: Claim = { owner, youngest: owner, spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
 const ALONE = {
-  succession: { successor: undefined, replacer: undefined, isNewest: true },
+  succession: { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false },
   isAwaited: false,
   canSwitch: false,
 };
@@ -58,7 +59,7 @@ describe('a module that a Pod asks for', () => {
 
   it('and that a list lacked once, or whose state is not sure, is left as it was', () => {
     expect(decide({ state: 'ACTIVATED', missingSince: NOW })).toBe('nothing, Unknown, keeps');
-    expect(decide({ state: 'ACTIVATED', unconfirmed: true })).toBe('nothing, Unknown, keeps');
+    expect(decide({ state: 'ACTIVATED', unconfirmed: 'install' })).toBe('nothing, Unknown, keeps');
   });
 });
 

@@ -14,7 +14,7 @@ export interface Story {
 }
 
 export interface Step {
-  /** By container: `Running`, `Unknown`, `Unsupported`, `Installing 3` (s), `Waiting Reason`, `Waiting Reason kept`. */
+  /** By container: `Running`, `Unknown`, `Unsupported`, `Installing 3` (s), `Switching 3`, `Waiting Reason`, `Waiting Reason kept`. */
   readonly modules: Readonly<Record<string, string>>;
   readonly base?: { ip?: string; unreachable?: boolean; unroutable?: boolean };
   /** The image from now on. */
@@ -70,6 +70,7 @@ export function statusAt(pod: VPod, step: Pick<Step, 'modules' | 'base'>, index:
 export function viewOf(text: string): ModuleView {
   const [kind, word = '', kept] = text.split(' ');
   if (kind === 'Installing') return { kind, sinceMs: NOW_MS - Number(word) * 1000 };
+  if (kind === 'Switching') return { kind: 'Installing', sinceMs: NOW_MS - Number(word) * 1000, isSwitch: true };
   if (kind === 'Waiting') return waitingView(word, kept !== 'kept');
   return { kind: kind as 'Running' | 'Unknown' | 'Unsupported' };
 }

@@ -1,0 +1,35 @@
+/** Heartbeats over HTTP come at this interval (protocol.md). */
+const HTTP_HEARTBEAT_MS = 12_000;
+const BEAT_TOLERANCE_MS = 2_000;
+
+/** What a health answer says of the process's age. */
+export interface RunTime {
+  readonly seconds: number;
+  /** Our monotonic clock when the answer came. */
+  readonly heardAt: number;
+  /** When its question went out, where the transport tells (HTTP). */
+  readonly askedAt?: number | undefined;
+}
+
+/** Seconds that a run time may seem to go back by without a restart: it is rounded, and answers can cross. */
+const RUN_TIME_TOLERANCE_SECONDS = 1;
+
+/**
+ * Whether two run times are of two processes. A smaller one is; where the age of the answer is known, so is a larger
+ * one of a process that cannot have been there at the time of the earlier answer.
+ */
+export function isOtherProcess(before: Omit<RunTime, 'askedAt'>, { seconds, askedAt }: RunTime): boolean {
+  if (seconds < before.seconds - RUN_TIME_TOLERANCE_SECONDS) return true;
+  if (askedAt === undefined) return false;
+  const latestStart = before.heardAt - 1000 * before.seconds;
+  const earliestStart = askedAt - 1000 * seconds;
+  return earliestStart > latestStart + 1000 * RUN_TIME_TOLERANCE_SECONDS;
+}
+
+/**
+ * Whether a heartbeat over HTTP comes at an odd moment. A process that was started anew sends its first one at once,
+ * and over HTTP nothing else tells of it: the base is worth a question.
+ */
+export function isOffBeat(lastBeatAt: number, now: number): boolean {
+  return Math.abs(now - lastBeatAt - HTTP_HEARTBEAT_MS) > BEAT_TOLERANCE_MS;
+}

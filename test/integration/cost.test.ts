@@ -1,0 +1,87 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Fleet } from '../../samples/base-simulator/fleet.ts';
+import { MANY_PODS } from '../support/cluster-settings.ts';
+import { costOf, residentMibOf, wordsOf } from '../support/cost.ts';
+import { eventually } from '../support/eventually.ts';
+import { modulePod } from '../support/manifests.ts';
+import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { TRANSPORT } from '../support/transport.ts';
+import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+
+const BASES = 100;
+const MODULES_PER_BASE = 5;
+const MODULES = BASES * MODULES_PER_BASE;
+const IDLE_MINUTES = 2;
+
+let world: World;
+let controller: ControllerProcess;
+let fleet: Fleet;
+
+beforeAll(async () => {
+  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: true } });
+  controller = await world.startController();
+  fleet = await world.startFleet({ count: BASES, announce: false, uninstallMs: 0 });
+});
+
+afterAll(() => world?.stop());
+
+/** Figures are to be read; what is promised is a number of requests or commands, which no slow machine changes. */
+function report(label: string, text: string): void {
+  console.log(`${TRANSPORT}, ${label}: ${text}`);
+}
+
+async function applyAll(): Promise<void> {
+  const wanted = Array.from({ length: MODULES }, (_, index) => {
+    const [base, module] = [(index % BASES) + 1, Math.floor(index / BASES)];
+    const spec = { nodeSelector: { 'kubernetes.io/hostname': `vnode.base-${base}` } };
+    return modulePod(`biz${module}-${base}`, [{ name: `biz${module}` }], { spec });
+  });
+  const post = async (): Promise<void> => {
+    for (let pod = wanted.pop(); pod; pod = wanted.pop()) {
+      await world.admin.post('/api/v1/namespaces/default/pods', pod);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, post));
+}
+
+/** Events have all been told (20 a second), and the metaspace that the installs took: only Leases are written. */
+async function untilAtRest(): Promise<void> {
+  for (;;) {
+    const { requests } = await costOf(world, controller, () => pause(5_000));
+    if (requests.count() === requests.count({ resource: 'leases' })) return;
+  }
+}
+
+describe(`${BASES} bases and ${MODULES} modules, announced and applied at once`, () => {
+  it('are all Ready with one install and at most 1.2 status writes each, and no GET', async () => {
+    const { requests, cpuSeconds } = await costOf(world, controller, async () => {
+      fleet.announce();
+      await applyAll();
+      await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
+      await eventually(async () => expect((await pods(world.admin)).filter(isReady)).toHaveLength(MODULES), 150_000);
+    });
+    report('start', `${wordsOf(requests)}; ${cpuSeconds.toFixed(1)} CPU s, ${residentMibOf(controller)} MiB`);
+    expect(fleet.history.records({ command: 'installBiz' }).map(({ outcome }) => outcome)).toEqual(
+      Array.from({ length: MODULES }, () => 'executed'),
+    );
+    expect(requests.count({ resource: 'pods/status' })).toBeLessThanOrEqual(1.2 * MODULES);
+    expect(requests.count({ verb: 'get' })).toBe(0);
+    expect(requests.count({ verb: 'list' })).toBe(0);
+  });
+
+  it('at rest cost at most 6.5 requests for each VNode and minute, and 2 commands to each base', async () => {
+    await untilAtRest();
+    const mark = fleet.history.mark();
+    const { requests, cpuSeconds } = await costOf(world, controller, () => pause(IDLE_MINUTES * 60_000));
+    const perVNodeMinute = (requests.count() - requests.count({ verb: 'watch' })) / BASES / IDLE_MINUTES;
+    const cpuPercent = ((100 * cpuSeconds) / (IDLE_MINUTES * 60)).toFixed(1);
+    report('rest', `${wordsOf(requests)}; ${perVNodeMinute.toFixed(2)} per VNode-minute; ${cpuPercent} % of a core`);
+    expect(perVNodeMinute).toBeLessThanOrEqual(6.5);
+    expect(requests.count({ verb: 'get' })).toBe(0);
+    for (const counts of fleet.history.commandCounts(mark).values()) {
+      const commands = Object.values(counts).reduce((sum, count) => sum + count, 0);
+      expect(commands).toBeLessThanOrEqual(2 * IDLE_MINUTES);
+    }
+  });
+});

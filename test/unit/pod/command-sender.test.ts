@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoreRig } from '../../support/core-rig.ts';
+
+const KEY = 'biz1:1.0.0';
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+describe('commands', () => {
+  it('go over the tunnel that the base is heard over', async () => {
+    await rig.foundBase('b1', { tunnel: 'http_tunnel_provider' });
+    await rig.foundBase('b2');
+    rig.addPod({ name: 'p1' });
+    rig.addPod({ name: 'p2', node: 'vnode.b2' });
+    await rig.pass(3_000);
+    expect(rig.http.take('install')).toEqual([`install b1 ${KEY}`]);
+    expect(rig.tunnel.take('install')).toEqual([`install b2 ${KEY}`]);
+  });
+
+  it('that the tunnel does not take are sent again a second later, until it does', async () => {
+    await rig.foundBase('b1');
+    rig.tunnel.refuses = 'install';
+    rig.addPod();
+    await rig.pass(3_500);
+    expect(rig.commands().length).toBeLessThanOrEqual(4);
+    rig.tunnel.refuses = undefined;
+    await rig.pass(10_000);
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
+  it('are not sent while the link is down, and are when it is up', async () => {
+    await rig.foundBase('b1');
+    rig.linkDown();
+    rig.addPod();
+    await rig.pass(3_000);
+    expect(rig.commands()).toEqual([]);
+    rig.linkUp();
+    await rig.pass(3_000);
+    expect(rig.commands()).toEqual([`install b1 ${KEY}`]);
+  });
+
+  it('to a silent base wait until it speaks', async () => {
+    const base = await rig.foundBase('b1');
+    base.isSilent = true;
+    await rig.pass(30_000);
+    rig.addPod();
+    await rig.pass(3_000);
+    expect(rig.commands()).toEqual([]);
+    base.isSilent = false;
+    await rig.pass(15_000);
+    expect(rig.commands()).toEqual([`install b1 ${KEY}`]);
+  });
+
+  it('are told as events of the Pod that they are for', async () => {
+    await rig.foundBase('b1', { tunnel: 'http_tunnel_provider' });
+    rig.addPod({ name: 'v1', modules: ['biz1:1'] });
+    await rig.pass(3_000);
+    rig.addPod({ name: 'v2', modules: ['biz1:2'], createdAt: '2026-01-02T00:00:00Z' });
+    await rig.pass(3_000);
+    rig.deletePod('v2');
+    await rig.pass(3_000);
+    const told = rig.events.filter((event) => / (Pulling|Switching|Killing) /.test(event));
+    expect(told).toEqual([
+      'Normal Pulling v1',
+      'Normal Pulling v2',
+      'Normal Switching v2',
+      'Normal Switching v1',
+      'Normal Killing v2',
+    ]);
+  });
+});

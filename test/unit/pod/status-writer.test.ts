@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoreRig } from '../../support/core-rig.ts';
+import type { RigBase } from '../../support/rig-base.ts';
+
+const OLD = '2026-01-01T00:00:00Z';
+const YOUNG = '2026-01-02T00:00:00Z';
+let rig: CoreRig;
+let base: RigBase;
+
+/** A base on which the old Pod runs; what is installed from now on is active, as with `-Dactivate.new.module`. */
+async function start(modules: readonly string[]): Promise<void> {
+  base = await rig.foundBase('b1', { activatesNew: true });
+  rig.addPod({ name: 'old', modules, createdAt: OLD });
+  await rig.pass(5_000);
+  rig.api.take();
+}
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+const writes = (): string[] => rig.api.take('patch pod/status');
+const addYoung = (modules: readonly string[]): void => rig.addPod({ name: 'young', modules, createdAt: YOUNG });
+
+describe('the Pod of a new version', () => {
+  it('becomes ready after the old one is not', async () => {
+    await start(['biz1:1']);
+    addYoung(['biz1:2']);
+    await rig.pass(5_000);
+    expect(writes()).toEqual(['patch pod/status ns/old', 'patch pod/status ns/young']);
+    expect([rig.podState('old'), rig.podState('young')]).toEqual(['Running False ContainersNotReady', 'Running True']);
+  });
+
+  it('becomes ready after the other one is not, also when it is the older Pod', async () => {
+    await start(['biz1:1']);
+    addYoung(['biz1:2']);
+    await rig.pass(5_000);
+    writes();
+    base.modules.set('biz1:1', 'ACTIVATED').set('biz1:2', 'DEACTIVATED');
+    rig.list('b1');
+    await rig.pass(1_000);
+    expect(writes()).toEqual(['patch pod/status ns/young', 'patch pod/status ns/old']);
+  });
+
+  it('is not written as ready while the old one cannot be written, and other Pods are', async () => {
+    await start(['biz1:1']);
+    rig.api.fail('patch pod/status ns/old', 500, 3);
+    addYoung(['biz1:2']);
+    rig.addPod({ name: 'other', modules: ['biz2:1'], createdAt: YOUNG });
+    await rig.pass(90);
+    expect([rig.podState('old'), rig.podState('young')]).toEqual(['Running True', 'Pending']);
+    await rig.pass(5_000);
+    expect(rig.podState('other')).toBe('Running True');
+    expect([rig.podState('old'), rig.podState('young')]).toEqual(['Running False ContainersNotReady', 'Running True']);
+    const order = writes().filter((request) => !request.includes('other'));
+    expect(order.at(-1)).toBe('patch pod/status ns/young');
+    expect(order.filter((request) => request === 'patch pod/status ns/young')).toHaveLength(1);
+  });
+
+  it('does not wait for an old one that is gone, or is another Pod by now', async () => {
+    await start(['biz1:1']);
+    rig.podInformer.isPaused = true;
+    const pod = rig.api.pod('old');
+    rig.podInformer.isPaused = false;
+    addYoung(['biz1:2']);
+    rig.api.fail('patch pod/status ns/old', 404);
+    await rig.pass(5_000);
+    expect(pod).toBeDefined();
+    expect(rig.podState('young')).toBe('Running True');
+  });
+
+  it('waits for a Pod that is not written since part of it is unknown', async () => {
+    await start(['biz1:1', 'biz2:1']);
+    base.answersLists = false;
+    addYoung(['biz1:2']);
+    await rig.pass(100);
+    base.modules.delete('biz2:1');
+    rig.list('b1');
+    await rig.pass(100);
+    const ready = ['old', 'young'].filter((name) => rig.podState(name) === 'Running True');
+    expect(ready).not.toEqual(['old', 'young']);
+  });
+});

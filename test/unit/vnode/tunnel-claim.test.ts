@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { type HeldClaim, isSamePlace, placeOf, type TunnelClaim, weighClaim } from '../../../src/vnode/tunnel-claim.ts';
+
+const NOW = 100_000;
+const mqtt: TunnelClaim = { tunnel: 'mqtt_tunnel_provider', base: { ip: '192.0.2.1', port: 0 } };
+const http: TunnelClaim = { tunnel: 'http_tunnel_provider', base: { ip: '192.0.2.1', port: 1238 } };
+const otherPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 1239 } };
+const otherHost: TunnelClaim = { ...http, base: { ip: '192.0.2.2', port: 1238 } };
+const mqttElsewhere: TunnelClaim = { ...mqtt, base: { ip: '192.0.2.2', port: 0 } };
+
+const held = (claim: TunnelClaim, more: Partial<HeldClaim> = {}): HeldClaim => {
+  return { ...claim, wasHeard: true, lastHeardAt: NOW - 24_999, isRefusing: false, ...more };
+};
+
+describe('a heartbeat under an identity that somebody has', () => {
+  it.each<[string, HeldClaim, TunnelClaim, string]>([
+    ['over the same tunnel is the same base', held(mqtt), mqtt, 'Same'],
+    ['over MQTT is the same base wherever it is', held(mqtt), mqttElsewhere, 'Same'],
+    ['over HTTP at the same address is the same base', held(http), http, 'Same'],
+    ['over HTTP at another port is refused', held(http), otherPort, 'Refused'],
+    ['over HTTP on another host is refused', held(http), otherHost, 'Refused'],
+    ['over the other tunnel is refused', held(mqtt), http, 'Refused'],
+    ['over the other tunnel is refused (back)', held(http), mqtt, 'Refused'],
+    ['is the base that has moved after 25 s of silence', held(http, { lastHeardAt: NOW - 25_000 }), mqtt, 'Moved'],
+    ['is the base that has moved after a refused connection', held(http, { isRefusing: true }), otherPort, 'Moved'],
+    ['is the base when only a Node told of it', held(mqtt, { wasHeard: false }), http, 'Moved'],
+    ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
+  ])('%s', (_, claim, heard, verdict) => {
+    expect(weighClaim(claim, heard, NOW)).toBe(verdict);
+  });
+});
+
+describe('a place', () => {
+  it('is the same from both sides', () => {
+    const all = [mqtt, mqttElsewhere, http, otherPort, otherHost];
+    for (const a of all) for (const b of all) expect(isSamePlace(a, b)).toBe(isSamePlace(b, a));
+  });
+
+  it.each([
+    [mqtt, 'mqtt_tunnel_provider'],
+    [http, 'http_tunnel_provider at 192.0.2.1:1238'],
+  ])('has a name', (claim, name) => {
+    expect(placeOf(claim)).toBe(name);
+  });
+});

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeBase, makeHealth, makeList } from '../../support/builders.ts';
+import { CoreRig } from '../../support/core-rig.ts';
+import type { RigBase } from '../../support/rig-base.ts';
+
+const NODE = 'vnode.b1';
+const MQTT = 'mqtt_tunnel_provider';
+const HTTP = 'http_tunnel_provider';
+const ADDRESS = { ip: '198.51.100.1', port: 1238 };
+const ELSEWHERE = { ip: '198.51.100.2', port: 1238 };
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+const httpBase = (more: Partial<RigBase> = {}): Promise<RigBase> =>
+  rig.foundBase('b1', { tunnel: HTTP, info: makeBase('b1', ADDRESS), ...more });
+const refusals = (): string[] => rig.events.filter((event) => event === `Warning BaseRefused ${NODE}`);
+const refused = async (tunnel: string): Promise<number | undefined> =>
+  (await rig.metrics.refusedBases.get()).values.find(({ labels }) => labels.tunnel === tunnel)?.value;
+
+/** The base with one running module of Pod p1. */
+async function running(base: Promise<RigBase>): Promise<RigBase> {
+  const found = await base;
+  rig.addPod();
+  await rig.pass(5_000);
+  rig.commands();
+  return found;
+}
+
+describe('of two bases with one identity', () => {
+  it.each([
+    ['over the other tunnel', MQTT, ELSEWHERE],
+    ['over HTTP at another address', HTTP, ELSEWHERE],
+  ] as const)('the first one heard keeps it while it speaks: %s', async (_, tunnel, place) => {
+    await running(httpBase());
+    for (let times = 0; times < 10; times++) {
+      rig.claim('b1', tunnel, place);
+      await rig.pass(12_000);
+    }
+    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS });
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.container('p1')).toMatchObject({ restartCount: 0 });
+    expect(await refused(tunnel)).toBe(10);
+    expect(rig.commands()).toEqual([]);
+    expect(rig.events.filter((event) => event.includes('Rebooted'))).toEqual([]);
+  });
+
+  it('the second one is told of, but not at each of its heartbeats', async () => {
+    await httpBase();
+    for (let times = 0; times < 10; times++) {
+      rig.claim('b1', HTTP, ELSEWHERE);
+      await rig.pass(12_000);
+    }
+    expect(refusals()).toHaveLength(2);
+    expect(rig.eventTexts.join()).toContain('http_tunnel_provider at 198.51.100.2:1238');
+  });
+
+  it('the second one does not keep the first one alive', async () => {
+    const base = await httpBase();
+    base.isSilent = true;
+    rig.claim('b1', MQTT);
+    await rig.pass(20_000);
+    rig.claim('b1', MQTT);
+    expect(rig.store.get(NODE)?.tunnel).toBe(HTTP);
+    await rig.pass(6_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+  });
+
+  it('what the second one says over its tunnel is not taken for the first one’s', async () => {
+    const base = await running(httpBase());
+    base.isSilent = true;
+    const envelope = { tunnel: MQTT, identity: 'b1', publishedAt: undefined } as const;
+    rig.vnodes.onModuleList(envelope, makeList());
+    rig.vnodes.onModuleList(envelope, makeList());
+    rig.vnodes.onHealth(envelope, makeHealth({ runTimeSeconds: 1 }));
+    rig.vnodes.onBaselineQuery(envelope);
+    rig.vnodes.onGoingDown(envelope, makeBase('b1', ELSEWHERE));
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual([]);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.events.filter((event) => event.includes('Rebooted'))).toEqual([]);
+  });
+
+  it('the second one goes down alone, also over the same tunnel', async () => {
+    const base = await running(httpBase());
+    const envelope = { tunnel: HTTP, identity: 'b1', publishedAt: undefined } as const;
+    rig.vnodes.onGoingDown(envelope, makeBase('b1', ELSEWHERE));
+    await rig.pass(5_000);
+    expect(rig.podState('p1')).toBe('Running True');
+    base.isSilent = true;
+    rig.vnodes.onGoingDown(envelope, makeBase('b1', ADDRESS));
+    await rig.pass(5_000);
+    expect([rig.api.pod('p1'), rig.store.size]).toEqual([undefined, 0]);
+  });
+
+  it('only a Node of an earlier process told of: whoever is heard first has the identity', async () => {
+    await httpBase();
+    const node = rig.api.node(NODE);
+    await rig.stop();
+    rig = new CoreRig();
+    rig.api.put('node', node as never);
+    await rig.start();
+    rig.claim('b1', MQTT);
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
+    expect(await refused(HTTP)).toBe(1);
+  });
+});
+
+describe('a base that has moved', () => {
+  it('to the other tunnel after 25 s of silence stays the same Node, with the modules that it still has', async () => {
+    const base = await running(httpBase());
+    const uid = rig.api.node(NODE)?.metadata.uid;
+    base.isSilent = true;
+    await rig.pass(30_000);
+    expect(rig.podState('p1')).toBe('Running False BaseUnreachable');
+    Object.assign(base, { isSilent: false, tunnel: MQTT, info: makeBase('b1') });
+    rig.heartbeat('b1');
+    await rig.pass(5_000);
+    expect(rig.api.node(NODE)?.metadata.uid).toBe(uid);
+    expect(rig.api.node(NODE)?.metadata.labels?.['vnode.koupleless.io/tunnel']).toBe(MQTT);
+    expect(rig.api.node(NODE)?.metadata.annotations?.['platform.koupleless.io/arklet-port']).toBeUndefined();
+    expect(rig.podState('p1')).toBe('Running True');
+    expect([rig.commands(), rig.container('p1')?.restartCount]).toEqual([[], 0]);
+  });
+
+  it('as another process gets its modules again after one list', async () => {
+    const base = await running(httpBase());
+    base.isSilent = true;
+    await rig.pass(30_000);
+    Object.assign(base, { isSilent: false, info: makeBase('b1', ELSEWHERE), startedAt: rig.clock.now() });
+    base.modules.clear();
+    rig.heartbeat('b1');
+    await rig.pass(2_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
+    expect(rig.container('p1')).toMatchObject({ restartCount: 1, ready: true });
+    expect(rig.api.pod('p1')?.status?.podIP).toBe(ELSEWHERE.ip);
+  });
+
+  it('is believed at once after a refused connection, and its first list counts alone', async () => {
+    const base = await running(httpBase());
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    Object.assign(base, { info: makeBase('b1', ELSEWHERE), startedAt: rig.clock.now() });
+    base.modules.clear();
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
+    expect(await refused(HTTP)).toBe(0);
+  });
+
+  it('is not confused by answers to questions that its earlier process was asked', async () => {
+    const base = await running(httpBase());
+    const askedAt = rig.clock.now();
+    await rig.pass(1);
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    base.info = makeBase('b1', ELSEWHERE);
+    base.answersLists = false;
+    rig.heartbeat('b1');
+    rig.list('b1', askedAt);
+    await rig.pass(100);
+    expect(rig.store.get(NODE)?.ledger.isKnown).toBe(false);
+  });
+});
+
+describe('a refused connection', () => {
+  it('at a place that the base has left says nothing', async () => {
+    await running(httpBase());
+    rig.vnodes.onConnectionRefused(HTTP, makeBase('b1', ELSEWHERE));
+    rig.vnodes.onConnectionRefused(MQTT, makeBase('b1', ADDRESS));
+    expect(rig.store.get(NODE)).toMatchObject({ isRefusing: false });
+    expect(rig.store.get(NODE)?.ledger.isKnown).toBe(true);
+  });
+
+  it('is no sign of life, and no end of a base that still has its modules', async () => {
+    const base = await running(httpBase());
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    await rig.pass(30_000);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect([rig.commands(), rig.container('p1')?.restartCount]).toEqual([[], 0]);
+    base.isSilent = true;
+    for (let times = 0; times < 13; times++) {
+      rig.vnodes.onConnectionRefused(HTTP, base.info);
+      await rig.pass(5_000);
+    }
+    expect(rig.store.size).toBe(0);
+  });
+
+  it('has the base asked again each few seconds, and not in a loop', async () => {
+    const base = await running(httpBase());
+    base.isSilent = true;
+    rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, base.info));
+    rig.http.take();
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    await rig.pass(20_000);
+    expect(rig.http.take('list').length).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('a Node', () => {
+  it('tells a later process where the arklet of its base is', async () => {
+    await httpBase();
+    const node = rig.api.node(NODE);
+    expect(node?.metadata.annotations).toMatchObject({ 'platform.koupleless.io/arklet-port': '1238' });
+    await rig.stop();
+    rig = new CoreRig();
+    rig.api.put('node', node as never);
+    await rig.start();
+    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS, wasHeard: false });
+  });
+});
