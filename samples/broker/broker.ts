@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { Aedes, type AedesOptions, type AedesPublishPacket, type AuthenticateError } from 'aedes';
 import { type Clock, systemClock } from '../../src/clock.ts';
+import type { MqttBroker } from './mqtt-broker.ts';
 import { PublishRecorder, type RecordedPublish } from './recorder.ts';
 
 export interface BrokerOptions {
@@ -29,7 +30,7 @@ interface AedesInternals {
 }
 
 /** An MQTT 3.1.1 broker inside this process, for the demo and for tests. */
-export class Broker {
+export class Broker implements MqttBroker {
   readonly recorder: PublishRecorder;
   readonly #options: BrokerOptions;
   readonly #clock: Clock;

@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod, moduleWorkload } from '../support/manifests.ts';
 import {
   conditionOf,
+  endpointsOf,
   eventsOf,
   findLease,
   findNode,
@@ -15,7 +16,10 @@ import {
   pods,
 } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
+import { TRANSPORT } from '../support/transport.ts';
 import { type ControllerProcess, nodePath, podPath, startWorld, type World } from '../support/world.ts';
+
+const MIB = 1024 * 1024;
 
 let world: World;
 let fleet: Fleet;
@@ -24,7 +28,7 @@ let controller: ControllerProcess;
 beforeAll(async () => {
   world = await startWorld();
   controller = await world.startController();
-  fleet = await world.startFleet({ count: 4, maxMetaspace: 256 * 1024 * 1024 });
+  fleet = await world.startFleet({ count: 4, maxMetaspace: 256 * MIB });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(4));
 });
 
@@ -53,16 +57,23 @@ describe('a base that restarts under its identity', () => {
       expect(pod?.status?.containerStatuses?.[0]).toMatchObject({ restartCount: 1, ready: true });
       expect(isReady(pod)).toBe(true);
       return pod;
-    });
+    }, 120_000);
     expect(after?.metadata.uid).toBe(before.metadata.uid);
-    expect(after?.status?.containerStatuses?.[0]?.lastState?.terminated?.reason).toBe('BaseRestarted');
+    const reason = after?.status?.containerStatuses?.[0]?.lastState?.terminated?.reason;
     expect(podsSeen.everNotReady()).toEqual(['phoenix']);
     expect(nodesSeen.everNotReady()).toEqual([]);
     nodesSeen.stop();
     podsSeen.stop();
-    await eventually(async () =>
-      expect((await eventsOf(world.admin, 'Node', 'vnode.base-1')).map(({ reason }) => reason)).toContain('Rebooted'),
-    );
+    // Over HTTP the public agent does not say that it has just started: what it lacks may be seen first.
+    if (TRANSPORT === 'http') expect(reason).toMatch(/^(BaseRestarted|ModuleVanished)$/);
+    else {
+      expect(reason).toBe('BaseRestarted');
+      await eventually(async () =>
+        expect((await eventsOf(world.admin, 'Node', 'vnode.base-1')).map((event) => event.reason)).toContain(
+          'Rebooted',
+        ),
+      );
+    }
     await world.admin.delete(podPath('phoenix'));
     await eventually(async () => expect(await findPod(world.admin, 'phoenix')).toBeUndefined());
   });
@@ -85,7 +96,7 @@ describe('the Node of a live base that an admin deletes', () => {
       const lease = (await findLease(world.admin, 'base-2')) as { metadata: { ownerReferences: { uid: string }[] } };
       const node = await findNode(world.admin, 'base-2');
       expect(lease.metadata.ownerReferences[0]?.uid).toBe(node?.metadata.uid);
-    }, 30_000);
+    });
     expect((await findPod(world.admin, 'kept'))?.metadata.uid).toBe(before.metadata.uid);
     expect(fleet.history.records({ command: 'installBiz', since: mark })).toEqual([]);
     expect(fleet.history.records({ command: 'uninstallBiz', since: mark })).toEqual([]);
@@ -125,123 +136,131 @@ function kibOf(quantity: string | null | undefined): number {
   return Number(digits) * ({ Ki: 1, Mi: 1024, Gi: 1024 ** 2 }[unit] ?? Number.NaN);
 }
 
-describe('A-004-9 metaspace', () => {
-  it('is the memory of the Node, and follows what moves by 1 MiB', async () => {
-    const MiB = 1024 * 1024;
-    const node = await eventually(async () => {
-      const found = await findNode(world.admin, 'base-3');
-      expect(kibOf(found?.status?.capacity?.memory)).toBe(256 * 1024);
-      return found;
-    }, 30_000);
-    const before = kibOf(node?.status?.allocatable?.memory);
-    fleet.base('base-3').setMetaspace({ usedBytes: 120 * MiB });
-    await placed('grower', 'base-3');
-    await eventually(async () => {
-      const now = await findNode(world.admin, 'base-3');
-      expect(kibOf(now?.status?.allocatable?.memory)).toBeLessThan(before - 1024);
-      expect(now?.metadata.annotations?.['platform.koupleless.io/metaspace-used']).toBe(`${120 * 1024}Ki`);
-    }, 30_000);
-  });
-});
-
 describe('a base that says it is going down', () => {
   it('is given up at once, not after 60 s of silence', async () => {
     const leaver = await fleet.add({ identity: 'leaver' });
     leaver.announce();
     await eventually(async () => expect(isReady(await findNode(world.admin, 'leaver'))).toBe(true));
     const baseMetadata = { identity: 'leaver', name: 'base', version: '1.0.0', clusterName: 'default' };
-    const data = { baseMetadata, localIP: leaver.localIP, localHostName: 'leaver', port: 0, state: 'deactivated' };
-    leaver.publishRaw('heart', JSON.stringify({ publishTimestamp: Date.now(), data }));
+    const data = {
+      baseMetadata,
+      localIP: leaver.localIP,
+      localHostName: 'leaver',
+      port: leaver.port,
+      state: 'deactivated',
+    };
+    const heart = TRANSPORT === 'http' ? data : { publishTimestamp: Date.now(), data };
+    leaver.publishRaw('heart', JSON.stringify(heart));
     await eventually(async () => expect(await findNode(world.admin, 'leaver')).toBeUndefined(), 5_000);
     await leaver.kill();
   });
 });
 
-describe('A-004-10 a base that falls silent', () => {
-  it('and speaks again: Node and Pods not Ready with BaseUnreachable, then Ready with the same Pod and module', async () => {
-    const before = await placed('sleeper', 'base-4');
+/** They wait for long, each with a base of its own. */
+describe.concurrent('for minutes', () => {
+  it('A-004-9 memory: is that of the metaspace, and falls within 15 s when classes are loaded', async () => {
+    const node = await eventually(async () => {
+      const found = await findNode(world.admin, 'base-3');
+      expect(kibOf(found?.status?.capacity?.memory)).toBe(256 * 1024);
+      return found;
+    });
+    const before = kibOf(node?.status?.allocatable?.memory);
+    expect(before).toBeLessThan(256 * 1024);
+    fleet.base('base-3').setMetaspace({ usedBytes: 120 * MIB });
+    await placed('grower', 'base-3');
+    await eventually(async () => {
+      const now = await findNode(world.admin, 'base-3');
+      expect(kibOf(now?.status?.allocatable?.memory)).toBeLessThan(before - 1024);
+      expect(now?.metadata.annotations?.['platform.koupleless.io/metaspace-used']).toBe(`${120 * 1024}Ki`);
+    }, 15_000);
+    expect(kibOf((await findNode(world.admin, 'base-3'))?.status?.capacity?.memory)).toBe(256 * 1024);
+  });
+
+  it('a base that falls silent and speaks again: BaseUnreachable, then Ready with the same Pod and module', async () => {
+    await fleet.add({ identity: 'sleepy' });
+    await schedulable('sleepy');
+    const before = await placed('sleeper', 'sleepy');
     const mark = fleet.history.mark();
     const since = performance.now();
-    fleet.base('base-4').silence();
+    fleet.base('sleepy').silence();
     await eventually(async () => {
-      expect(conditionOf(await findNode(world.admin, 'base-4'), 'Ready')).toMatchObject({
+      expect(conditionOf(await findNode(world.admin, 'sleepy'), 'Ready')).toMatchObject({
         status: 'False',
         reason: 'BaseUnreachable',
       });
       const pod = await findPod(world.admin, 'sleeper');
       expect(conditionOf(pod, 'Ready')).toMatchObject({ status: 'False', reason: 'BaseUnreachable' });
       expect(conditionOf(pod, 'ContainersReady')?.status).toBe('True');
-    }, 40_000);
-    // Never before 25 s of silence; the last heartbeat may have been 10 s before we looked away.
-    expect(performance.now() - since).toBeGreaterThan(14_000);
-    fleet.base('base-4').speak();
-    fleet.base('base-4').beat();
+    });
+    // Never before 25 s of silence; the last heartbeat may have been a period before we looked away.
+    expect(performance.now() - since).toBeGreaterThan(12_000);
+    fleet.base('sleepy').speak();
+    fleet.base('sleepy').beat();
     await eventually(async () => {
-      expect(isReady(await findNode(world.admin, 'base-4'))).toBe(true);
+      expect(isReady(await findNode(world.admin, 'sleepy'))).toBe(true);
       expect(isReady(await findPod(world.admin, 'sleeper'))).toBe(true);
     });
     const pod = await findPod(world.admin, 'sleeper');
     expect(pod?.metadata.uid).toBe(before.metadata.uid);
     expect(pod?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
-    expect(fleet.history.records({ command: 'installBiz', since: mark })).toEqual([]);
-    expect(fleet.history.records({ command: 'uninstallBiz', since: mark })).toEqual([]);
+    expect(fleet.history.records({ command: 'installBiz', base: 'sleepy', since: mark })).toEqual([]);
+    expect(fleet.history.records({ command: 'uninstallBiz', base: 'sleepy', since: mark })).toEqual([]);
   });
 
-  it('and dies: Node and Lease gone, its Pod replaced on another base, and out of the Service before', async () => {
+  it('A-004-10 death: not Ready and out of the Service within 30 s, gone within 70 s, its Pod elsewhere', async () => {
     const { admin, controlPlane } = world;
-    const spec = {
-      affinity: {
-        nodeAffinity: {
-          preferredDuringSchedulingIgnoredDuringExecution: [
-            {
-              weight: 100,
-              preference: {
-                matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['vnode.base-4'] }],
-              },
-            },
-          ],
-        },
-      },
-    };
-    await controlPlane.apply(moduleWorkload('mover', [{ name: 'mover' }], { spec }));
+    await fleet.add({ identity: 'mortal' });
+    await schedulable('mortal');
+    await controlPlane.apply(moduleWorkload('mover', [{ name: 'mover' }], { spec: { affinity: PREFER_MORTAL } }));
     await controlPlane.apply({
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name: 'mover', namespace: 'default' },
       spec: { selector: { app: 'mover' }, ports: [{ port: 8080 }] },
     });
-    const endpoints = async (): Promise<string[]> => {
-      const slices = await admin.list(
-        '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dmover',
-      );
-      return slices.flatMap((slice) =>
-        (slice.endpoints ?? [])
-          .filter((endpoint: { conditions: { ready: boolean } }) => endpoint.conditions.ready)
-          .flatMap((endpoint: { addresses: string[] }) => endpoint.addresses),
-      );
-    };
-    const ofMover = async () => (await pods(admin, 'app=mover')).filter(isReady);
-    const [victim] = await eventually(async () => {
-      const found = await ofMover();
-      expect(found).toHaveLength(1);
-      expect(await endpoints()).toEqual([found[0]?.status?.podIP]);
-      return found;
+    const readyMover = async () => (await pods(admin, 'app=mover')).filter(isReady);
+    const endpoint = (pod: PodObject | undefined) => `${pod?.metadata.name} ${pod?.status?.podIP}`;
+    const victim = await eventually(async () => {
+      const [pod] = await readyMover();
+      expect(pod?.spec.nodeName).toBe('vnode.mortal');
+      expect(await endpointsOf(admin, 'mover')).toEqual([endpoint(pod)]);
+      return pod;
     });
-    const identity = victim?.spec.nodeName?.slice('vnode.'.length) ?? '';
-    const deadIp = victim?.status?.podIP;
-    await fleet.base(identity).kill();
-    await eventually(async () => expect(await endpoints()).not.toContain(deadIp), 40_000);
-    expect(await findNode(admin, identity)).toBeDefined();
+    const killedAt = performance.now();
+    const within = (ms: number): number => killedAt + ms - performance.now();
+    await fleet.base('mortal').kill();
     await eventually(async () => {
-      expect(await findNode(admin, identity)).toBeUndefined();
-      expect(await findLease(admin, identity)).toBeUndefined();
-      const [moved] = await ofMover();
-      expect(moved?.spec.nodeName).not.toBe(victim?.spec.nodeName);
-      expect(await endpoints()).toEqual([moved?.status?.podIP]);
-    }, 60_000);
-    await eventually(async () =>
-      expect((await pods(admin)).map(({ spec: { nodeName } }) => nodeName)).not.toContain(`vnode.${identity}`),
-    );
+      expect(conditionOf(await findNode(admin, 'mortal'), 'Ready')).toMatchObject({ status: 'False' });
+      expect(await endpointsOf(admin, 'mover')).not.toContain(endpoint(victim));
+    }, within(30_000));
+    await eventually(async () => {
+      expect(await findNode(admin, 'mortal')).toBeUndefined();
+      expect(await findLease(admin, 'mortal')).toBeUndefined();
+    }, within(70_000));
+    await eventually(async () => {
+      const [moved] = await readyMover();
+      expect(moved?.spec.nodeName).not.toBe('vnode.mortal');
+      expect(await endpointsOf(admin, 'mover')).toEqual([endpoint(moved)]);
+      expect((await pods(admin)).map(({ spec: { nodeName } }) => nodeName)).not.toContain('vnode.mortal');
+    });
     expect(await controller.metric('module_controller_pod_deletes_total', 'BaseDead')).toBeGreaterThan(0);
   });
 });
+
+const PREFER_MORTAL = {
+  nodeAffinity: {
+    preferredDuringSchedulingIgnoredDuringExecution: [
+      {
+        weight: 100,
+        preference: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['vnode.mortal'] }] },
+      },
+    ],
+  },
+};
+
+async function schedulable(identity: string): Promise<void> {
+  await eventually(async () => {
+    const node = await findNode(world.admin, identity);
+    expect(node && isSchedulable(node)).toBe(true);
+  });
+}

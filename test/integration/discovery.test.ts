@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
 import { eventsOf, findNode, isReady, nodes } from '../support/observe.ts';
+import { TRANSPORT, TUNNEL } from '../support/transport.ts';
 
 let rig: ModuleRig;
 
@@ -33,7 +36,7 @@ describe('A-004-1 discovery', () => {
       'virtual-kubelet.koupleless.io/env': 'dev',
       'vnode.koupleless.io/name': 'shop',
       'vnode.koupleless.io/version': '7.0.0',
-      'vnode.koupleless.io/tunnel': 'mqtt_tunnel_provider',
+      'vnode.koupleless.io/tunnel': TUNNEL,
       'base.koupleless.io/name': 'shop',
       'base.koupleless.io/version': '7.0.0',
       'base.koupleless.io/cluster-name': 'east',
@@ -55,49 +58,38 @@ describe('A-004-1 discovery', () => {
     await base.kill();
   });
 
-  it('refuses identities that cannot be node names, and messages in another name, and nobody else notices', async () => {
-    const before = await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidIdentity');
+  it('shows every base under its name, with kubectl', async () => {
+    const kubeconfig = await rig.world.controlPlane.kubeconfig({ user: 'admin' });
+    const args = ['--kubeconfig', kubeconfig, 'get', 'node', '-l', 'vnode.koupleless.io/name=base', '--no-headers'];
+    const { stdout } = await promisify(execFile)('kubectl', args);
+    const table = stdout.trim().split('\n');
+    expect(table.map((row) => row.split(/\s+/).slice(0, 2))).toEqual([
+      ['vnode.base-1', 'Ready'],
+      ['vnode.base-2', 'Ready'],
+      ['vnode.base-3', 'Ready'],
+    ]);
+  });
+
+  it('refuses identities that cannot be node names, and what cannot be read, and nobody else notices', async () => {
+    const refused = (code: string) => rig.controller.metric('tunnel_invalid_messages_total', TUNNEL, code);
     const bad = await rig.fleet.add({ identity: 'Not_A_Name' });
     bad.announce();
-    rig.fleet.base('base-2').setPayloadIdentity('base-3');
-    rig.fleet.base('base-2').beat();
-    await eventually(async () => {
-      expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidIdentity')).toBeGreaterThan(
-        before,
-      );
-      expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.IdentityMismatch')).toBeGreaterThan(
-        0,
-      );
-    });
-    rig.fleet.base('base-2').setPayloadIdentity(undefined);
-    rig.fleet.base('base-1').publishRaw('health', '{"data": {{{ not json');
-    rig.fleet.base('base-1').publishRaw('simpleBiz', '{"data":[{"name":42}]}');
-    await eventually(async () =>
-      expect(
-        await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidMessage'),
-      ).toBeGreaterThanOrEqual(2),
-    );
+    await eventually(async () => expect(await refused('Arklet.InvalidIdentity')).toBeGreaterThan(0));
+    const before = await refused('Arklet.InvalidMessage');
+    rig.fleet.base('base-1').publishRaw('heart', '{"data": {{{ not json');
+    rig.fleet.base('base-1').publishRaw('heart', '{"data":[{"name":42}]}');
+    await eventually(async () => expect(await refused('Arklet.InvalidMessage')).toBe(before + 2));
     expect((await nodes(rig.admin)).map(({ metadata }) => metadata.name)).not.toContain('vnode.Not_A_Name');
     expect(isReady(await findNode(rig.admin, 'base-1'))).toBe(true);
     await bad.kill();
   });
 
-  it('serves a base with a loopback address without breaking Services: no podIP, a Warning and a counter', async () => {
-    const base = await rig.fleet.add({ identity: 'loop', localIP: '127.0.0.1' });
-    base.announce();
-    await rig.create(modulePod('on-loop', [{ name: 'looped' }], { nodeName: 'vnode.loop' }));
-    const pod = await rig.readyPod('on-loop');
-    expect(pod.status?.podIP).toBeUndefined();
-    expect(await rig.controller.metric('module_controller_unroutable_base_addresses_total')).toBe(1);
-    const reasons = await eventually(async () => {
-      const found = (await eventsOf(rig.admin, 'Node', 'vnode.loop')).map(({ type, reason }) => `${type} ${reason}`);
-      expect(found).toContain('Warning UnroutableAddress');
-      return found;
-    });
-    expect(reasons).toContain('Warning UnroutableAddress');
-    await rig.remove('on-loop');
-    await base.kill();
-  });
+  if (TRANSPORT === 'http')
+    it('refuses a base with a loopback address: it would be told to call itself', refusesLoopback);
+  else {
+    it('refuses messages in another name than that of their topic', refusesOtherNames);
+    it('serves a base with a loopback address without breaking Services', servesLoopback);
+  }
 
   it('treats a base whose clock is an hour off as an ordinary base', async () => {
     const base = await rig.fleet.add({ identity: 'skewed', clockSkewMs: -3_600_000 });
@@ -108,3 +100,39 @@ describe('A-004-1 discovery', () => {
     await base.kill();
   });
 });
+
+async function refusesOtherNames(): Promise<void> {
+  rig.fleet.base('base-2').setPayloadIdentity('base-3');
+  rig.fleet.base('base-2').beat();
+  await eventually(async () =>
+    expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.IdentityMismatch')).toBeGreaterThan(0),
+  );
+  rig.fleet.base('base-2').setPayloadIdentity(undefined);
+}
+
+async function refusesLoopback(): Promise<void> {
+  const base = await rig.fleet.add({ identity: 'loop', localIP: '127.0.0.1' });
+  base.announce();
+  await eventually(async () =>
+    expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.AddressRefused')).toBeGreaterThan(0),
+  );
+  expect(await findNode(rig.admin, 'loop')).toBeUndefined();
+  expect(rig.fleet.history.records({ base: 'loop' })).toEqual([]);
+  await base.kill();
+}
+
+/** No podIP, a Warning and a counter. */
+async function servesLoopback(): Promise<void> {
+  const base = await rig.fleet.add({ identity: 'loop', localIP: '127.0.0.1' });
+  base.announce();
+  await rig.create(modulePod('on-loop', [{ name: 'looped' }], { nodeName: 'vnode.loop' }));
+  const pod = await rig.readyPod('on-loop');
+  expect(pod.status?.podIP).toBeUndefined();
+  expect(await rig.controller.metric('module_controller_unroutable_base_addresses_total')).toBe(1);
+  await eventually(async () => {
+    const found = (await eventsOf(rig.admin, 'Node', 'vnode.loop')).map(({ type, reason }) => `${type} ${reason}`);
+    expect(found).toContain('Warning UnroutableAddress');
+  });
+  await rig.remove('on-loop');
+  await base.kill();
+}

@@ -24,10 +24,10 @@ export interface Transport {
   stop(): Promise<void>;
 }
 
-export class MqttTransport<B extends MqttBroker = MqttBroker> implements Transport {
-  readonly broker: B;
+export class MqttTransport implements Transport {
+  readonly broker: MqttBroker;
 
-  constructor(broker: B) {
+  constructor(broker: MqttBroker) {
     this.broker = broker;
   }
 

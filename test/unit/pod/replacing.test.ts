@@ -98,6 +98,18 @@ describe('a Pod with uninstallThenInstall', () => {
     expect(rig.waiting('v1')).toBe('ModuleReplaced');
   });
 
+  it('gets the others uninstalled by us when the agent keeps the old one active', async () => {
+    base.answersCommands = false;
+    addReplacer();
+    await rig.pass(1_000);
+    base.modules.set('biz1:2', 'DEACTIVATED');
+    base.answersCommands = true;
+    rig.list('b1');
+    await rig.pass(120_000);
+    expect(rig.modulesOf('b1')).toEqual(['biz1:2 ACTIVATED']);
+    expect([rig.waiting('v1'), rig.podState('v2')]).toEqual(['ModuleReplaced', 'Running True']);
+  });
+
   it('lets the other version run again when it goes, which counts as a restart', async () => {
     addReplacer();
     await rig.pass(10_000);

@@ -1,0 +1,118 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { access, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PortTakenError, releasePort, withFreshPort } from '../control-plane/ports.ts';
+import { type MosquittoAccess, mosquittoFiles } from './mosquitto-config.ts';
+import type { MqttBroker } from './mqtt-broker.ts';
+
+export type MosquittoOptions = MosquittoAccess;
+
+/**
+ * Node cannot ask Linux to end a child with its parent, so this shell stands between. Its input ends when we say so,
+ * and whatever ends us; then the broker and its directory go. Only the broker holds the output, so that its end is seen.
+ */
+const GUARD = '"$1" -c "$2/mosquitto.conf" 2>&1 & exec >/dev/null 2>&1; read -r _; kill -KILL $!; wait; rm -rf "$2"';
+
+const KEPT_LINES = 20;
+
+/** A Mosquitto process on loopback, with a directory of its own. It keeps this process alive until it is stopped. */
+export class Mosquitto implements MqttBroker {
+  readonly port: number;
+  readonly #program: string;
+  readonly #options: MosquittoOptions;
+  #guard: ChildProcessWithoutNullStreams | undefined;
+
+  constructor(program: string, port: number, options: MosquittoOptions) {
+    this.#program = program;
+    this.port = port;
+    this.#options = options;
+  }
+
+  get url(): string {
+    return `mqtt://127.0.0.1:${this.port}`;
+  }
+
+  /** Kills the process: no client gets a DISCONNECT. */
+  async pause(): Promise<void> {
+    const guard = this.#guard;
+    this.#guard = undefined;
+    if (!guard) return;
+    const ended = once(guard, 'exit');
+    guard.stdin.end();
+    await ended;
+  }
+
+  async resume(): Promise<void> {
+    if (this.#guard) return;
+    const directory = await mkdtemp(join(tmpdir(), 'mosquitto-'));
+    const files = mosquittoFiles(directory, this.port, this.#options);
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(directory, name), content, { mode: 0o600 });
+    }
+    // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
+    this.#guard = spawn('/bin/sh', ['-c', GUARD, 'mosquitto-guard', this.#program, directory], { detached: true });
+    this.#guard.stdin.on('error', () => {}); // it may be gone by itself
+    await this.#running(this.#guard);
+  }
+
+  async stop(): Promise<void> {
+    await this.pause();
+    releasePort(this.port);
+  }
+
+  async #running(guard: ChildProcessWithoutNullStreams): Promise<void> {
+    const last: string[] = [];
+    const lines = createInterface(guard.stdout);
+    const isRunning = await new Promise<boolean>((resolve) => {
+      lines.on('line', (line) => {
+        last.push(line);
+        if (last.length > KEPT_LINES) last.shift();
+        if (/mosquitto version \S+ running/.test(line)) resolve(true);
+      });
+      lines.once('close', () => resolve(false));
+    });
+    if (isRunning) return;
+    await this.pause();
+    const text = last.join('\n');
+    throw /address already in use/i.test(text)
+      ? new PortTakenError(text)
+      : new Error(`${this.#program} ended: ${text}`);
+  }
+}
+
+/** Resolves when it listens, on a free port. Rejects with what is missing where Mosquitto is not installed. */
+export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mosquitto> {
+  const program = await findMosquitto();
+  return withFreshPort(async (port) => {
+    const broker = new Mosquitto(program, port, options);
+    await broker.resume();
+    return broker;
+  });
+}
+
+/** `MOSQUITTO_BIN`, else the first on PATH or in /usr/sbin, where Debian puts it and few users look. */
+export async function findMosquitto(env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  if (env.MOSQUITTO_BIN) {
+    if (await isExecutable(env.MOSQUITTO_BIN)) return env.MOSQUITTO_BIN;
+    throw new Error(`MOSQUITTO_BIN=${env.MOSQUITTO_BIN} is no program`);
+  }
+  const directories = [...(env.PATH ?? '').split(delimiter).filter(Boolean), '/usr/sbin', '/usr/local/sbin'];
+  for (const directory of directories) {
+    const program = join(directory, 'mosquitto');
+    if (await isExecutable(program)) return program;
+  }
+  throw new Error(
+    'Mosquitto is not installed: install version 2 (Debian, Ubuntu: apt-get install mosquitto), or set MOSQUITTO_BIN',
+  );
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
