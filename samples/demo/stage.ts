@@ -100,7 +100,8 @@ export class Stage {
       brokerUrl: this.#broker?.url ?? '',
       env: ENV,
       count: BASES.mqtt,
-      bases: Array.from({ length: BASES.http }, () => ({ controllerUrl })),
+      // Without the property the controller switches versions itself, which it can over HTTP.
+      bases: Array.from({ length: BASES.http }, () => ({ controllerUrl, activateNewModule: false })),
       token: this.#token,
       installMs: INSTALL_MS,
       // As with the JVM property: else a base keeps the old version active, and an update on it does not go on.

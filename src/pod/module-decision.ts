@@ -68,7 +68,7 @@ function decideReplaced(input: ModuleDecisionInput, replacer: NonNullable<Succes
   const view: ModuleView = { kind: 'Waiting', reason: 'ModuleReplaced', message, isEnded };
   if (record?.inFlight) return { ...decideInFlight(input, record), view };
   if (record?.missingSince !== undefined) return { view, keeps: true, lookAt: lookAfter(input, record.missingSince) };
-  if (!replacer.isActive) return { view, keeps: true };
+  if (!replacer.isThere) return { view, keeps: true };
   return { ...decideRemoval(input), view, keeps: true };
 }
 

@@ -95,7 +95,11 @@ export class PodController {
 
   async #sync(nodeName: string): Promise<void> {
     const base = this.#options.baseOf(nodeName);
-    if (base === undefined) return;
+    if (base === undefined) {
+      // Whoever leads it now writes what it sees.
+      for (const pod of this.#options.informer.byIndex('node', nodeName)) this.#statuses.forget(pod);
+      return;
+    }
     const { clock } = this.#options;
     for (const end of base.ledger.expire(clock.now())) base.onOperationEnd(end);
     const plan = this.#plan(base);

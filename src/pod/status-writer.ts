@@ -58,8 +58,7 @@ export class StatusWriter {
     for (const pod of this.#options.informer.byIndex('node', nodeName)) {
       const unwritten = this.#unwritten.get(pod.uid);
       if (unwritten === undefined || changes.some((change) => change.pod.uid === pod.uid)) continue;
-      const next = { ...unwritten, conditions: withOwnConditionsOf(unwritten, pod.status) };
-      changes.push({ pod: this.remembered(pod), next, views: [] });
+      changes.push({ pod: this.remembered(pod), next: restated(unwritten, pod), views: [] });
     }
     return this.#writeAll(inWriteOrder(changes));
   }
@@ -86,7 +85,9 @@ export class StatusWriter {
     const changes: Change[] = [];
     for (const [pod, views] of plan.views) {
       const next = computePodStatus({ pod, views, base: facts, ...times });
-      if (next !== pod.status || this.#unwritten.has(pod.uid)) changes.push({ pod, next, views });
+      const unwritten = this.#unwritten.get(pod.uid);
+      if (next !== pod.status) changes.push({ pod, next, views });
+      else if (unwritten) changes.push({ pod, next: restated(unwritten, pod), views });
     }
     for (const [pod, message] of plan.failedKills) {
       const isTold = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
@@ -133,4 +134,9 @@ export class StatusWriter {
       this.#options.recorder.event(podRef(pod), type, reason, message);
     }
   }
+}
+
+/** What could not be written, once more: others may have written conditions of theirs meanwhile. */
+function restated(unwritten: VPodStatus, pod: VPod): VPodStatus {
+  return { ...unwritten, conditions: withOwnConditionsOf(unwritten, pod.status) };
 }

@@ -7,8 +7,8 @@ import { byCreation } from './vpod.ts';
 export interface Succession {
   /** The active version that took over. */
   readonly successor: Claim | undefined;
-  /** The version whose Pod asks that all others go (`uninstallThenInstall`), and whether it is active. */
-  readonly replacer: { readonly claim: Claim; readonly isActive: boolean } | undefined;
+  /** The version whose Pod asks that all others go (`uninstallThenInstall`), and whether it is on the base for sure. */
+  readonly replacer: { readonly claim: Claim; readonly isThere: boolean } | undefined;
   /** No younger Pod brought a version that is here or comes: of what the base has, this one is to be active. */
   readonly isNewest: boolean;
   /** Some Pod that was created later asks for another version. */
@@ -51,7 +51,7 @@ export class Successions {
       successor: others.find((other) => isActive(other) && (other.age === 'younger' || hasRun(own.claim)))?.claim,
       replacer: replacer && {
         claim: replacer.claim,
-        isActive: isActive(replacer) && replacer.record?.unconfirmed === undefined,
+        isThere: isInstalled(replacer.record) && replacer.record?.unconfirmed === undefined,
       },
       hasYounger: others.some(({ age }) => age === 'younger'),
       isNewest: !others.some((other) => isHereOrComing(other.record) && precedes(other, own)),
@@ -68,9 +68,12 @@ export class Successions {
   }
 }
 
+function isInstalled(record: ModuleRecord | undefined): boolean {
+  return record?.state === 'ACTIVATED' || record?.state === 'DEACTIVATED';
+}
+
 function isHereOrComing(record: ModuleRecord | undefined): boolean {
-  if (record === undefined) return false;
-  return isInWork(record) || record.state === 'ACTIVATED' || record.state === 'DEACTIVATED';
+  return record !== undefined && (isInWork(record) || isInstalled(record));
 }
 
 function isActive({ record }: Version): boolean {

@@ -6,20 +6,33 @@ import { type BasePlan, planBase } from '../../../src/pod/base-plan.ts';
 import { moduleSpecsOf } from '../../../src/pod/module-spec.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { MODULE_STATES, moduleKeyOf } from '../../../src/tunnel/module.ts';
-import { idOf, LEDGER_OPTIONS, makeList, makePod, makeResult, makeSpec } from '../../support/builders.ts';
+import {
+  idOf,
+  LEDGER_OPTIONS,
+  makeList,
+  makePod,
+  makeResult,
+  makeSpec,
+  runningStatus,
+} from '../../support/builders.ts';
 
 const KEYS = ['biz1:1', 'biz1:2', 'biz2:1'];
 const key = fc.constantFrom(...KEYS);
 
 const pod = fc
   .record({
-    modules: fc.uniqueArray(fc.constantFrom('biz1:1', 'biz2:1'), { minLength: 1 }),
+    modules: fc.uniqueArray(key, { minLength: 1, selector: (each) => idOf(each).name }),
     args: fc.constantFrom<string[]>([], ['--x']),
     deleting: fc.boolean(),
     phase: fc.constantFrom('Pending', 'Running', 'Failed'),
     createdAt: fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
+    strategy: fc.constantFrom(undefined, undefined, 'installOnly', 'uninstallThenInstall'),
+    ran: fc.boolean(),
   })
-  .map(({ phase, ...options }) => makePod({ ...options, status: { phase } }));
+  .map(({ phase, strategy, ran, ...options }) => {
+    const containerStatuses = ran ? options.modules.map((each) => runningStatus(each)) : [];
+    return makePod({ ...options, ...(strategy && { strategy }), status: { phase, containerStatuses } });
+  });
 
 /** Things that happen to a ledger, in any order, right or wrong. */
 const happening = fc.oneof(
@@ -31,11 +44,21 @@ const happening = fc.oneof(
   fc.tuple(key, fc.constantFrom([], ['--x'])).map(([each, args]) => (ledger: ModuleLedger, now: number) => {
     ledger.installSent(makeSpec(each, { args }), now);
   }),
-  key.map((each) => (ledger: ModuleLedger, now: number) => ledger.commandSent('uninstall', idOf(each), now)),
+  fc.tuple(fc.constantFrom('uninstall' as const, 'switch' as const), key).map(
+    ([command, each]) =>
+      (ledger: ModuleLedger, now: number) =>
+        ledger.commandSent(command, idOf(each), now),
+  ),
+  // Of two versions one is active, as a base has it.
+  fc.constantFrom(['biz1:1', 'biz1:2'], ['biz1:2', 'biz1:1']).map(([active, other]) => {
+    return (ledger: ModuleLedger, now: number) => {
+      ledger.takeList(makeList(`${active} ACTIVATED`, `${other} DEACTIVATED`), {}, now);
+    };
+  }),
   fc
     .tuple(
       key,
-      fc.constantFrom('install' as const, 'uninstall' as const),
+      fc.constantFrom('install' as const, 'uninstall' as const, 'switch' as const),
       fc.constantFrom('done' as const, 'already' as const, 'busy' as const, 'failed' as const),
     )
     .map(([each, command, outcome]) => (ledger: ModuleLedger, now: number) => {
@@ -82,6 +105,8 @@ function holds(check: (it: World, plan: BasePlan) => void): void {
 
 const keyOf = (command: BasePlan['commands'][number]): string =>
   moduleKeyOf(command.command === 'install' ? command.spec : command.id);
+const sleepersOf = ({ pods, sleepUntil, now }: World): VPod[] =>
+  pods.filter(({ isDeleting, status }) => isDeleting && status.phase !== 'Failed' && now < sleepUntil.get());
 const livingOf = (pods: readonly VPod[]): VPod[] =>
   pods.filter(({ isDeleting, status }) => !isDeleting && status.phase !== 'Failed');
 
@@ -122,7 +147,13 @@ describe('whatever happened to a base, its plan', () => {
         const record = ledger.get(keyOf(command));
         const isBesideActive = record?.state === 'DEACTIVATED' && record.failure?.reason !== 'BizDeactivated';
         const isWell = record?.state === 'ACTIVATED' || isBesideActive;
-        if (command.command === 'uninstall' && isWell) {
+        const { name, version } = idOf(keyOf(command));
+        const isReplaced = livingOf(pods).some(
+          (each) =>
+            each.installStrategy === 'uninstallThenInstall' &&
+            moduleSpecsOf(each).some((spec) => spec.name === name && spec.version !== version),
+        );
+        if (command.command === 'uninstall' && isWell && !isReplaced) {
           expect(wanted).not.toContain(keyOf(command) + record?.fingerprint);
         }
       }
@@ -132,6 +163,56 @@ describe('whatever happened to a base, its plan', () => {
     holds(({ pods, debts }, { commands }) => {
       const named = new Set([...debts.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
       for (const command of commands) expect(named).toContain(keyOf(command));
+    }));
+
+  it('switches to one version of a name at most, which is there and not the active one, and only where it can', () =>
+    holds(({ pods, ledger, canSwitch }, { commands }) => {
+      const switches = commands.filter(({ command }) => command === 'switch').map(keyOf);
+      if (!canSwitch) expect(switches).toEqual([]);
+      expect(new Set(switches.map((each) => idOf(each).name)).size).toBe(switches.length);
+      const wanted = livingOf(pods).flatMap(moduleSpecsOf).map(moduleKeyOf);
+      for (const each of switches) {
+        expect(wanted).toContain(each);
+        expect(ledger.get(each)?.state).toBe('DEACTIVATED');
+      }
+    }));
+
+  it('takes nothing off that a Pod in its sleep has, also not by an install', () =>
+    holds((it, { commands }) => {
+      const held = sleepersOf(it).flatMap(moduleSpecsOf);
+      for (const command of commands) {
+        if (command.command === 'uninstall') expect(held.map(moduleKeyOf)).not.toContain(keyOf(command));
+        if (command.command !== 'install' || command.spec.strategy !== 'uninstallThenInstall') continue;
+        const { name, version } = command.spec;
+        expect(held.filter((spec) => spec.name === name && spec.version !== version)).toEqual([]);
+      }
+    }));
+
+  it('has no install take off the version of a younger Pod', () =>
+    holds(({ pods }, { commands }) => {
+      for (const command of commands) {
+        if (command.command !== 'install' || command.spec.strategy !== 'uninstallThenInstall') continue;
+        const { name, version } = command.spec;
+        const wants = (each: VPod, isIt: boolean): boolean =>
+          moduleSpecsOf(each).some((spec) => spec.name === name && (spec.version === version) === isIt);
+        const own = livingOf(pods).filter((each) => wants(each, true));
+        const youngest =
+          own
+            .map(({ createdAt }) => createdAt)
+            .sort()
+            .at(-1) ?? '';
+        const younger = livingOf(pods).filter((each) => wants(each, false) && each.createdAt > youngest);
+        expect(younger).toEqual([]);
+      }
+    }));
+
+  it('tells as unknown only what nobody asks for, also no Pod that sleeps or goes', () =>
+    holds(({ pods, debts, ledger }, { unknown }) => {
+      const named = new Set([...debts.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
+      for (const id of unknown) {
+        expect(named).not.toContain(moduleKeyOf(id));
+        expect(ledger.get(moduleKeyOf(id))?.state).toBeDefined();
+      }
     }));
 
   it('lets a Pod go only when it is deleted and its modules are gone or belong to a living one', () =>

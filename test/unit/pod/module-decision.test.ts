@@ -85,3 +85,40 @@ describe('a module that nobody asks for any more', () => {
     expect(unwanted({ state: 'BROKEN', failure, retryAt: NOW + 60_000 })).toBe('uninstall');
   });
 });
+
+describe('a DEACTIVATED version on a base that can be switched', () => {
+  const decideSwitch = (record: Partial<ModuleRecord>, isNewest = true): string => {
+    const input = { record: makeRecord(KEY, { state: 'DEACTIVATED', ...record }), claim, askedAt: NOW, now: NOW };
+    const succession = { ...ALONE.succession, isNewest };
+    const { view, command = 'nothing', wakeAt } = decideModule({ ...input, ...ALONE, succession, canSwitch: true });
+    const shown = view.kind === 'Waiting' ? view.reason : view.kind;
+    return `${command}, ${shown}${wakeAt === undefined ? '' : `, again in ${wakeAt - NOW}`}`;
+  };
+  const failed = { failure: { reason: 'SwitchError', message: 'no' }, failures: 1 } as const;
+  const ended = { failure: { reason: 'BizDeactivated', message: 'alone' }, failures: 1 } as const;
+
+  it.each<[string, Partial<ModuleRecord>, boolean, string]>([
+    ['that is the newest is switched to', {}, true, 'switch, Installing'],
+    ['that a younger one follows is left alone', {}, false, 'nothing, BizDeactivated'],
+    ['that a younger one follows is left alone, also with none active', ended, false, 'nothing, BizDeactivated'],
+    ['with none active is switched to', ended, true, 'switch, Installing'],
+    [
+      'with none active is switched to however often others failed',
+      { ...ended, failures: 5 },
+      true,
+      'switch, Installing',
+    ],
+    ['whose switch failed waits', { ...failed, retryAt: NOW + 5 }, true, 'nothing, SwitchError, again in 5'],
+    ['whose switch failed is switched to again in its time', { ...failed, retryAt: NOW }, true, 'switch, SwitchError'],
+    ['that is doubted is left alone', { missingSince: NOW }, true, 'nothing, Unknown'],
+  ])('%s', (_, record, isNewest, decision) => {
+    expect(decideSwitch(record, isNewest)).toBe(decision);
+  });
+
+  it('keeps what it replaces on the base until it is the active one', () => {
+    const input = { record: makeRecord(KEY, { state: 'ACTIVATED' }), claim: undefined, askedAt: NOW, now: NOW };
+    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true })).toMatchObject({ keeps: false });
+    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true }).command).toBeUndefined();
+    expect(decideModule({ ...input, ...ALONE, canSwitch: true }).command).toBe('uninstall');
+  });
+});

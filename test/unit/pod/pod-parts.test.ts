@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fingerprintOf } from '../../../src/module/module-record.ts';
 import { containerModulesOf, moduleSpecsOf } from '../../../src/pod/module-spec.ts';
 import { podEventsOf } from '../../../src/pod/pod-events.ts';
 import { podStatusPatchOf } from '../../../src/pod/pod-status-patch.ts';
@@ -53,6 +54,24 @@ describe('the modules of a Pod', () => {
     expect(entry).toMatchObject({ kind: 'invalid', message: expect.stringContaining('at most 128 characters') });
   });
 
+  it.each([
+    [undefined, undefined],
+    ['installOnly', 'installOnly'],
+    ['uninstallThenInstall', 'uninstallThenInstall'],
+  ])('are installed as the annotation says: %s', (annotation, strategy) => {
+    expect(moduleSpecsOf(makePod(annotation ? { strategy: annotation } : {}))[0]?.strategy).toBe(strategy);
+  });
+
+  it('are the same module with another strategy: Pods may share it, and a change installs nothing', () => {
+    const [one, other] = [makePod(), makePod({ strategy: 'uninstallThenInstall' })].map((pod) => moduleSpecsOf(pod)[0]);
+    if (one === undefined || other === undefined) throw new Error('no module');
+    expect(fingerprintOf(one)).toBe(fingerprintOf(other));
+  });
+
+  it('stay named when the annotation has a value that is none: only an install needs it', () => {
+    expect(moduleSpecsOf(makePod({ strategy: 'typo' })).map(({ name }) => name)).toEqual(['biz1']);
+  });
+
   it('cannot have envFrom, which is said and not dropped', () => {
     const object = makePodObject();
     for (const container of object.spec.containers) container.envFrom = [{ configMapRef: { name: 'settings' } }];
@@ -78,6 +97,23 @@ describe('a cached Pod', () => {
     const pod = makePod({ status: { conditions: [condition], containerStatuses: [container] } as never });
     expect(pod.status.conditions).toEqual([{ type: 'Ready', status: 'True' }]);
     expect(pod.status.containerStatuses).toEqual([runningStatus('biz1:1.0.0')]);
+  });
+
+  it.each([
+    [undefined, 0],
+    [15, 15],
+  ])('knows the sleep before its stop: %s', (sleepSeconds, seconds) => {
+    const pod = makePod(sleepSeconds === undefined ? {} : { sleepSeconds });
+    expect(pod.containers[0]?.preStopSleepSeconds).toBe(seconds);
+  });
+
+  it('knows when its grace period ends, and how long it is', () => {
+    expect(makePod({ deleting: true, graceSeconds: 30 })).toMatchObject({
+      isDeleting: true,
+      deletionTime: '2026-01-01T01:00:00Z',
+      deletionGraceSeconds: 30,
+    });
+    expect(makePod()).toMatchObject({ isDeleting: false, deletionTime: undefined, deletionGraceSeconds: undefined });
   });
 
   it('has an order by creation, and by UID where that is the same', () => {
@@ -162,7 +198,16 @@ describe('the events of a Pod', () => {
     ['VersionInUse', 'VersionInUse'],
     ['BizDeactivated', 'BizDeactivated'],
     ['BaseRestarted', 'BaseRestarted'],
+    ['SwitchError', 'Failed'],
   ])('warn of %s with the reason %s', (waiting, reason) => {
     expect(eventsOf(`Waiting ${waiting}`)).toEqual([`Warning ${reason}`]);
+  });
+
+  it('tell of a replacement as of something that somebody asked for', () => {
+    expect(eventsOf('Running', 'Waiting ModuleReplaced', 'Waiting ModuleReplaced', 'Running')).toEqual([
+      'Normal Started',
+      'Normal ModuleReplaced',
+      'Normal Started',
+    ]);
   });
 });

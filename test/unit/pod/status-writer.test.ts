@@ -62,13 +62,9 @@ describe('the Pod of a new version', () => {
 
   it('does not wait for an old one that is gone, or is another Pod by now', async () => {
     await start(['biz1:1']);
-    rig.podInformer.isPaused = true;
-    const pod = rig.api.pod('old');
-    rig.podInformer.isPaused = false;
     addYoung(['biz1:2']);
     rig.api.fail('patch pod/status ns/old', 404);
     await rig.pass(5_000);
-    expect(pod).toBeDefined();
     expect(rig.podState('young')).toBe('Running True');
   });
 
@@ -82,5 +78,32 @@ describe('the Pod of a new version', () => {
     await rig.pass(100);
     const ready = ['old', 'young'].filter((name) => rig.podState(name) === 'Running True');
     expect(ready).not.toEqual(['old', 'young']);
+  });
+});
+
+describe('a status that could not be written', () => {
+  it('is never written by halves: a container that waits and a Pod that is ready', async () => {
+    await start(['biz1:1']);
+    base.answersCommands = false;
+    rig.api.fail('patch pod/status ns/old', 500, 100);
+    base.modules.set('biz1:1', 'STOPPED');
+    rig.list('b1');
+    await rig.pass(50);
+    base.answersLists = false;
+    rig.restart('b1');
+    rig.api.heal();
+    await rig.pass(3_000);
+    expect([rig.waiting('old') !== undefined, rig.podState('old')]).not.toEqual([true, 'Running True']);
+  });
+
+  it('tells its events once, and counts one restart', async () => {
+    await start(['biz1:1']);
+    rig.api.fail('patch pod/status ns/old', 500, 3);
+    base.modules.set('biz1:1', 'STOPPED');
+    rig.list('b1');
+    await rig.pass(30_000);
+    expect(rig.events.filter((event) => event === 'Warning Failed old')).toHaveLength(1);
+    expect(rig.podState('old')).toBe('Running True');
+    expect(rig.container('old')).toMatchObject({ restartCount: 1 });
   });
 });
