@@ -13,6 +13,7 @@ import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import { LatePods } from './late-pods.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
 import { NODE_STATUS_PERIOD_MS, planNode } from './node-plan.ts';
 import { nodeRef } from './node-ref.ts';
@@ -53,6 +54,7 @@ interface NodeMemory {
 export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
+  readonly #latePods: LatePods;
   /** Emptied when the VNode is removed. */
   readonly #memory = new Map<string, NodeMemory>();
 
@@ -60,6 +62,7 @@ export class NodeController {
     this.#options = options;
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
+    this.#latePods = new LatePods(options);
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
@@ -172,11 +175,12 @@ export class NodeController {
     await Promise.all(pods.map((pod) => this.#forceDelete(pod)));
     const node = informer.get(nodeName) ?? this.#memory.get(nodeName)?.created;
     if (node) await unlessGone(api.deleteNode(nodeName, node.uid));
-    // Pods that were bound meanwhile; from now on the scheduler has no such Node.
+    // Pods that were bound meanwhile; later ones come from a scheduler whose cache is behind.
     const isLate = (pod: VPod): boolean => !pods.some(({ uid }) => uid === pod.uid);
     const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
     await Promise.all(latePods.map((pod) => this.#forceDelete(pod)));
     await leases.release(nodeName);
+    this.#latePods.noteRemoval(nodeName);
     this.#forget(vnode);
     const podCount = pods.length + latePods.length;
     metrics.podDeletes.inc({ reason: 'BaseDead' }, podCount);

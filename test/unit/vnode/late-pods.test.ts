@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoreRig } from '../../support/core-rig.ts';
+
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig();
+  await rig.start();
+  await rig.foundBase('b1', { isSilent: false });
+});
+
+afterEach(() => rig.stop());
+
+/** The base falls silent and is given up, Node and all. */
+async function giveUp(): Promise<void> {
+  const base = rig.bases.get('b1');
+  if (base) base.isSilent = true;
+  await rig.pass(65_000);
+  expect(rig.api.node('vnode.b1')).toBeUndefined();
+}
+
+describe('a Pod that the scheduler binds to a Node after we have deleted it', () => {
+  it('goes at once, so that its owner makes another one', async () => {
+    await giveUp();
+    rig.addPod({ name: 'late', node: 'vnode.b1' });
+    await rig.pass(0);
+    expect(rig.api.pod('late')).toBeUndefined();
+  });
+
+  it('stays when the base has come back under the name', async () => {
+    await giveUp();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = false;
+    await rig.pass(15_000);
+    rig.addPod({ name: 'welcome', node: 'vnode.b1' });
+    await rig.pass(5_000);
+    expect(rig.podState('welcome')).toBe('Running True');
+  });
+
+  it('is left to Kubernetes when the Node has been gone for long, or never was one of ours', async () => {
+    await giveUp();
+    await rig.pass(130_000);
+    rig.addPod({ name: 'later', node: 'vnode.b1' });
+    rig.addPod({ name: 'other', node: 'vnode.other' });
+    await rig.pass(5_000);
+    expect(rig.api.pod('later')).toBeDefined();
+    expect(rig.api.pod('other')).toBeDefined();
+  });
+});
