@@ -14,5 +14,5 @@ COPY package.json ./
 COPY src src
 COPY tunnels tunnels
 USER 65532:65532
-EXPOSE 8081 9090
+EXPOSE 7777 8081 9090
 CMD ["node", "src/main.js"]

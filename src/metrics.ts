@@ -83,7 +83,7 @@ export function createMetrics() {
       'Heartbeats refused since another base has the identity, over another tunnel or at another address.',
       ['tunnel'],
     ),
-    moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install and uninstall.', [
+    moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install, uninstall and switch.', [
       'command',
       'result',
     ]),

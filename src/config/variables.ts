@@ -22,7 +22,7 @@ export const VARIABLES = {
   ),
   ENV: variable(
     rules.labelValue,
-    'The world this controller serves: topics, Node labels and the env taint carry it.',
+    'The environment this controller serves: topics, Node labels and the env taint carry it.',
     'dev',
   ),
   CLIENT_ID: variable(
@@ -66,7 +66,11 @@ export const VARIABLES = {
     'An install that the base has not answered after this long has failed (`InstallTimeout`) and is tried again.',
     '300',
   ),
-  UNINSTALL_DEADLINE_SECONDS: variable(rules.integer(1, 86_400), 'The same for an uninstall (`FailedKillPod`).', '60'),
+  UNINSTALL_DEADLINE_SECONDS: variable(
+    rules.integer(1, 86_400),
+    'The same for an uninstall (`FailedKillPod`) and a switch (`SwitchError`).',
+    '60',
+  ),
   UNKNOWN_MODULE_POLICY: variable(
     rules.oneOf('remove', 'keep'),
     'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them.',

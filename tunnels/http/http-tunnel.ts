@@ -84,7 +84,7 @@ export class HttpTunnel implements Tunnel {
       timeoutsMs: {
         installBiz: installDeadlineMs + DEADLINE_MARGIN_MS,
         uninstallBiz: uninstallDeadlineMs + DEADLINE_MARGIN_MS,
-        switchBiz: installDeadlineMs + DEADLINE_MARGIN_MS,
+        switchBiz: uninstallDeadlineMs + DEADLINE_MARGIN_MS,
         queryAllBiz: QUESTION_TIMEOUT_MS,
         health: QUESTION_TIMEOUT_MS,
       },
