@@ -9,7 +9,8 @@ import {
   type OperationResult,
 } from '../tunnel/module.ts';
 import type { Envelope } from '../tunnel/tunnel.ts';
-import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withFailure } from './module-record.ts';
+import { fingerprintOf, isInWork, type ModuleRecord, newRecord } from './module-record.ts';
+import { RecordTable } from './record-table.ts';
 import {
   afterResult,
   type Evidence,
@@ -18,6 +19,8 @@ import {
   seenAbsent,
   seenDeactivated,
   seenPresent,
+  stoodStill,
+  switchUnanswered,
   timedOut,
 } from './record-transitions.ts';
 
@@ -49,7 +52,7 @@ export interface OperationEnd {
 export class ModuleLedger {
   readonly #options: LedgerOptions;
   /** Emptied of modules that are gone and that nobody asks about by `forgetUnless`. */
-  readonly #records = new Map<ModuleKey, ModuleRecord>();
+  readonly #records = new RecordTable();
   #isKnown = false;
   #restarted = false;
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -82,6 +85,11 @@ export class ModuleLedger {
     return this.#records.values();
   }
 
+  /** How many commands are under way. */
+  get inFlightCount(): number {
+    return this.#records.inFlight().length;
+  }
+
   /** Somebody asks the base for its list now. */
   listAsked(now: number): void {
     this.#askedAt = now;
@@ -95,8 +103,8 @@ export class ModuleLedger {
 
   /** The base may have missed what was sent, or we its answer: the next lists decide. */
   doubtCommands(): void {
-    for (const [key, record] of this.#records) {
-      if (record.inFlight) this.#records.set(key, { ...record, inFlight: { ...record.inFlight, uncertain: true } });
+    for (const record of this.#records.values()) {
+      if (record.inFlight) this.#records.set({ ...record, inFlight: { ...record.inFlight, uncertain: true } });
     }
   }
 
@@ -106,7 +114,7 @@ export class ModuleLedger {
     this.#restarted = true;
     // The clock may be another one, too.
     this.#newestPublishedAt = publishedAt;
-    for (const [key, record] of this.#records) this.#records.set(key, { ...record, publishedAt });
+    for (const record of this.#records.values()) this.#records.set({ ...record, publishedAt });
   }
 
   /** Takes a whole list. Returns false when it is older than what is known. */
@@ -117,15 +125,16 @@ export class ModuleLedger {
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
-      this.#records.set(key, seenPresent(record, status, evidence));
+      this.#records.set(seenPresent(record, status, evidence));
     }
-    for (const [key, record] of this.#records) {
-      if (present.has(key)) continue;
-      this.#records.set(key, restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
+    for (const record of this.#records.values()) {
+      if (present.has(moduleKeyOf(record.id))) continue;
+      this.#records.set(restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
       this.#onGone(record, now);
     }
     for (const record of this.#records.values()) {
-      this.#set(seenDeactivated(record, this.#siblingsOf(record.id), evidence));
+      if (record.state !== 'DEACTIVATED') continue;
+      this.#records.set(seenDeactivated(record, this.#records.siblingsOf(record.id), evidence));
     }
     this.#isKnown = true;
     this.#restarted = false;
@@ -141,8 +150,8 @@ export class ModuleLedger {
     const stamped = { ...record, publishedAt: times.publishedAt ?? record.publishedAt, answeredAt: now };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
     if (record.inFlight === undefined || asked) {
-      const hasOther = this.#siblingsOf(record.id).some((other) => other.state !== undefined);
-      this.#set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
+      const hasOther = this.#records.siblingsOf(record.id).some(({ state }) => state !== undefined);
+      this.#records.set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
       this.#onGone(record, now);
     }
     if (asked === undefined || result.outcome === 'busy') return undefined;
@@ -152,16 +161,19 @@ export class ModuleLedger {
 
   installSent(spec: ModuleSpec, now: number): void {
     const record = this.#records.get(moduleKeyOf(spec)) ?? newRecord(spec, now);
-    const deadlineAt = now + this.#options.installDeadlineMs;
-    const fingerprint = fingerprintOf(spec);
-    this.#set({ ...record, inFlight: { command: 'install', sentAt: now, deadlineAt, uncertain: false, fingerprint } });
+    const times = { sentAt: now, deadlineAt: now + this.#options.installDeadlineMs };
+    const inFlight = { command: 'install', ...times, uncertain: false, fingerprint: fingerprintOf(spec) } as const;
+    this.#records.set({ ...record, inFlight });
   }
 
   /** An uninstall or a switch was sent; both have the deadline of an uninstall. */
   commandSent(command: Exclude<ModuleCommand, 'install'>, id: ModuleId, now: number): void {
     const record = this.#records.get(moduleKeyOf(id)) ?? newRecord(id, now);
     const deadlineAt = now + this.#options.uninstallDeadlineMs;
-    this.#set({ ...record, inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined } });
+    this.#records.set({
+      ...record,
+      inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined },
+    });
   }
 
   /** The command was not handed over, or not for sure: then the next lists decide what became of it. */
@@ -169,13 +181,11 @@ export class ModuleLedger {
     const record = this.#records.get(moduleKeyOf(id));
     if (!record?.inFlight) return;
     if (mayHaveArrived && record.inFlight.command === 'switch') {
-      // It can be sent as often as we like, but not without a pause.
-      const message = 'the connection broke before switchBiz was answered';
-      this.#set(withFailure(record, { reason: 'SwitchError', message }, now, this.#options.backoff));
+      this.#records.set(switchUnanswered(record, now, this.#options.backoff));
       return;
     }
     const inFlight = mayHaveArrived ? { ...record.inFlight, uncertain: true } : undefined;
-    this.#set({ ...record, inFlight, retryAt: now + SEND_AGAIN_MS });
+    this.#records.set({ ...record, inFlight, retryAt: now + SEND_AGAIN_MS });
   }
 
   /** Ends commands whose deadline is over; each counts as a failure, as does a module that stands still in work. */
@@ -188,7 +198,7 @@ export class ModuleLedger {
         continue;
       }
       if (now < inFlight.deadlineAt) continue;
-      this.#set(timedOut(record, inFlight, now, this.#options.backoff));
+      this.#records.set(timedOut(record, inFlight, now, this.#options.backoff));
       ends.push({ command: inFlight.command, id: record.id, result: 'timeout', tookMs: now - inFlight.sentAt });
     }
     return ends;
@@ -196,27 +206,21 @@ export class ModuleLedger {
 
   /** Drops modules that are gone and that `isWanted` does not name. */
   forgetUnless(isWanted: (key: ModuleKey) => boolean): void {
-    for (const [key, record] of this.#records) {
-      if (isGone(record) && !isWanted(key)) this.#records.delete(key);
-    }
+    this.#records.forgetGone(isWanted);
   }
 
   /** An install that an earlier controller sent, or that was ended by its deadline, gets no second answer. */
   #expireAdopted(record: ModuleRecord, now: number): void {
-    if (!isInWork(record) || record.failure !== undefined || now - record.since < this.#options.installDeadlineMs)
-      return;
-    const message = 'the base has had the module in work for longer than the install deadline';
-    this.#set(withFailure(record, { reason: 'InstallTimeout', message }, now, this.#options.backoff));
-  }
-
-  #set(record: ModuleRecord): void {
-    this.#records.set(moduleKeyOf(record.id), record);
+    const isLate = now - record.since >= this.#options.installDeadlineMs;
+    if (isLate && isInWork(record) && record.failure === undefined) {
+      this.#records.set(stoodStill(record, now, this.#options.backoff));
+    }
   }
 
   /** An answer without a name is about the only command it can be about, or about nobody's. */
   #recordOf(result: OperationResult): ModuleRecord | undefined {
-    if (result.module) return this.#records.get(moduleKeyOf(result.module)) ?? undefined;
-    const candidates = [...this.#records.values()].filter((record) => record.inFlight?.command === result.command);
+    if (result.module) return this.#records.get(moduleKeyOf(result.module));
+    const candidates = this.#records.inFlight().filter((record) => record.inFlight?.command === result.command);
     return candidates.length === 1 ? candidates[0] : undefined;
   }
 
@@ -236,13 +240,9 @@ export class ModuleLedger {
   /** A version that has gone may be what kept another one of its name from starting: that need not wait longer. */
   #onGone({ id, state }: ModuleRecord, now: number): void {
     if (state === undefined || this.#records.get(moduleKeyOf(id))?.state !== undefined) return;
-    for (const other of this.#siblingsOf(id)) {
-      if (other.state === undefined && other.failure && other.retryAt > now) this.#set({ ...other, retryAt: now });
+    for (const other of this.#records.siblingsOf(id)) {
+      if (other.state === undefined && other.failure && other.retryAt > now)
+        this.#records.set({ ...other, retryAt: now });
     }
-  }
-
-  /** The other versions of the name. */
-  #siblingsOf(id: ModuleId): ModuleRecord[] {
-    return [...this.#records.values()].filter((other) => other.id.name === id.name && other.id.version !== id.version);
   }
 }

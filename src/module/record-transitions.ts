@@ -167,6 +167,18 @@ const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {
   switch: 'SwitchError',
 };
 
+/** The record after a switch whose connection broke: it can be sent as often as we like, but not without a pause. */
+export function switchUnanswered(record: ModuleRecord, now: number, backoff: BackoffOptions): ModuleRecord {
+  const message = 'the connection broke before switchBiz was answered';
+  return withFailure(record, { reason: 'SwitchError', message }, now, backoff);
+}
+
+/** The record of a module that was in work for longer than an install may take. */
+export function stoodStill(record: ModuleRecord, now: number, backoff: BackoffOptions): ModuleRecord {
+  const message = 'the base has had the module in work for longer than the install deadline';
+  return withFailure(record, { reason: 'InstallTimeout', message }, now, backoff);
+}
+
 /** The record after the deadline of its command. */
 export function timedOut(
   record: ModuleRecord,

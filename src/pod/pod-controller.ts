@@ -32,6 +32,9 @@ export interface PodControllerOptions {
   readonly metrics: Metrics;
 }
 
+/** Commands to one base at a time; the end of each makes a new plan. */
+const MAX_IN_FLIGHT = 64;
+
 /**
  * Brings the Pods of a base and its modules together. One sync looks at one whole base, since Pods share modules
  * and their statuses have an order (V34); what to do is decided by `planBase`, here it is done.
@@ -106,10 +109,10 @@ export class PodController {
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const { writes, errors } = await this.#statuses.write(nodeName, plan, base.facts());
     const commands = writes === 0 ? plan.commands : this.#stillWanted(base, plan.commands);
-    for (const command of commands) {
-      // What takes other modules off the base waits until their Pods are written as not ready.
-      if (errors.length === 0 || !isReplacing(command)) this.#commands.send(base, command);
-    }
+    // What takes other modules off the base waits until their Pods are written as not ready.
+    const due = errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command));
+    const room = Math.max(0, MAX_IN_FLIGHT - base.ledger.inFlightCount);
+    for (const command of due.slice(0, room)) this.#commands.send(base, command);
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
     base.ledger.forgetUnless(plan.isWanted);

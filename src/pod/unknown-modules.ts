@@ -89,8 +89,9 @@ export class UnknownModules {
 
   #tell(base: ManagedBase, keys: readonly ModuleKey[]): void {
     const fate = this.#options.policy === 'keep' ? 'kept' : 'removed';
-    this.#options.logger.warn({ node: base.nodeName, modules: keys, fate }, 'base has modules that no Pod asks for');
-    base.onUnknownModules(`no Pod asks for ${keys.join(', ')}: to be ${fate}`);
+    const modules = shortened(keys);
+    this.#options.logger.warn({ node: base.nodeName, modules, fate }, 'base has modules that no Pod asks for');
+    base.onUnknownModules(`no Pod asks for ${modules.join(', ')}: to be ${fate}`);
   }
 
   #confirm(base: ManagedBase, keys: readonly ModuleKey[]): void {
@@ -99,7 +100,10 @@ export class UnknownModules {
     const { logger, enqueue } = this.#options;
     this.#read()
       .then((wanted) => {
-        for (const key of keys) this.#settle(base, key, wanted.get(base.nodeName)?.has(key) === true);
+        const orphans = keys.filter((key) => this.#settle(base, key, wanted.get(base.nodeName)?.has(key) === true));
+        if (orphans.length === 0) return;
+        const modules = shortened(orphans);
+        logger.warn({ node: base.nodeName, modules }, 'modules that no Pod asks for are removed');
       })
       .catch((error: unknown) => {
         if (this.#stopped.signal.aborted) return;
@@ -111,18 +115,19 @@ export class UnknownModules {
       });
   }
 
-  #settle(base: ManagedBase, key: ModuleKey, isWanted: boolean): void {
+  /** Whether the module is to be removed. */
+  #settle(base: ManagedBase, key: ModuleKey, isWanted: boolean): boolean {
     const entry = base.unknown.get(key);
-    if (entry === undefined) return;
+    if (entry === undefined) return false;
     if (isWanted) {
       // Our cache lags behind: the watch will tell of the Pod.
       base.unknown.set(key, { id: entry.id, seenAt: this.#options.clock.now() });
-      return;
+      return false;
     }
     base.unknown.delete(key);
     base.debts.set(key, entry.id);
     this.#options.metrics.unknownModulesRemoved.inc();
-    this.#options.logger.warn({ node: base.nodeName, module: key }, 'module that no Pod asks for is removed');
+    return true;
   }
 
   /** A read that begins after this call; one for all who call before it begins. */
@@ -156,4 +161,12 @@ function wantedByNode(pods: readonly Parameters<typeof projectPod>[0][]): Wanted
     wanted.set(pod.nodeName, keys);
   }
   return wanted;
+}
+
+const MAX_TOLD = 20;
+
+/** For people: the first few, and how many there are besides. */
+function shortened(keys: readonly ModuleKey[]): string[] {
+  if (keys.length <= MAX_TOLD) return [...keys];
+  return [...keys.slice(0, MAX_TOLD), `${keys.length - MAX_TOLD} more`];
 }

@@ -11,10 +11,10 @@ import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.t
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
-import { ANSWER_WITHIN_MS } from './liveness.ts';
+import { ANSWER_WITHIN_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { arkletPortOf } from './node-object.ts';
 import { nodeRef } from './node-ref.ts';
-import { placeOf, weighClaim } from './tunnel-claim.ts';
+import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';
 import type { VNodeStore } from './vnode-store.ts';
@@ -49,9 +49,14 @@ export class VNodeAdmission {
   admit(envelope: Envelope, base: BaseInfo): VNode | undefined {
     const { store, clock } = this.#options;
     const vnode = store.get(nodeNameOf(envelope.identity));
+    const heard = { tunnel: envelope.tunnel, base };
+    const holder = store.heardAt(addressOf(heard));
+    if (holder && holder !== vnode && this.#stillBeats(holder)) {
+      this.#refuseAt(holder, envelope);
+      return undefined;
+    }
     if (vnode === undefined) return this.#settled(this.#discover(envelope.tunnel, base));
     if (vnode.liveness === 'Dead') return undefined;
-    const heard = { tunnel: envelope.tunnel, base };
     const verdict = weighClaim(vnode, heard, clock.now());
     if (verdict === 'Refused') {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
@@ -69,7 +74,12 @@ export class VNodeAdmission {
   /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */
   #settled(vnode: VNode): VNode {
     const before = this.#options.store.settle(vnode);
-    vnode.isDisplaced = false;
+    if (vnode.isDisplaced) {
+      // What was answered meanwhile was not taken.
+      vnode.isDisplaced = false;
+      vnode.ledger.doubtCommands();
+      this.#options.inquirer.ask(vnode);
+    }
     if (before === undefined) return vnode;
     before.isDisplaced = true;
     before.isRefusing = true;
@@ -143,6 +153,25 @@ export class VNodeAdmission {
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
     const message = `a base at ${place} calls itself ${vnode.identity} too: it is refused while the one at ${held} speaks`;
     recorder.event(nodeRef(vnode), 'Warning', 'BaseRefused', message);
+  }
+
+  /** Its own heartbeats count; what answers at its address may be the other one. */
+  #stillBeats({ liveness, isRefusing, lastBeatAt }: VNode): boolean {
+    const sinceMs = this.#options.clock.now() - (lastBeatAt ?? Number.NEGATIVE_INFINITY);
+    return liveness !== 'Dead' && !isRefusing && sinceMs < UNREACHABLE_AFTER_MS;
+  }
+
+  /** Two identities have one address: nobody is spoken to there until the one that has it is heard again. */
+  #refuseAt(holder: VNode, { identity, tunnel }: Envelope): void {
+    const { clock, logger, metrics, recorder } = this.#options;
+    metrics.refusedBases.inc({ tunnel });
+    holder.isDisplaced = true;
+    if (clock.now() - holder.refusalToldAt < TELL_REFUSAL_EVERY_MS) return;
+    holder.refusalToldAt = clock.now();
+    const place = placeOf(holder);
+    logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
+    const message = `a base that calls itself ${identity} names ${place} too: it is refused while ${holder.identity} is heard`;
+    recorder.event(nodeRef(holder), 'Warning', 'BaseRefused', message);
   }
 
   #checkAddress(base: BaseInfo): void {

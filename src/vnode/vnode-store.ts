@@ -20,6 +20,11 @@ export class VNodeStore {
     this.#leave(vnode);
   }
 
+  /** Who was heard last at an address over HTTP. */
+  heardAt(address: string | undefined): VNode | undefined {
+    return address === undefined ? undefined : this.#byAddress.get(address);
+  }
+
   /** The VNode was heard where it says it is. Returns the one that was heard there before, if that is another. */
   settle(vnode: VNode): VNode | undefined {
     const address = addressOf(vnode);

@@ -46,9 +46,9 @@ export function baseHealthOf(health: Health): BaseHealth {
   };
 }
 
-/** The JVM's negative amounts mean "no limit" or "not known". */
+/** The JVM's negative amounts mean "no limit" or "not known"; what nobody can count means nothing. */
 function amountOf(value: number | undefined): number | undefined {
-  return value !== undefined && value >= 0 ? value : undefined;
+  return value !== undefined && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
 
 /**

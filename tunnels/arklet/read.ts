@@ -20,6 +20,8 @@ const MAX_VERSION_LENGTH = 128;
 const MAX_BIZ_LENGTH = 4_096;
 const MAX_CODE_LENGTH = 128;
 const MAX_ENTRIES = 10_000;
+/** No base has room for so many modules; whoever lists more has no say in how busy we are. */
+const MAX_MODULES = 2_000;
 const MAX_PORT = 65_535;
 
 export function readBaseMetadata(value: WireValue): BaseMetadata {
@@ -77,10 +79,10 @@ export function readHealth(value: WireValue): Health {
  * list: a module that is missing from a list counts as not installed.
  */
 export function readBizList(value: WireValue): BizInfo[] {
-  if (value.isList) return value.list(MAX_ENTRIES).map(readBizInfo);
+  if (value.isList) return value.list(MAX_MODULES).map(readBizInfo);
   const code = value.field('code');
   if (code.text(MAX_CODE_LENGTH) !== 'SUCCESS') throw code.fault('is not SUCCESS');
-  return value.field('data').list(MAX_ENTRIES).map(readBizInfo);
+  return value.field('data').list(MAX_MODULES).map(readBizInfo);
 }
 
 function readBizInfo(value: WireValue): BizInfo {

@@ -17,12 +17,20 @@ const NOT_A_BASE: readonly (readonly [string, number])[] = [
   ['240.0.0.0', 4],
   // Unspecified, loopback and the old way to write an IPv4 address.
   ['::', 96],
-  // NAT64: any IPv4 address, link-local ones included.
+  // Ways to write any IPv4 address, link-local ones included: NAT64, 6to4, Teredo, translated.
   ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2002::', 16],
+  ['2001::', 32],
+  ['::ffff:0:0:0', 96],
+  // Once link-local for a whole site.
+  ['fec0::', 10],
   ['fe80::', 10],
   ['ff00::', 8],
-  // Metadata services outside link-local: Alibaba Cloud, AWS, Google Cloud.
+  // Metadata services outside link-local: Alibaba Cloud, Oracle Cloud, Azure, AWS, Google Cloud.
   ['100.100.100.200', 32],
+  ['192.0.0.0', 24],
+  ['168.63.129.16', 32],
   ['fd00:ec2::254', 128],
   ['fd20:ce::254', 128],
 ];

@@ -48,6 +48,7 @@ export const PURE = [
   'src/module/failure.ts',
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
+  'src/module/record-table.ts',
   'src/module/record-transitions.ts',
   'src/pod/base-plan.ts',
   'src/pod/claims.ts',

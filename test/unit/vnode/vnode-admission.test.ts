@@ -215,3 +215,41 @@ describe('a Node', () => {
     expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS, wasHeard: false });
   });
 });
+
+describe('an address over HTTP that two identities name', () => {
+  it('stays the first one’s while that is heard: nothing of it is uninstalled, and the other one gets no Node', async () => {
+    await running(httpBase());
+    for (let round = 0; round < 5; round++) {
+      rig.claim('ghost', HTTP, ADDRESS);
+      await rig.pass(12_000);
+    }
+    expect(rig.store.get('vnode.ghost')).toBeUndefined();
+    expect(rig.api.node('vnode.ghost')).toBeUndefined();
+    expect(rig.events).toContain(`Warning BaseRefused ${NODE}`);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect([rig.commands(), rig.modulesOf('b1')]).toEqual([[], ['biz1:1.0.0 ACTIVATED']]);
+  });
+
+  it('is not spoken to between a heartbeat of the other one and the next of its own', async () => {
+    await running(httpBase());
+    rig.claim('ghost', HTTP, ADDRESS);
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual([]);
+    rig.heartbeat('b1');
+    await rig.pass(2_000);
+    expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('goes over to the other one when the first one is heard no more, whoever answers there', async () => {
+    const base = await running(httpBase());
+    base.isSilent = true;
+    await rig.pass(26_000);
+    rig.claim('b2', HTTP, ADDRESS);
+    await rig.pass(1_000);
+    expect(rig.store.get('vnode.b2')?.isDisplaced).toBe(false);
+    expect(rig.store.get(NODE)?.isDisplaced).toBe(true);
+    await rig.pass(40_000);
+    expect(rig.api.node(NODE)).toBeUndefined();
+  });
+});

@@ -1,0 +1,50 @@
+import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import { isGone, type ModuleRecord } from './module-record.ts';
+
+/** The records of one base, to be found by `name:version` and by name. */
+export class RecordTable {
+  readonly #byKey = new Map<ModuleKey, ModuleRecord>();
+  readonly #keysByName = new Map<string, Set<ModuleKey>>();
+
+  get(key: ModuleKey): ModuleRecord | undefined {
+    return this.#byKey.get(key);
+  }
+
+  values(): IterableIterator<ModuleRecord> {
+    return this.#byKey.values();
+  }
+
+  set(record: ModuleRecord): void {
+    const key = moduleKeyOf(record.id);
+    this.#byKey.set(key, record);
+    const keys = this.#keysByName.get(record.id.name) ?? new Set();
+    this.#keysByName.set(record.id.name, keys.add(key));
+  }
+
+  /** Drops modules that are gone and that `isWanted` does not name. */
+  forgetGone(isWanted: (key: ModuleKey) => boolean): void {
+    for (const [key, record] of this.#byKey) if (isGone(record) && !isWanted(key)) this.#delete(key, record);
+  }
+
+  /** With a command under way. */
+  inFlight(): ModuleRecord[] {
+    return [...this.#byKey.values()].filter((record) => record.inFlight);
+  }
+
+  /** The other versions of the name. */
+  siblingsOf(id: ModuleId): ModuleRecord[] {
+    const siblings: ModuleRecord[] = [];
+    for (const key of this.#keysByName.get(id.name) ?? []) {
+      const record = this.#byKey.get(key);
+      if (record && record.id.version !== id.version) siblings.push(record);
+    }
+    return siblings;
+  }
+
+  #delete(key: ModuleKey, { id }: ModuleRecord): void {
+    this.#byKey.delete(key);
+    const keys = this.#keysByName.get(id.name);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keysByName.delete(id.name);
+  }
+}
