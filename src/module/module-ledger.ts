@@ -8,13 +8,12 @@ import {
   moduleKeyOf,
   type OperationResult,
 } from '../tunnel/module.ts';
-import type { Envelope } from '../tunnel/tunnel.ts';
+import { MessageOrder, type MessageTimes } from './message-order.ts';
 import { fingerprintOf, isInWork, type ModuleRecord, newRecord } from './module-record.ts';
 import { RecordTable } from './record-table.ts';
 import {
   afterResult,
   type Evidence,
-  isBefore,
   lostByRestart,
   seenAbsent,
   seenDeactivated,
@@ -29,9 +28,6 @@ export interface LedgerOptions {
   readonly uninstallDeadlineMs: number;
   readonly backoff: BackoffOptions;
 }
-
-/** When a message was sent or asked for, as far as its transport tells. */
-export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
 
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
@@ -53,11 +49,10 @@ export class ModuleLedger {
   readonly #options: LedgerOptions;
   /** Emptied of modules that are gone and that nobody asks about by `forgetUnless`. */
   readonly #records = new RecordTable();
+  readonly #order = new MessageOrder();
   #isKnown = false;
   #restarted = false;
   #askedAt = Number.NEGATIVE_INFINITY;
-  #listedAt = Number.NEGATIVE_INFINITY;
-  #newestPublishedAt: number | undefined;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
@@ -74,7 +69,7 @@ export class ModuleLedger {
 
   /** When the newest list was asked for. */
   get listedAt(): number {
-    return this.#listedAt;
+    return this.#order.listedAt;
   }
 
   get(key: ModuleKey): ModuleRecord | undefined {
@@ -108,18 +103,17 @@ export class ModuleLedger {
     }
   }
 
-  /** Another process answers under the identity: all it had is gone, until its list says otherwise. */
+  /** Another process, maybe with another clock, answers under the identity: all it had is gone, unless its list has it. */
   baseRestarted(publishedAt: number | undefined): void {
     this.#isKnown = false;
     this.#restarted = true;
-    // The clock may be another one, too.
-    this.#newestPublishedAt = publishedAt;
+    this.#order.restart(publishedAt);
     for (const record of this.#records.values()) this.#records.set({ ...record, publishedAt });
   }
 
   /** Takes a whole list. Returns false when it is older than what is known. */
   takeList(list: readonly ModuleStatus[], times: MessageTimes, now: number): boolean {
-    if (this.#isOld(times)) return false;
+    if (this.#order.isOldList(times)) return false;
     const restarted = this.#restarted;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
@@ -138,14 +132,14 @@ export class ModuleLedger {
     }
     this.#isKnown = true;
     this.#restarted = false;
-    this.#listedAt = evidence.askedAt;
+    this.#order.listTaken(evidence.askedAt);
     return true;
   }
 
   /** Takes an answer to install or uninstall. Returns what ended by it, if anything did. */
   takeResult(result: OperationResult, times: MessageTimes, now: number): OperationEnd | undefined {
     const record = this.#recordOf(result);
-    if (record === undefined) return undefined;
+    if (record === undefined || this.#order.isOldResult(moduleKeyOf(record.id), times.publishedAt)) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
     const stamped = { ...record, publishedAt: times.publishedAt ?? record.publishedAt, answeredAt: now };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
@@ -222,14 +216,6 @@ export class ModuleLedger {
     if (result.module) return this.#records.get(moduleKeyOf(result.module));
     const candidates = this.#records.inFlight().filter((record) => record.inFlight?.command === result.command);
     return candidates.length === 1 ? candidates[0] : undefined;
-  }
-
-  #isOld({ publishedAt, askedAt }: MessageTimes): boolean {
-    if (askedAt !== undefined && askedAt < this.#listedAt) return true;
-    const newest = this.#newestPublishedAt;
-    if (isBefore(publishedAt, newest)) return true;
-    this.#newestPublishedAt = publishedAt ?? newest;
-    return false;
   }
 
   #evidence({ publishedAt, askedAt }: MessageTimes, now: number): Evidence {

@@ -14,6 +14,8 @@ export interface ManagedBase {
   readonly nodeName: string;
   readonly tunnel: TunnelName;
   readonly address: BaseAddress;
+  /** How many operations its tunnel takes at a time. */
+  readonly maxOperations: number;
   /** Its tunnel takes `switchModule`. */
   readonly canSwitch: boolean;
   /** Commands may be sent. */

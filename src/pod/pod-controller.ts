@@ -32,9 +32,6 @@ export interface PodControllerOptions {
   readonly metrics: Metrics;
 }
 
-/** Commands to one base at a time; the end of each makes a new plan. */
-const MAX_IN_FLIGHT = 64;
-
 /**
  * Brings the Pods of a base and its modules together. One sync looks at one whole base, since Pods share modules
  * and their statuses have an order (V34); what to do is decided by `planBase`, here it is done.
@@ -111,7 +108,8 @@ export class PodController {
     const commands = writes === 0 ? plan.commands : this.#stillWanted(base, plan.commands);
     // What takes other modules off the base waits until their Pods are written as not ready.
     const due = errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command));
-    const room = Math.max(0, MAX_IN_FLIGHT - base.ledger.inFlightCount);
+    // The end of each makes a new plan: what may not leave now is decided anew then.
+    const room = Math.max(0, base.maxOperations - base.ledger.inFlightCount);
     for (const command of due.slice(0, room)) this.#commands.send(base, command);
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);

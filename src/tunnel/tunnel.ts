@@ -81,6 +81,8 @@ export interface Tunnel {
   queryHealth(base: BaseAddress): Promise<void>;
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
+  /** How many operations (install, uninstall, switch) may be under way at one base; more are for the core to hold back. */
+  readonly maxOperations: number;
   /** Whether `switchModule` works: arklet takes switchBiz over HTTP only. */
   readonly canSwitch: boolean;
   /** Makes an installed version the active one of its name. Rejects with `Tunnel.NotConnected` where it cannot. */

@@ -56,8 +56,12 @@ export class ManagedVNode implements ManagedBase {
     return this.#vnode.base;
   }
 
+  get maxOperations(): number {
+    return this.#tunnels.has(this.tunnel) ? this.#tunnels.get(this.tunnel).maxOperations : 0;
+  }
+
   get canSwitch(): boolean {
-    return this.#tunnels.has(this.#vnode.tunnel) && this.#tunnels.get(this.#vnode.tunnel).canSwitch;
+    return this.#tunnels.has(this.tunnel) && this.#tunnels.get(this.tunnel).canSwitch;
   }
 
   get isReachable(): boolean {

@@ -12,6 +12,7 @@ import type { BaseAddress, Tunnel, TunnelHandler, TunnelName } from '../../src/t
 export class FakeTunnel implements Tunnel {
   readonly name: TunnelName;
   readonly canSwitch: boolean;
+  readonly maxOperations = 64;
   readonly sent: string[] = [];
   readonly specs = new Map<ModuleKey, ModuleSpec>();
   isLinkUp = true;

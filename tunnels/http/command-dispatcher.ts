@@ -7,10 +7,12 @@ import { notConnected } from './failures.ts';
 import { Places } from './places.ts';
 
 /** Operations in work at one base; arklet itself works on a few at a time. */
-const MAX_OPERATIONS = 8;
+export const MAX_OPERATIONS = 8;
 /** A command that has not left by then has failed; waiting and connecting count together. */
 const LEAVE_WITHIN_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Also for one that has waited for its place until the end. */
+const MIN_CONNECT_TIMEOUT_MS = 1_000;
 
 export interface CommandDispatcherOptions {
   readonly clock: Clock;
@@ -86,7 +88,7 @@ export class CommandDispatcher {
     const leaveBy = clock.now() + LEAVE_WITHIN_MS;
     const giveBack = await this.#places.take(keyOf(base));
     try {
-      const connectTimeoutMs = Math.min(CONNECT_TIMEOUT_MS, leaveBy - clock.now());
+      const connectTimeoutMs = Math.max(MIN_CONNECT_TIMEOUT_MS, Math.min(CONNECT_TIMEOUT_MS, leaveBy - clock.now()));
       onAnswer(base, command, await this.#exchange(base, command, signal, connectTimeoutMs));
     } finally {
       giveBack();

@@ -8,7 +8,7 @@ import { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { Source } from '../arklet/parse.ts';
 import { AddressPolicy, type Network } from './address-policy.ts';
 import { ArkletClient } from './arklet-client.ts';
-import { type Answered, CommandDispatcher } from './command-dispatcher.ts';
+import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
   COMMANDS,
   type Command,
@@ -59,6 +59,7 @@ interface Session {
 export class HttpTunnel implements Tunnel {
   readonly name = 'http_tunnel_provider';
   readonly canSwitch = true;
+  readonly maxOperations = MAX_OPERATIONS;
   readonly #options: HttpTunnelOptions;
   readonly #policy: AddressPolicy;
   readonly #probe: LinkProbe;

@@ -35,6 +35,7 @@ const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' 
 export class MqttTunnel implements Tunnel {
   readonly name = 'mqtt_tunnel_provider';
   readonly canSwitch = false;
+  readonly maxOperations = 64;
   readonly #options: MqttTunnelOptions;
   readonly #topics: Topics;
   readonly #probe: LinkProbe;

@@ -46,6 +46,7 @@ export const PURE = [
   'src/labels.ts',
   'src/lease/lease.ts',
   'src/module/failure.ts',
+  'src/module/message-order.ts',
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
   'src/module/record-table.ts',

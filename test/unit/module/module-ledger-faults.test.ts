@@ -258,3 +258,36 @@ describe('a base that was restarted', () => {
     expect(ledger.get(KEY)).toMatchObject({ state: 'ACTIVATED', failure: undefined });
   });
 });
+
+describe('an answer that is heard again', () => {
+  const at = (publishedAt: number) => ({ publishedAt: T0 + publishedAt });
+
+  it('does not end the next command for the module, nor bring back one that is gone', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], at(0), 0);
+    ledger.installSent(makeSpec(KEY), 1_000);
+    expect(ledger.takeResult(makeResult('install', KEY), at(1_000), 1_100)).toBeDefined();
+    ledger.commandSent('uninstall', idOf(KEY), 2_000);
+    ledger.takeResult(makeResult('uninstall', KEY), at(2_000), 2_100);
+    expect(ledger.takeResult(makeResult('install', KEY), at(1_000), 2_200)).toBeUndefined();
+    expect(ledger.get(KEY)?.state).toBeUndefined();
+    ledger.forgetUnless(() => false);
+    ledger.installSent(makeSpec(KEY), 3_000);
+    expect(ledger.takeResult(makeResult('install', KEY), at(1_000), 3_100)).toBeUndefined();
+    expect(ledger.get(KEY)?.inFlight?.command).toBe('install');
+    expect(ledger.takeResult(makeResult('install', KEY), at(4_000), 4_100)).toBeDefined();
+  });
+
+  it('is news again from a process that was started anew, or from a base without a clock', () => {
+    const ledger = makeLedger();
+    ledger.takeList([], at(0), 0);
+    ledger.installSent(makeSpec(KEY), 1_000);
+    ledger.takeResult(makeResult('install', KEY), at(5_000), 1_100);
+    ledger.baseRestarted(T0 + 4_000);
+    ledger.takeList([], at(4_000), 1_200);
+    ledger.installSent(makeSpec(KEY), 1_300);
+    expect(ledger.takeResult(makeResult('install', KEY), at(4_500), 1_400)).toBeDefined();
+    ledger.commandSent('uninstall', idOf(KEY), 1_500);
+    expect(ledger.takeResult(makeResult('uninstall', KEY), {}, 1_600)).toBeDefined();
+  });
+});

@@ -1,0 +1,61 @@
+import type { ModuleKey } from '../tunnel/module.ts';
+import type { Envelope } from '../tunnel/tunnel.ts';
+import { isBefore } from './record-transitions.ts';
+
+/** When a message was sent or asked for, as far as its transport tells. */
+export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
+
+/** An answer that comes again later than this after a newer one is not known to be old any more. */
+const REMEMBER_MS = 60_000;
+
+/**
+ * Tells old messages of a base from new ones, by the base's own clock or by when they were asked for. "At least
+ * once" means that a message may come again, long after what it says has changed.
+ */
+export class MessageOrder {
+  #newestPublishedAt: number | undefined;
+  #newestListAt: number | undefined;
+  #listedAt = Number.NEGATIVE_INFINITY;
+  /** When the base published its newest answer about each module. Pruned as newer answers come. */
+  readonly #results = new Map<ModuleKey, number>();
+
+  /** When the newest list was asked for, as far as is known. */
+  get listedAt(): number {
+    return this.#listedAt;
+  }
+
+  /** Another process, maybe with another clock, has been heard. */
+  restart(publishedAt: number | undefined): void {
+    this.#newestPublishedAt = publishedAt;
+    this.#results.clear();
+  }
+
+  /** Whether a list is older than what was heard, or the last one heard again; else it is the newest from now on. */
+  isOldList({ publishedAt, askedAt }: MessageTimes): boolean {
+    if (askedAt !== undefined && askedAt < this.#listedAt) return true;
+    const isRepeated = publishedAt !== undefined && publishedAt === this.#newestListAt;
+    if (isRepeated || isBefore(publishedAt, this.#newestPublishedAt)) return true;
+    this.#newestListAt = publishedAt;
+    this.#newestPublishedAt = publishedAt ?? this.#newestPublishedAt;
+    return false;
+  }
+
+  listTaken(askedAt: number): void {
+    this.#listedAt = askedAt;
+  }
+
+  /** Whether an answer is the newest one about a module heard again, or an older one; else it is the newest. */
+  isOldResult(key: ModuleKey, publishedAt: number | undefined): boolean {
+    if (publishedAt === undefined) return false;
+    const newest = this.#results.get(key);
+    if (newest === publishedAt || isBefore(publishedAt, newest)) return true;
+    for (const [other, time] of this.#results) {
+      if (Math.abs(publishedAt - time) <= REMEMBER_MS) break;
+      this.#results.delete(other);
+    }
+    // At the end: the oldest come first.
+    this.#results.delete(key);
+    this.#results.set(key, publishedAt);
+    return false;
+  }
+}
