@@ -63,6 +63,11 @@ export class ModuleLedger {
     return this.#isKnown;
   }
 
+  /** A restart was told of, and no list has come since. */
+  get isRestarting(): boolean {
+    return this.#restarted;
+  }
+
   get askedAt(): number {
     return this.#askedAt;
   }

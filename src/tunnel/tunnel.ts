@@ -16,6 +16,8 @@ export interface Envelope {
    * (HTTP). What the message says may be as old as that.
    */
   readonly askedAt?: number;
+  /** The identity that an answer itself names (HTTP): at an address that is used again another base may answer. */
+  readonly answeredBy?: string;
 }
 
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */

@@ -104,6 +104,8 @@ export class VNodeAdmission {
     if (heardThere) {
       store.settle(heardThere);
       vnode.isDisplaced = true;
+      // Two Nodes tell one address, and neither base was heard: the first heartbeat decides.
+      if (!heardThere.wasHeard) heardThere.isDisplaced = true;
     }
     // What was unreachable stays so until the base speaks.
     if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';

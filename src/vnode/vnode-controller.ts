@@ -142,12 +142,25 @@ export class VNodeController implements TunnelHandler {
    * The VNode that a message is for, which any message keeps alive. Undefined for a base that no heartbeat or Node
    * told of, that is being removed, or that is spoken to elsewhere (or was, when it was asked this).
    */
-  #heard({ identity, tunnel, askedAt }: Envelope): VNode | undefined {
+  #heard(envelope: Envelope): VNode | undefined {
+    const { identity, tunnel, askedAt } = envelope;
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
+    if (this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
     this.#noteLife(vnode);
     return vnode;
+  }
+
+  /**
+   * Whether an answer over HTTP may be another base's, which has the address now: it says so, or it does not say
+   * whose it is and the base itself was not heard yet since we started.
+   */
+  #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
+    if (tunnel !== 'http_tunnel_provider' || askedAt === undefined || answeredBy === vnode.identity) return false;
+    const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
+    if (isOther) vnode.isDisplaced = true;
+    return isOther || vnode.lastBeatAt === undefined;
   }
 
   #noteLife(vnode: VNode): void {
@@ -181,11 +194,14 @@ export class VNodeController implements TunnelHandler {
   }
 
   #restarted(vnode: VNode, envelope: Envelope, evidence: string): void {
-    const { logger, recorder } = this.#options;
-    logger.warn({ node: vnode.nodeName, evidence }, 'base was restarted');
-    recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);
+    const { logger, recorder, clock } = this.#options;
+    // Told again, by whomever: the base is asked already.
+    const isTold = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
     vnode.ledger.baseRestarted(envelope.publishedAt);
     vnode.runTimeSeconds = undefined;
+    if (isTold) return;
+    logger.warn({ node: vnode.nodeName, evidence }, 'base was restarted');
+    recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);
     this.#options.inquirer.ask(vnode);
     // A base that has just started may not listen yet: the plan asks until it answers.
     this.#options.enqueuePods(vnode.nodeName);

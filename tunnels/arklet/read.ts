@@ -122,6 +122,11 @@ export function readBatchInstall(value: WireValue): BatchInstall {
   };
 }
 
+/** Over HTTP most answers say whose they are; those of an agent in trouble do not. */
+export function readAnsweredBy(value: WireValue): string | undefined {
+  return value.isList ? undefined : value.field('baseIdentity').optionalText(MAX_NAME_LENGTH);
+}
+
 export function readCommandResponse(value: WireValue): CommandResponse {
   const data = value.field('data');
   return {

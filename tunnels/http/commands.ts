@@ -9,7 +9,7 @@ import {
   uninstallBizOf,
 } from '../arklet/convert.ts';
 import { parse, type Read } from '../arklet/parse.ts';
-import { readBizList, readCommandResponse, readHealth } from '../arklet/read.ts';
+import { readAnsweredBy, readBizList, readCommandResponse, readHealth } from '../arklet/read.ts';
 
 /** Paths of arklet that the controller calls. */
 export const COMMANDS = ['installBiz', 'uninstallBiz', 'switchBiz', 'queryAllBiz', 'health'] as const;
@@ -62,9 +62,13 @@ function hearing<T>(
   handOver: (handler: TunnelHandler, envelope: Envelope, message: T) => void,
 ): Command['hear'] {
   return ({ tunnel, identity, ...times }, answer, handler) => {
-    const parsed = parse({ tunnel, identity }, answer, read);
+    const parsed = parse({ tunnel, identity }, answer, (value) => ({
+      message: read(value),
+      answeredBy: readAnsweredBy(value),
+    }));
     if (parsed.invalid) return parsed.invalid;
-    handOver(handler, { tunnel, identity, ...times }, parsed.message);
+    const { message, answeredBy } = parsed.message;
+    handOver(handler, { tunnel, identity, ...times, ...(answeredBy === undefined ? {} : { answeredBy }) }, message);
     return undefined;
   };
 }

@@ -253,3 +253,53 @@ describe('an address over HTTP that two identities name', () => {
     expect(rig.api.node(NODE)).toBeUndefined();
   });
 });
+
+describe('an answer over HTTP', () => {
+  const answer = (answeredBy?: string) => ({
+    tunnel: HTTP as typeof HTTP,
+    identity: 'b1',
+    publishedAt: undefined,
+    askedAt: rig.clock.now(),
+    ...(answeredBy === undefined ? {} : { answeredBy }),
+  });
+
+  /** The Node of a base over HTTP, as a controller that has just started finds it; the base is silent. */
+  async function adopted(): Promise<void> {
+    await running(httpBase());
+    const [node, pod] = [rig.api.node(NODE), rig.api.pod('p1')];
+    await rig.stop();
+    rig = new CoreRig();
+    rig.api.put('node', node as never);
+    rig.api.put('pod', pod as never);
+    await rig.start();
+    await rig.pass(1_000);
+  }
+
+  it('that says it is another base’s is not taken, and that address is not spoken to before the own base is heard', async () => {
+    const base = await running(httpBase());
+    rig.claim('b2', HTTP, ELSEWHERE);
+    await rig.pass(1_000);
+    base.answersLists = false;
+    rig.vnodes.onModuleList(answer('b2'), makeList());
+    rig.vnodes.onModuleList(answer('b2'), makeList());
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(1_000);
+    expect([rig.podState('p1'), rig.commands()]).toEqual(['Running True', []]);
+    base.answersLists = true;
+    rig.heartbeat('b1');
+    await rig.pass(6_000);
+    expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('at the address that a Node tells is taken before the first heartbeat only when it says whose it is', async () => {
+    await adopted();
+    rig.vnodes.onModuleList(answer(), makeList());
+    rig.vnodes.onModuleList(answer('somebody-else'), makeList());
+    await rig.pass(1_000);
+    expect([rig.podState('p1'), rig.commands()]).toEqual(['Running True', []]);
+    rig.vnodes.onModuleList(answer('b1'), makeList());
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
+    expect(rig.store.get(NODE)?.ledger.isKnown).toBe(true);
+  });
+});

@@ -76,14 +76,20 @@ describe('commands over HTTP', () => {
       ]);
     });
 
-    it('list and health, with the time when they were asked for', async () => {
+    it('list and health, with the time when they were asked for and whose they say they are', async () => {
       answering('queryAllBiz', httpAnswers('POST /queryAllBiz {}'));
       answering('health', [httpHealthAnswer]);
       await world.tunnel.queryModules(base);
       clock.advance(7);
       await world.tunnel.queryModules(base);
       await world.tunnel.queryHealth(base);
-      const envelope = (askedAt: number) => ({ tunnel: TUNNEL, identity: 'base-1', publishedAt: undefined, askedAt });
+      const envelope = (askedAt: number) => ({
+        tunnel: TUNNEL,
+        identity: 'base-1',
+        publishedAt: undefined,
+        askedAt,
+        answeredBy: '192.0.2.2',
+      });
       expect(world.handler.calls.slice(1)).toEqual([
         { on: 'moduleList', envelope: envelope(1_000), modules: [] },
         { on: 'moduleList', envelope: envelope(1_007), modules: [{ ...BIZ, state: 'ACTIVATED' }] },
