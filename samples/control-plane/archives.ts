@@ -35,7 +35,7 @@ export const PINNED_SUMS: PinnedSums = {
         '67187a2fe780be7816f9d10e082ed02cbba306bab379980280d00ba4c4017ff53c50cd2ff81d248c91ddcc064276b8760e17c73a1a7da1d35067a6fc0ffbdc88',
     },
   },
-  // SHA-256 as in SHA256SUMS of the etcd release; read where others pin it (kolla/common/sources.py of openstack/kolla).
+  // SHA-256 of the release's archives, as several public build recipes pin it alike; SHA256SUMS itself was not read.
   etcd: {
     '3.6.5': {
       amd64: '66bad39ed920f6fc15fd74adcb8bfd38ba9a6412f8c7852d09eb11670e88cac3',
