@@ -1,5 +1,6 @@
 import TinyQueue from 'tinyqueue';
 import type { Clock, Timer } from '../clock.ts';
+import { ControllerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type BackoffOptions, backoffMs } from './backoff.ts';
@@ -144,7 +145,9 @@ export class WorkQueue {
     this.#failures.set(key, failures);
     metrics.queueRetries.inc({ name });
     const delayMs = backoffMs(failures, backoff);
-    logger.warn({ queue: name, key, failures, retryInMs: delayMs, err: error }, 'sync failed, will be tried again');
+    // Where an expected error was made says nothing: during an outage there is a line for every key.
+    const why = error instanceof ControllerError ? { code: error.code, reason: error.message } : { err: error };
+    logger.warn({ queue: name, key, failures, retryInMs: delayMs, ...why }, 'sync failed, will be tried again');
     this.addAfter(key, delayMs);
   }
 
