@@ -82,7 +82,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
     http,
     installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
     uninstallDeadlineMs: (values.UNINSTALL_DEADLINE_SECONDS ?? 0) * 1000,
-    unknownModulePolicy: values.UNKNOWN_MODULE_POLICY === 'keep' ? 'keep' : 'remove',
+    unknownModulePolicy: values.UNKNOWN_MODULE_POLICY ?? 'remove',
     healthProbePort: values.HEALTH_PROBE_PORT ?? 0,
     metricsPort: values.METRICS_PORT ?? 0,
     logLevel: values.LOG_LEVEL ?? '',

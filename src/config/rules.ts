@@ -71,8 +71,8 @@ export const rules = {
     },
   } satisfies Rule<readonly Network[]>,
   token: matching('at most 512 of `A-Za-z0-9._~+/=-`', TOKEN),
-  oneOf: (...values: readonly string[]): Rule<string> => ({
+  oneOf: <const T extends string>(...values: readonly T[]): Rule<T> => ({
     text: values.map((value) => `\`${value}\``).join(', '),
-    parse: (value) => (values.includes(value) ? value : undefined),
+    parse: (text) => values.find((value) => value === text),
   }),
 };

@@ -59,7 +59,7 @@ export interface BasePlan {
 }
 
 /** While a list is awaited it is asked for again after this long. */
-const ASK_AGAIN_MS = 5_000;
+export const ASK_AGAIN_MS = 5_000;
 
 /**
  * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,

@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
-import { ControllerError, messageOf } from '../errors.ts';
+import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { objectKey } from '../kube/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import { SEND_AGAIN_MS } from '../module/module-ledger.ts';
 import { type ModuleCommand, moduleKeyOf } from '../tunnel/module.ts';
-import type { Tunnel } from '../tunnel/tunnel.ts';
+import { isUnsent, type Tunnel } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { PlannedCommand } from './base-plan.ts';
 import type { ManagedBase } from './managed-base.ts';
@@ -38,9 +38,8 @@ export class CommandSender {
   /** Nothing is sent without a link: the plan says it again when there is one. */
   send(base: ManagedBase, planned: PlannedCommand): void {
     const { clock, logger, tunnels, recorder } = this.#options;
-    if (!base.isReachable || !tunnels.has(base.tunnel)) return;
     const tunnel = tunnels.get(base.tunnel);
-    if (!tunnel.isUp()) return;
+    if (!base.isReachable || !tunnel?.isUp()) return;
     const { command, pod } = planned;
     const id = command === 'install' ? planned.spec : planned.id;
     const module = moduleKeyOf(id);
@@ -53,8 +52,7 @@ export class CommandSender {
     }
     handOver(tunnel, base, planned).catch((error: unknown) => {
       logger.warn({ node: base.nodeName, module, command, reason: messageOf(error) }, 'command could not be sent');
-      const mayHaveArrived = !(error instanceof ControllerError && error.code === 'Tunnel.NotConnected');
-      base.ledger.sendFailed(id, mayHaveArrived, clock.now());
+      base.ledger.sendFailed(id, !isUnsent(error), clock.now());
       this.#options.enqueueAfter(base.nodeName, SEND_AGAIN_MS);
     });
   }

@@ -27,8 +27,6 @@ export interface ManagedBase {
   readonly unknown: Map<ModuleKey, UnknownModule>;
   /** The name that the base itself would have in a list; undefined before it has told its health. */
   readonly masterName: string | undefined;
-  /** A read of its Pods past our cache is under way. */
-  isReadingPods: boolean;
   facts(): BaseFacts;
   oweRemoval(pod: VPod): void;
   askList(): void;

@@ -5,12 +5,12 @@ import { COMPONENT, COMPONENT_LABEL } from '../labels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import { ASK_AGAIN_MS } from './base-plan.ts';
 import type { ManagedBase } from './managed-base.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import { projectPod } from './vpod.ts';
 
-export const UNKNOWN_MODULE_POLICIES = ['remove', 'keep'] as const;
-export type UnknownModulePolicy = (typeof UNKNOWN_MODULE_POLICIES)[number];
+export type UnknownModulePolicy = 'remove' | 'keep';
 
 export interface UnknownModulesOptions {
   readonly api: KubeClient;
@@ -24,8 +24,6 @@ export interface UnknownModulesOptions {
 
 /** So long after it was first seen a list is asked for that has to have the module too. */
 const SECOND_LIST_AFTER_MS = 10_000;
-/** Until it has come it is asked for this often. */
-const ASK_AGAIN_MS = 5_000;
 /** One read of the API server serves all bases that wait for it; the next begins this much later. */
 const READ_INTERVAL_MS = 10_000;
 
@@ -39,6 +37,8 @@ type WantedByNode = ReadonlyMap<string, ReadonlySet<ModuleKey>>;
  */
 export class UnknownModules {
   readonly #options: UnknownModulesOptions;
+  /** Nodes whose bases wait for a read. Emptied by its end. */
+  readonly #waiting = new Set<string>();
   /** The read that has not begun yet: whoever comes now may share it. */
   #nextRead: Promise<WantedByNode> | undefined;
   #lastRead: Promise<unknown> = Promise.resolve();
@@ -95,23 +95,24 @@ export class UnknownModules {
   }
 
   #confirm(base: ManagedBase, keys: readonly ModuleKey[]): void {
-    if (base.isReadingPods || base.masterName === undefined) return;
-    base.isReadingPods = true;
+    const { nodeName } = base;
+    if (this.#waiting.has(nodeName) || base.masterName === undefined) return;
+    this.#waiting.add(nodeName);
     const { logger, enqueue } = this.#options;
     this.#read()
       .then((wanted) => {
-        const orphans = keys.filter((key) => this.#settle(base, key, wanted.get(base.nodeName)?.has(key) === true));
+        const orphans = keys.filter((key) => this.#settle(base, key, wanted.get(nodeName)?.has(key) === true));
         if (orphans.length === 0) return;
         const modules = shortened(orphans);
-        logger.warn({ node: base.nodeName, modules }, 'modules that no Pod asks for are removed');
+        logger.warn({ node: nodeName, modules }, 'modules that no Pod asks for are removed');
       })
       .catch((error: unknown) => {
         if (this.#stopped.signal.aborted) return;
-        logger.warn({ node: base.nodeName, reason: messageOf(error) }, 'Pods could not be read: nothing is removed');
+        logger.warn({ node: nodeName, reason: messageOf(error) }, 'Pods could not be read: nothing is removed');
       })
       .finally(() => {
-        base.isReadingPods = false;
-        enqueue(base.nodeName);
+        this.#waiting.delete(nodeName);
+        enqueue(nodeName);
       });
   }
 

@@ -1,3 +1,4 @@
+import { ControllerError } from '../errors.ts';
 import type { BaseHealth, BaseInfo } from './base.ts';
 import type { ModuleId, ModuleSpec, ModuleStatus, OperationResult } from './module.ts';
 
@@ -60,6 +61,11 @@ export interface TunnelHandler {
 
 /** Whom a command is for; over HTTP the address matters, over MQTT the identity. */
 export type BaseAddress = Pick<BaseInfo, 'identity' | 'ip' | 'port'>;
+
+/** Whether a command that was rejected has surely not left. */
+export function isUnsent(error: unknown): boolean {
+  return error instanceof ControllerError && error.code === 'Tunnel.NotConnected';
+}
 
 /**
  * The pipe to bases. Speaks of bases and modules, never of Nodes and Pods. Answers come to the handler.

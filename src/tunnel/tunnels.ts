@@ -1,4 +1,3 @@
-import { ControllerError } from '../errors.ts';
 import type { Tunnel, TunnelName } from './tunnel.ts';
 
 /** The enabled tunnels by name. A base is spoken to through the tunnel that it is heard over. */
@@ -9,15 +8,9 @@ export class Tunnels {
     this.#byName = new Map(tunnels.map((tunnel) => [tunnel.name, tunnel]));
   }
 
-  /** Throws `Tunnel.NotConnected` for a tunnel that is not enabled (any more). */
-  get(name: TunnelName): Tunnel {
-    const tunnel = this.#byName.get(name);
-    if (tunnel === undefined) throw new ControllerError('Tunnel.NotConnected', `${name} is not enabled`);
-    return tunnel;
-  }
-
-  has(name: TunnelName): boolean {
-    return this.#byName.has(name);
+  /** undefined for a tunnel that is not enabled (any more). */
+  get(name: TunnelName): Tunnel | undefined {
+    return this.#byName.get(name);
   }
 
   all(): Iterable<Tunnel> {

@@ -34,12 +34,10 @@ export class BaseInquirer {
 
   /** Nothing is lost with a question that cannot be sent: when the link is up again, all bases are asked. */
   #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
-    if (vnode.isDisplaced || !this.#tunnels.has(vnode.tunnel)) return;
-    this.#tunnels
-      .get(vnode.tunnel)
-      [question](vnode.base)
-      .catch((error: unknown) => {
-        this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
-      });
+    const tunnel = this.#tunnels.get(vnode.tunnel);
+    if (vnode.isDisplaced || tunnel === undefined) return;
+    tunnel[question](vnode.base).catch((error: unknown) => {
+      this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
+    });
   }
 }

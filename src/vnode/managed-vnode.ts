@@ -57,11 +57,11 @@ export class ManagedVNode implements ManagedBase {
   }
 
   get maxOperations(): number {
-    return this.#tunnels.has(this.tunnel) ? this.#tunnels.get(this.tunnel).maxOperations : 0;
+    return this.#tunnels.get(this.tunnel)?.maxOperations ?? 0;
   }
 
   get canSwitch(): boolean {
-    return this.#tunnels.has(this.tunnel) && this.#tunnels.get(this.tunnel).canSwitch;
+    return this.#tunnels.get(this.tunnel)?.canSwitch ?? false;
   }
 
   get isReachable(): boolean {
@@ -83,14 +83,6 @@ export class ManagedVNode implements ManagedBase {
 
   get masterName(): string | undefined {
     return this.#vnode.masterName;
-  }
-
-  get isReadingPods(): boolean {
-    return this.#vnode.isReadingPods;
-  }
-
-  set isReadingPods(isReading: boolean) {
-    this.#vnode.isReadingPods = isReading;
   }
 
   facts(): BaseFacts {

@@ -7,18 +7,16 @@ export interface RunTime {
   readonly seconds: number;
   /** Our monotonic clock when the answer came. */
   readonly heardAt: number;
-  /** When its question went out, where the transport tells (HTTP). */
-  readonly askedAt?: number | undefined;
 }
 
 /** Seconds that a run time may seem to go back by without a restart: it is rounded, and answers can cross. */
 const RUN_TIME_TOLERANCE_SECONDS = 1;
 
 /**
- * Whether two run times are of two processes. A smaller one is; where the age of the answer is known, so is a larger
- * one of a process that cannot have been there at the time of the earlier answer.
+ * Whether a later run time is another process's. A smaller one is; where it is known when its question went out
+ * (HTTP), so is a larger one of a process that cannot have been there at the time of the earlier answer.
  */
-export function isOtherProcess(before: Omit<RunTime, 'askedAt'>, { seconds, askedAt }: RunTime): boolean {
+export function isOtherProcess(before: RunTime, seconds: number, askedAt: number | undefined): boolean {
   if (seconds < before.seconds - RUN_TIME_TOLERANCE_SECONDS) return true;
   if (askedAt === undefined) return false;
   const latestStart = before.heardAt - 1000 * before.seconds;

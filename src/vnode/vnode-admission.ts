@@ -97,7 +97,7 @@ export class VNodeAdmission {
     if (identity === undefined || identityFault(identity) || store.get(node.name)) return;
     const named = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     // The tunnel may have been switched off since: the base is judged, and found, over one that is there.
-    const tunnel = [named, ...TUNNEL_NAMES].find((name) => name !== undefined && tunnels.has(name));
+    const tunnel = [named, ...TUNNEL_NAMES].find((name) => name !== undefined && tunnels.get(name));
     const ready = node.conditions.find(({ type }) => type === 'Ready');
     const vnode = this.#add(baseOf(node, identity), tunnel ?? TUNNEL_NAMES[0]);
     const heardThere = store.settle(vnode);
@@ -139,22 +139,19 @@ export class VNodeAdmission {
     if (!vnode.wasHeard) return;
     vnode.ledger.doubtCommands();
     vnode.ledger.baseRestarted(undefined);
-    vnode.runTimeSeconds = undefined;
+    vnode.runTime = undefined;
     logger.info({ node: vnode.nodeName, from: placeOf(vnode), to: place }, 'base has moved');
   }
 
   /** Two processes have one identity. Whether the first still lives shows when it is asked. */
   #refuse(vnode: VNode, place: string, tunnel: TunnelName): void {
-    const { clock, logger, metrics, recorder, inquirer } = this.#options;
-    const now = clock.now();
-    metrics.refusedBases.inc({ tunnel });
-    if (now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
-    if (now - vnode.refusalToldAt < TELL_REFUSAL_EVERY_MS) return;
-    vnode.refusalToldAt = now;
+    const { clock, logger, inquirer } = this.#options;
+    if (clock.now() - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+    if (!this.#countRefusal(vnode, tunnel)) return;
     const held = placeOf(vnode);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
     const message = `a base at ${place} calls itself ${vnode.identity} too: it is refused while the one at ${held} speaks`;
-    recorder.event(nodeRef(vnode), 'Warning', 'BaseRefused', message);
+    this.#tellRefusal(vnode, message);
   }
 
   /** Its own heartbeats count; what answers at its address may be the other one. */
@@ -165,14 +162,24 @@ export class VNodeAdmission {
 
   /** Two identities have one address: nobody is spoken to there until the one that has it is heard again. */
   #refuseAt(holder: VNode, { identity, tunnel }: Envelope): void {
-    const { clock, logger, metrics, recorder } = this.#options;
-    metrics.refusedBases.inc({ tunnel });
     holder.isDisplaced = true;
-    if (clock.now() - holder.refusalToldAt < TELL_REFUSAL_EVERY_MS) return;
-    holder.refusalToldAt = clock.now();
+    if (!this.#countRefusal(holder, tunnel)) return;
     const place = placeOf(holder);
-    logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
+    this.#options.logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
     const message = `a base that calls itself ${identity} names ${place} too: it is refused while ${holder.identity} is heard`;
+    this.#tellRefusal(holder, message);
+  }
+
+  /** Whether it is to be told of, too. */
+  #countRefusal(holder: VNode, tunnel: TunnelName): boolean {
+    const { clock, metrics } = this.#options;
+    metrics.refusedBases.inc({ tunnel });
+    return clock.now() - holder.refusalToldAt >= TELL_REFUSAL_EVERY_MS;
+  }
+
+  #tellRefusal(holder: VNode, message: string): void {
+    const { clock, recorder } = this.#options;
+    holder.refusalToldAt = clock.now();
     recorder.event(nodeRef(holder), 'Warning', 'BaseRefused', message);
   }
 

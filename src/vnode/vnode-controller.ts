@@ -78,14 +78,9 @@ export class VNodeController implements TunnelHandler {
   /** Whether it is another process's than the one before. */
   #noteRunTime(vnode: VNode, { askedAt }: Envelope, { runTimeSeconds: seconds }: BaseHealth): boolean {
     if (seconds === undefined) return false;
-    const before = vnode.runTimeSeconds;
-    const heardAt = this.#options.clock.now();
-    const isOther =
-      before !== undefined &&
-      isOtherProcess({ seconds: before, heardAt: vnode.runTimeHeardAt }, { seconds, heardAt, askedAt });
-    vnode.runTimeSeconds = seconds;
-    vnode.runTimeHeardAt = heardAt;
-    return isOther;
+    const before = vnode.runTime;
+    vnode.runTime = { seconds, heardAt: this.#options.clock.now() };
+    return before !== undefined && isOtherProcess(before, seconds, askedAt);
   }
 
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void {
@@ -116,7 +111,7 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
     if (!vnode.isRefusing) this.#options.logger.warn({ node: vnode.nodeName }, 'base refuses connections');
     vnode.isRefusing = true;
-    vnode.runTimeSeconds = undefined;
+    vnode.runTime = undefined;
     vnode.ledger.baseRestarted(undefined);
     this.#options.enqueuePods(vnode.nodeName);
   }
@@ -198,7 +193,7 @@ export class VNodeController implements TunnelHandler {
     // Told again, by whomever: the base is asked already.
     const isTold = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
     vnode.ledger.baseRestarted(envelope.publishedAt);
-    vnode.runTimeSeconds = undefined;
+    vnode.runTime = undefined;
     if (isTold) return;
     logger.warn({ node: vnode.nodeName, evidence }, 'base was restarted');
     recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);

@@ -5,6 +5,7 @@ import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
 import type { Liveness } from './liveness.ts';
+import type { RunTime } from './restart-signs.ts';
 
 export interface VNodeOptions {
   readonly base: BaseInfo;
@@ -27,7 +28,6 @@ export class VNode {
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
-  isReadingPods = false;
 
   base: BaseInfo;
   tunnel: TunnelName;
@@ -44,8 +44,7 @@ export class VNode {
   /** The name that the base would have in its own list; undefined before this process of it told its health. */
   masterName: string | undefined;
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
-  runTimeSeconds: number | undefined;
-  runTimeHeardAt = 0;
+  runTime: RunTime | undefined;
   lastBeatAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
 

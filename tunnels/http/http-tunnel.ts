@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/clock.ts';
-import { ControllerError } from '../../src/errors.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
+import { CommandCounter } from '../arklet/command-counter.ts';
 import { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { Source } from '../arklet/parse.ts';
 import { AddressPolicy, type Network } from './address-policy.ts';
@@ -41,7 +41,6 @@ export interface HttpTunnelOptions {
   readonly metrics: Metrics;
 }
 
-const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' } as const;
 const QUESTION_TIMEOUT_MS = 10_000;
 /** So that a deadline passes in the core first. */
 const DEADLINE_MARGIN_MS = 10_000;
@@ -64,6 +63,7 @@ export class HttpTunnel implements Tunnel {
   readonly #policy: AddressPolicy;
   readonly #probe: LinkProbe;
   readonly #invalid: InvalidMessages;
+  readonly #commands: CommandCounter;
   readonly #client: ArkletClient;
   readonly #dispatcher: CommandDispatcher;
   #session: Session | undefined;
@@ -74,6 +74,7 @@ export class HttpTunnel implements Tunnel {
     this.#policy = new AddressPolicy(baseNetworks);
     this.#probe = new LinkProbe(clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
+    this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#client = new ArkletClient({
       clock,
       onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
@@ -142,18 +143,11 @@ export class HttpTunnel implements Tunnel {
     return this.#send(base, switchCommand(id));
   }
 
-  async #send(base: BaseAddress, command: Command): Promise<void> {
-    const { tunnelCommands } = this.#options.metrics;
-    const labels = { tunnel: this.name, command: command.name };
-    try {
+  #send(base: BaseAddress, command: Command): Promise<void> {
+    return this.#commands.count(command.name, async () => {
       if (!this.#session || !this.isUp()) throw notConnected('the tunnel does not run');
       await this.#dispatcher.send(base, command, this.#session.signal);
-      tunnelCommands.inc({ ...labels, result: RESULTS.sent });
-    } catch (error) {
-      const isUnsent = error instanceof ControllerError && error.code === 'Tunnel.NotConnected';
-      tunnelCommands.inc({ ...labels, result: isUnsent ? RESULTS.notConnected : RESULTS.failed });
-      throw error;
-    }
+    });
   }
 
   #onAnswer({ identity }: BaseAddress, command: Command, { askedAt, body }: Answered): void {
@@ -201,12 +195,9 @@ export class HttpTunnel implements Tunnel {
   }
 
   #createSeries(): void {
-    const { tunnelMessages, tunnelCommands, tunnelUp } = this.#options.metrics;
+    const { tunnelMessages, tunnelUp } = this.#options.metrics;
     const tunnel = this.name;
     for (const type of [...MESSAGE_TYPES, ...COMMANDS]) tunnelMessages.inc({ tunnel, type }, 0);
-    for (const command of COMMANDS) {
-      for (const result of Object.values(RESULTS)) tunnelCommands.inc({ tunnel, command, result }, 0);
-    }
     tunnelUp.set({ tunnel }, 0);
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
+import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { BrokerTls } from './broker-socket.ts';
@@ -26,8 +27,6 @@ export interface MqttTunnelOptions {
   readonly metrics: Metrics;
 }
 
-const RESULTS = { sent: 'sent', notConnected: 'not_connected', failed: 'failed' } as const;
-
 /**
  * Bases behind an MQTT broker. Commands are acknowledged by the broker, never retained (a base would execute
  * them again at each of its reconnects) and never sent again after a reconnect: that is for the core to decide.
@@ -40,6 +39,7 @@ export class MqttTunnel implements Tunnel {
   readonly #topics: Topics;
   readonly #probe: LinkProbe;
   readonly #invalid: InvalidMessages;
+  readonly #commands: CommandCounter;
   readonly #connection: MqttConnection;
   #handler: TunnelHandler | undefined;
   #hasBeenUp = false;
@@ -49,6 +49,7 @@ export class MqttTunnel implements Tunnel {
     this.#topics = new Topics(options.env, options.clientId);
     this.#probe = new LinkProbe(options.clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
+    this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#connection = new MqttConnection({
       ...options,
       filters: this.#topics.filters(),
@@ -94,17 +95,9 @@ export class MqttTunnel implements Tunnel {
     return Promise.reject(new ControllerError('Tunnel.NotConnected', 'there is no switchBiz over MQTT'));
   }
 
-  async #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
-    const labels = { tunnel: this.name, command };
-    const { tunnelCommands } = this.#options.metrics;
-    try {
-      await this.#connection.publish(this.#topics.command(base.identity, command), JSON.stringify(payload));
-      tunnelCommands.inc({ ...labels, result: RESULTS.sent });
-    } catch (error) {
-      const isDown = error instanceof ControllerError && error.code === 'Tunnel.NotConnected';
-      tunnelCommands.inc({ ...labels, result: isDown ? RESULTS.notConnected : RESULTS.failed });
-      throw error;
-    }
+  #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
+    const topic = this.#topics.command(base.identity, command);
+    return this.#commands.count(command, () => this.#connection.publish(topic, JSON.stringify(payload)));
   }
 
   #onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void {
@@ -152,13 +145,9 @@ export class MqttTunnel implements Tunnel {
   }
 
   #createSeries(): void {
-    const { tunnelMessages, tunnelRetainedMessages, tunnelCommands, tunnelUp, tunnelReconnects } =
-      this.#options.metrics;
+    const { tunnelMessages, tunnelRetainedMessages, tunnelUp, tunnelReconnects } = this.#options.metrics;
     const tunnel = this.name;
     for (const type of MESSAGE_TYPES) tunnelMessages.inc({ tunnel, type }, 0);
-    for (const command of COMMANDS) {
-      for (const result of Object.values(RESULTS)) tunnelCommands.inc({ tunnel, command, result }, 0);
-    }
     tunnelRetainedMessages.inc({ tunnel }, 0);
     tunnelUp.set({ tunnel }, 0);
     tunnelReconnects.inc({ tunnel }, 0);
