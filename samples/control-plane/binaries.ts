@@ -1,5 +1,5 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { cacheRootOf } from '../cache/fill-directory.ts';
 import { archivesFor } from './archives.ts';
 import { buildIntoCache } from './build-source.ts';
 import { downloadIntoCache } from './download-source.ts';
@@ -65,7 +65,7 @@ export async function firstOf(sources: BinarySource[], onProgress: (line: string
 /** One directory a version, so that an update never meets the programs of another one. */
 export function cacheDirectoryOf(env: NodeJS.ProcessEnv): string {
   const version = `${KUBERNETES_VERSION}-etcd${ETCD_VERSION}-${process.platform}-${process.arch}`;
-  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'module-controller', 'control-plane', version);
+  return join(cacheRootOf(env), 'control-plane', version);
 }
 
 /** A directory that the user named must be right: falling back to a build would hide a typing error. */

@@ -1,3 +1,5 @@
+import { formatElapsed } from '../cache/progress.ts';
+
 /** Turns what the go command prints while it builds into one line that says how far it is. */
 export class BuildProgress {
   readonly #packageCount: number;
@@ -26,29 +28,4 @@ export class BuildProgress {
     const latest = this.#latest === '' ? '' : ` (${this.#latest})`;
     return `compiling package ${this.#compiled} of ${this.#packageCount}, ${elapsed}${latest}`;
   }
-}
-
-export function formatElapsed(elapsedMs: number): string {
-  const seconds = Math.floor(elapsedMs / 1000);
-  const minutes = Math.floor(seconds / 60);
-  return minutes === 0 ? `${seconds} s` : `${minutes} min ${String(seconds % 60).padStart(2, '0')} s`;
-}
-
-/** A progress listener for a person: one line that changes on a terminal, a line each elsewhere (a CI log). */
-export function progressPrinter(stream: NodeJS.WriteStream): { onProgress: (line: string) => void; done: () => void } {
-  let isLineOpen = false;
-  return {
-    onProgress: (line) => {
-      if (!stream.isTTY) {
-        stream.write(`${line}\n`);
-        return;
-      }
-      stream.write(`\r\x1b[K${line.slice(0, stream.columns - 1)}`);
-      isLineOpen = true;
-    },
-    done: () => {
-      if (isLineOpen) stream.write('\n');
-      isLineOpen = false;
-    },
-  };
 }

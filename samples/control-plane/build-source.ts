@@ -3,8 +3,9 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { BuildProgress, formatElapsed } from './build-progress.ts';
-import { type FillOptions, fillCache, REPORT_EVERY_MS } from './fill-cache.ts';
+import { formatElapsed, REPORT_EVERY_MS } from '../cache/progress.ts';
+import { BuildProgress } from './build-progress.ts';
+import { type FillOptions, fillCache } from './fill-cache.ts';
 import { type ComponentName, ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
 
 const MODULE_DIRECTORY = fileURLToPath(new URL('./build', import.meta.url));

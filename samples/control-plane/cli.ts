@@ -1,8 +1,8 @@
 /** `npm run control-plane`: one control plane until Ctrl-C. `--build-only` makes the binaries and ends. */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { progressPrinter } from '../cache/progress.ts';
 import { ensureBinaries } from './binaries.ts';
-import { progressPrinter } from './build-progress.ts';
 import { startControlPlane } from './control-plane.ts';
 
 async function main(): Promise<void> {

@@ -1,9 +1,9 @@
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { formatElapsed, REPORT_EVERY_MS } from '../cache/progress.ts';
 import type { Archive } from './archives.ts';
-import { formatElapsed } from './build-progress.ts';
 import { type FetchTimeouts, fetchFile } from './fetch-file.ts';
-import { type FillOptions, fillCache, REPORT_EVERY_MS } from './fill-cache.ts';
+import { type FillOptions, fillCache } from './fill-cache.ts';
 import { unpack } from './unpack.ts';
 
 export interface DownloadOptions extends FillOptions {

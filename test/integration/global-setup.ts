@@ -1,5 +1,5 @@
+import { progressPrinter } from '../../samples/cache/progress.ts';
 import { ensureBinaries } from '../../samples/control-plane/binaries.ts';
-import { progressPrinter } from '../../samples/control-plane/build-progress.ts';
 
 /** The first run on a machine builds the control plane; no test's time limit has to hold that. */
 export async function setup(): Promise<void> {

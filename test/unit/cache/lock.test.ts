@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isStale, type LockObservation, withLock } from '../../../samples/control-plane/build-lock.ts';
+import { isStale, type LockObservation, withLock } from '../../../samples/cache/lock.ts';
 
 describe('isStale', () => {
   const holder = { token: 't', host: 'here', pid: 1 };
