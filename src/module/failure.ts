@@ -19,14 +19,35 @@ export interface Failure {
   readonly message: string;
 }
 
-/** What arklet says when it could not get or open the jar: its stack traces name the Java exception. */
+/** What a base says when it could not get or open the jar (its stack traces name the Java exception), or got a wrong one. */
 const JAR_NOT_FETCHED =
-  /FileNotFoundException|NoSuchFileException|UnknownHostException|ConnectException|NoRouteToHost|SocketTimeoutException|MalformedURLException|SSLException|ZipException|HTTP response code|Connection refused|not a valid|bizUrl should not be blank/i;
+  /FileNotFoundException|NoSuchFileException|UnknownHostException|ConnectException|NoRouteToHost|SocketTimeoutException|MalformedURLException|SSLException|ZipException|HTTP response code|Connection refused|not a valid|bizUrl should not be blank|the jar is that of module/i;
+
+/** What to do, for failures whose words do not say it to somebody who has not built the agent. */
+const ADVICE: readonly { readonly words: RegExp; readonly advice: string; readonly reason?: FailureReason }[] = [
+  {
+    words: /Child name \[[^\]]*\] is not unique/,
+    advice:
+      'a base takes one web module of a context path: let the old Pod go first (Deployment with maxSurge 0 and an ' +
+      'anti-affinity on the name of the module), or annotate the Pod with install-strategy uninstallThenInstall',
+  },
+  {
+    words: /Biz Name must not be empty|zip END header not found|error in opening zip file/,
+    advice: 'the image is no module: it has to be the *-ark-biz.jar that sofa-ark-maven-plugin makes',
+    reason: 'ErrImagePull',
+  },
+  {
+    words: /OutOfMemoryError: Metaspace/,
+    advice: 'the metaspace of the base is full: give it more (-XX:MaxMetaspaceSize), or restart it',
+  },
+];
 
 /** Classifies the answer to a failed command. */
 export function failureOf(result: OperationResult): Failure {
   const message = result.message === '' ? `the base answered ${result.code}` : result.message;
   if (result.command === 'uninstall') return { reason: 'KillContainerError', message };
   if (result.command === 'switch') return { reason: 'SwitchError', message: `switchBiz failed: ${message}` };
-  return { reason: JAR_NOT_FETCHED.test(message) ? 'ErrImagePull' : 'RunContainerError', message };
+  const known = ADVICE.find(({ words }) => words.test(message));
+  const reason = known?.reason ?? (JAR_NOT_FETCHED.test(message) ? 'ErrImagePull' : 'RunContainerError');
+  return { reason, message: known ? `${known.advice}. The base says: ${message}` : message };
 }

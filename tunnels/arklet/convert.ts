@@ -8,7 +8,7 @@ import type {
   OperationOutcome,
   OperationResult,
 } from '../../src/tunnel/module.ts';
-import { messageLineOf } from './message-line.ts';
+import { cutToBytes, messageLineOf } from './message-line.ts';
 import type {
   BatchInstall,
   BizInfo,
@@ -90,9 +90,14 @@ export function batchResultsOf(batch: BatchInstall): OperationResult[] {
 
 type End = Pick<OperationResult, 'outcome' | 'code' | 'message' | 'state'>;
 
+/** Of an install that found or left another module than the one that was asked for; no code of arklet's. */
+const WRONG_MODULE = 'WRONG_MODULE';
+
 function endOf(command: ModuleCommand, response: CommandResponse, module: ModuleId | undefined): End {
   const inner = response.data;
   const outcome = outcomeOf(command, response, inner);
+  const found = command === 'install' && module && outcome !== 'failed' ? otherModuleIn(inner, module) : undefined;
+  if (found !== undefined) return { outcome: 'failed', code: WRONG_MODULE, message: wrongJar(found), state: undefined };
   return {
     outcome,
     code: (response.code !== 'SUCCESS' && inner?.code === 'SUCCESS' ? undefined : inner?.code) ?? response.code,
@@ -122,6 +127,29 @@ function outcomeOf(
   if (innerCode !== undefined && innerCode === ALREADY_CODES[command]) return 'already';
   if (response.message.includes(BUSY_WORDS) || inner?.message.includes(BUSY_WORDS)) return 'busy';
   return 'failed';
+}
+
+/** The agent's words beside REPEAT_BIZ. */
+const REPEATED = /^Biz: (.{1,300}) has been installed or registered/;
+
+/**
+ * The agent fetches whatever jar it is told to, and installs it under the name and version that stand in its manifest.
+ * Undefined where the answer names the module that was asked for, or none.
+ */
+function otherModuleIn(inner: ClientResponse | undefined, module: ModuleId): string | undefined {
+  if (inner === undefined) return undefined;
+  const wanted = `${module.name}:${module.version}`;
+  const named = inner.bizInfos.map(({ name, version }) => `${name}:${version}`);
+  const repeated = inner.code === ALREADY_CODES.install ? REPEATED.exec(inner.message)?.[1] : undefined;
+  if (repeated !== undefined) named.push(repeated);
+  return named.includes(wanted) ? undefined : named[0];
+}
+
+function wrongJar(found: string): string {
+  return cutToBytes(
+    `the jar is that of module ${found}: name and BIZ_VERSION have to be those that it was built with`,
+    1024,
+  );
 }
 
 function stateIn(infos: readonly BizInfo[], module: ModuleId | undefined): ModuleState | undefined {

@@ -32,6 +32,7 @@ describe('why a module is not running', () => {
     'Server returned HTTP response code: 404 for URL: https://jars.example/x.jar',
     'java.util.zip.ZipException: zip END header not found',
     'java.net.MalformedURLException: no protocol: x.jar',
+    'the jar is that of module shop:1.0.0: name and BIZ_VERSION have to be those that it was built with',
   ])('is ErrImagePull when the jar cannot be had: %s', (message) => {
     expect(reasonOf(message)).toBe('ErrImagePull');
   });
@@ -42,6 +43,18 @@ describe('why a module is not running', () => {
     'BeanCreationException: Error creating bean',
   ])('is RunContainerError when the module does not start: %s', (message) => {
     expect(reasonOf(message)).toBe('RunContainerError');
+  });
+
+  it.each([
+    ['java.lang.IllegalArgumentException: Child name [shop] is not unique', 'RunContainerError', 'maxSurge 0'],
+    ['java.lang.IllegalArgumentException: Biz Name must not be empty!', 'ErrImagePull', 'sofa-ark-maven-plugin'],
+    ['java.util.zip.ZipException: zip END header not found', 'ErrImagePull', 'sofa-ark-maven-plugin'],
+    ['java.lang.OutOfMemoryError: Metaspace', 'RunContainerError', '-XX:MaxMetaspaceSize'],
+  ])('says what to do, and then what the base said: %s', (message, reason, advice) => {
+    const failure = failureOf(makeResult('install', 'b:1', { outcome: 'failed', message }));
+    expect(failure.reason).toBe(reason);
+    expect(failure.message).toContain(advice);
+    expect(failure.message.endsWith(`The base says: ${message}`)).toBe(true);
   });
 
   it('is KillContainerError for each failed uninstall', () => {

@@ -152,7 +152,31 @@ describe('the answer to a command', () => {
     const withInfos = (...bizInfos: unknown[]) =>
       resultOf({ ...INSTALL, response: { code: 'SUCCESS', data: { code: 'SUCCESS', bizInfos } } });
     expect(withInfos(other, null, { bizName: 7 }, own)).toMatchObject({ outcome: 'done', state: 'DEACTIVATED' });
-    expect(withInfos(other)).toMatchObject({ outcome: 'done', state: undefined });
+    expect(withInfos()).toMatchObject({ outcome: 'done', state: undefined });
+  });
+
+  it.each([
+    [
+      'installed',
+      {
+        code: 'SUCCESS',
+        data: { code: 'SUCCESS', bizInfos: [{ bizName: 'shop', bizVersion: '1.0.0', bizState: 'activated' }] },
+      },
+    ],
+    [
+      'there before',
+      { code: 'FAILED', data: { code: 'REPEAT_BIZ', message: 'Biz: shop:1.0.0 has been installed or registered.' } },
+    ],
+  ])('to an install has failed when its jar is another module, %s', (_, response) => {
+    const result = resultOf({ ...INSTALL, response });
+    expect(result).toMatchObject({ outcome: 'failed', code: 'WRONG_MODULE', state: undefined });
+    expect(result?.message).toContain('the jar is that of module shop:1.0.0');
+  });
+
+  it('to an install of what is there under its own name is no failure', () => {
+    const message = `Biz: ${INSTALL.bizName}:${INSTALL.bizVersion} has been installed or registered.`;
+    const response = { code: 'FAILED', data: { code: 'REPEAT_BIZ', message } };
+    expect(resultOf({ ...INSTALL, response })).toMatchObject({ outcome: 'already' });
   });
 
   it('is refused where it does not say what it answers or how', () => {
