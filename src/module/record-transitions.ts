@@ -90,6 +90,7 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
   if (record.state === undefined) return record;
   const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;
   if (!isConfirmed) return { ...record, missingSince: record.missingSince ?? now };
+  if (isLeftByFailure(record)) return { ...withState(record, undefined, now), fingerprint: undefined };
   const vanished = crash(record, 'ModuleVanished', 'the base does not list the module any more', evidence);
   return { ...withState(vanished, undefined, now), inFlight: undefined, fingerprint: undefined };
 }
@@ -131,10 +132,16 @@ export function afterResult(
   if (result.outcome === 'busy') {
     return asked ? { ...record, inFlight: { ...asked, uncertain: true }, retryAt: now + BUSY_WAIT_MS } : record;
   }
-  if (result.outcome === 'failed') return asked ? withFailure(record, failureOf(result), now, backoff) : record;
+  if (result.outcome === 'failed')
+    return asked ? withFailure(endOfWork(record, now), failureOf(result), now, backoff) : record;
   if (result.command === 'uninstall') return uninstalled(record, now);
   if (result.command === 'switch') return switched(record, now);
   return installed(record, result, hasOtherVersion, now);
+}
+
+/** In work it is no longer; what was left behind, if anything, the list tells. */
+function endOfWork(record: ModuleRecord, now: number): ModuleRecord {
+  return record.state === 'RESOLVED' || record.state === 'UNRESOLVED' ? withState(record, undefined, now) : record;
 }
 
 function installed(record: ModuleRecord, result: OperationResult, hasOtherVersion: boolean, now: number): ModuleRecord {
@@ -202,11 +209,15 @@ function absentInstall(record: ModuleRecord, inFlight: CommandInFlight, { now, a
 /** A module that ended by itself: it was (or may have been) fine, nobody commanded it, and now it is not. */
 function crashed(record: ModuleRecord, state: ModuleState, evidence: Evidence): ModuleRecord {
   if (record.inFlight || record.state === state) return record;
-  // What a failed install left behind is no second failure.
-  if (record.failure && record.state !== 'ACTIVATED' && record.state !== 'DEACTIVATED') return record;
+  if (isLeftByFailure(record)) return record;
   if (state === 'BROKEN') return crash(record, 'ModuleBroken', 'the base lists the module as BROKEN', evidence);
   if (state === 'STOPPED') return crash(record, 'ModuleStopped', 'the base lists the module as STOPPED', evidence);
   return record;
+}
+
+/** What a failed install has left behind, or was seen as while it was in work: its end is no second failure. */
+function isLeftByFailure({ failure, state }: ModuleRecord): boolean {
+  return failure !== undefined && state !== 'ACTIVATED' && state !== 'DEACTIVATED';
 }
 
 function crash(record: ModuleRecord, reason: FailureReason, message: string, evidence: Evidence): ModuleRecord {

@@ -165,6 +165,27 @@ describe('a module that a list lacks', () => {
   });
 });
 
+describe('an install that fails after a list had the module in work', () => {
+  it.each(['RESOLVED', 'BROKEN'])('is one failure, whatever lists say later of what it left: %s', (left) => {
+    const ledger = makeLedger();
+    ledger.takeList([], {}, 0);
+    ledger.installSent(makeSpec(KEY), 100);
+    ledger.takeList(makeList(`${KEY} RESOLVED`), {}, 200);
+    ledger.takeResult(makeResult('install', KEY, { outcome: 'failed', message: 'no database' }), {}, 300);
+    expect(ledger.get(KEY)).toMatchObject({ state: undefined, failures: 1, retryAt: 10_300 });
+    for (const [list, now] of [
+      [makeList(`${KEY} ${left}`), 400],
+      [[], 500],
+      [[], 600],
+    ] as const) {
+      ledger.listAsked(now - 50);
+      ledger.takeList(list, {}, now);
+    }
+    const failure = { reason: 'RunContainerError', message: 'no database' };
+    expect(ledger.get(KEY)).toMatchObject({ state: undefined, failures: 1, retryAt: 10_300, failure });
+  });
+});
+
 describe('a module that ends by itself', () => {
   it.each(['BROKEN', 'STOPPED'])('(%s) may be started again at once the first time, then after 10 s, 20 s, …', () => {
     const ledger = activeLedger();
