@@ -1,11 +1,13 @@
 /** `npm run demo`: see options.ts for the flags, steps.ts for what happens. */
 
+import { javaScript } from './java-script.ts';
 import { LiveView } from './live-view.ts';
 import { type DemoOptions, HELP, parseDemoOptions, UsageError } from './options.ts';
 import { Screen } from './screen.ts';
+import type { Script } from './script.ts';
+import { simulatedScript } from './simulated-script.ts';
 import { Stage } from './stage.ts';
 import { runStep, StepFailure } from './step.ts';
-import { stepsOf } from './steps.ts';
 
 const EXIT = { success: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 const SHOWN_LOG_LINES = 20;
@@ -23,9 +25,14 @@ interface Parts {
   readonly view: LiveView;
 }
 
-async function runSteps(options: DemoOptions, { stage, screen, view }: Parts): Promise<void> {
-  const onProgress = (line: string): void => (screen.isLive ? screen.show([line]) : screen.print(`  ${line}`));
-  for (const step of stepsOf(options, onProgress)) {
+function scriptOf(options: DemoOptions, { screen }: Parts): Script {
+  const print = (line: string): void => screen.print(line);
+  const onProgress = (line: string): void => (screen.isLive ? screen.show([line]) : print(`  ${line}`));
+  return (options.isJava ? javaScript : simulatedScript)(options, { onProgress, print });
+}
+
+async function runSteps({ steps }: Script, options: DemoOptions, { stage, screen, view }: Parts): Promise<void> {
+  for (const step of steps) {
     const startedAt = performance.now();
     await runStep(step, { stage, timeoutMs: options.stepTimeoutMs });
     const tookSeconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -35,16 +42,15 @@ async function runSteps(options: DemoOptions, { stage, screen, view }: Parts): P
   }
 }
 
-async function printHints({ controlPlane }: Stage, screen: Screen): Promise<void> {
-  const kubeconfig = await controlPlane.kubeconfig({ user: 'admin' });
+async function printHints({ hints }: Script, { stage, screen }: Parts): Promise<void> {
+  const kubeconfig = await stage.controlPlane.kubeconfig({ user: 'admin' });
   const lines = [
     '',
     'All of it stays up. In another terminal:',
     '',
     `  export KUBECONFIG=${kubeconfig}`,
     '  kubectl get nodes,pods -o wide',
-    '  kubectl scale deployment/shop --replicas=4',
-    '  kubectl apply -f samples/module-daemonset.yaml',
+    ...hints.map((hint) => `  ${hint}`),
     '',
     'Ctrl-C stops everything and removes what belongs to it.',
   ];
@@ -65,11 +71,12 @@ function printFailure(failure: unknown, { stage, screen, view }: Parts): void {
 
 async function perform(options: DemoOptions, parts: Parts): Promise<number> {
   const interrupted = untilInterrupted();
-  const steps = runSteps(options, parts);
+  const script = scriptOf(options, parts);
+  const steps = runSteps(script, options, parts);
   steps.catch(() => {}); // when it fails after an interrupt, because all is being stopped
   if ((await Promise.race([steps, interrupted])) === 'interrupted') return EXIT.interrupted;
   if (options.isOnce) return EXIT.success;
-  await printHints(parts.stage, parts.screen);
+  await printHints(script, parts);
   await interrupted;
   return EXIT.success;
 }

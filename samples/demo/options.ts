@@ -6,6 +6,8 @@ export type Break = (typeof BREAKS)[number];
 
 export interface DemoOptions {
   readonly isOnce: boolean;
+  /** On real JVMs. */
+  readonly isJava: boolean;
   readonly stepTimeoutMs: number;
   readonly broken: Break | undefined;
 }
@@ -13,12 +15,13 @@ export interface DemoOptions {
 const DEFAULT_STEP_TIMEOUT_SECONDS = 60;
 
 export const HELP = `Module Controller at work: a control plane, a broker, one module, and five simulated bases:
-three that speak MQTT and two that speak HTTP.
+three that speak MQTT and two that speak HTTP. With --java: three real JVMs with real modules.
 
 Usage: npm run demo -- [flags]
 
+  --java                 on three real JVMs; needs a JDK 17 or newer and Maven 3.8 or newer
   --once                 run all steps, clean up, and exit 0 only if each was seen to succeed
-  --step-timeout N       seconds that a step may take (default ${DEFAULT_STEP_TIMEOUT_SECONDS}); making the control plane is not limited
+  --step-timeout N       seconds that a step may take (default ${DEFAULT_STEP_TIMEOUT_SECONDS}); not limited: making the control plane, building Java
   --help                 this text
 
 For tests of the demo itself:
@@ -36,6 +39,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions | undefin
   if (values.help) return undefined;
   return {
     isOnce: values.once,
+    isJava: values.java,
     stepTimeoutMs: secondsOf(values['step-timeout']) * 1000,
     broken: values.break === undefined ? undefined : breakOf(values.break),
   };
@@ -47,6 +51,7 @@ function readFlags(args: readonly string[]) {
       args: [...args],
       options: {
         once: { type: 'boolean', default: false },
+        java: { type: 'boolean', default: false },
         'step-timeout': { type: 'string', default: String(DEFAULT_STEP_TIMEOUT_SECONDS) },
         break: { type: 'string' },
         help: { type: 'boolean', default: false },

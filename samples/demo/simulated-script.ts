@@ -1,6 +1,7 @@
 import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
-import type { DemoOptions } from './options.ts';
-import { BASE_COUNT, BASES, ENV } from './stage.ts';
+import { deleteDeployment, openingSteps, type ScriptOf } from './script.ts';
+import { BASE_COUNT, BASES, startSimulatedBases } from './simulated-bases.ts';
+import { ENV } from './stage.ts';
 import { type Step, type StepContext, untilFaultless } from './step.ts';
 
 const MODULE = 'shop';
@@ -8,20 +9,14 @@ const MANIFEST = 'samples/module-deployment.yaml';
 const DEPLOYMENT = `/apis/apps/v1/namespaces/default/deployments/${MODULE}`;
 const REPLICAS = 3;
 
-/** The whole demo. It ends with the module still there, or, with `--once`, removed again. */
-export function stepsOf({ isOnce, broken }: DemoOptions, onProgress: (line: string) => void): Step[] {
+/** A module on simulated bases. It ends with the module still there, or, with `--once`, removed again. */
+export const simulatedScript: ScriptOf = ({ isOnce, broken }, output) => {
   const shown: Step[] = [
-    {
-      name: 'control plane is up',
-      isUnlimited: true, // the first time on a machine it is built
-      run: ({ stage }) => stage.startControlPlane(onProgress),
-    },
-    { name: 'MQTT broker is up', run: ({ stage }) => stage.startBroker() },
-    { name: 'controller is ready', run: ({ stage }) => stage.startController() },
+    ...openingSteps(output),
     {
       name: `${BASE_COUNT} bases become Ready Nodes: ${BASES.mqtt} over MQTT, ${BASES.http} over HTTP`,
       run: async (context) => {
-        await context.stage.startBases(broken);
+        await context.stage.startBases((links) => startSimulatedBases(links, broken));
         await untilFaultless(context, () => nodeFaults(context.stage.cluster(), context.stage.bases(), ENV));
       },
     },
@@ -30,8 +25,11 @@ export function stepsOf({ isOnce, broken }: DemoOptions, onProgress: (line: stri
     scaleStep(`scale up to ${BASE_COUNT}`, BASE_COUNT),
     scaleStep('scale down to 2', 2),
   ];
-  return isOnce ? [...shown, removeStep(`Deployment ${MODULE} is deleted, and the module with it`)] : shown;
-}
+  return {
+    steps: isOnce ? [...shown, removeStep(`Deployment ${MODULE} is deleted, and the module with it`)] : shown,
+    hints: ['kubectl scale deployment/shop --replicas=4', 'kubectl apply -f samples/module-daemonset.yaml'],
+  };
+};
 
 function applyStep(name: string, version: string): Step {
   return {
@@ -59,7 +57,7 @@ function removeStep(name: string): Step {
     name,
     run: async (context) => {
       const { stage } = context;
-      await stage.controlPlane.admin.delete(DEPLOYMENT, { propagationPolicy: 'Background' });
+      await deleteDeployment(stage, MODULE);
       await untilFaultless(context, () => removalFaults(stage.cluster(), stage.bases(), MODULE));
     },
   };

@@ -2,26 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { firstExternalAddress } from '../base-simulator/external-address.ts';
-import { type Fleet, startFleet } from '../base-simulator/fleet.ts';
 import { type Broker, startBroker } from '../broker/broker.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import type { BaseLinks, Cast } from './cast.ts';
 import { ControllerProcess } from './controller-process.ts';
-import type { Break } from './options.ts';
 import type { BaseView, ClusterView } from './view.ts';
 import { Watcher } from './watcher.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const ENV = 'dev';
-export const BASES = { mqtt: 3, http: 2 } as const;
-export const BASE_COUNT = BASES.mqtt + BASES.http;
-const INSTALL_MS = 800;
 
 /** Everything that plays a part: made one after the other by the first steps, ended by `stop`. */
 export class Stage {
   #controlPlane: ControlPlane | undefined;
   #broker: Broker | undefined;
   #controller: ControllerProcess | undefined;
-  #fleet: Fleet | undefined;
+  #cast: Cast | undefined;
   #watcher: Watcher | undefined;
   readonly #listeners = new Set<() => void>();
   /** Between controller and bases over HTTP. */
@@ -43,13 +39,7 @@ export class Stage {
 
   /** What the bases themselves say, past the controller and the API server. */
   bases(): BaseView[] {
-    return (this.#fleet?.bases ?? []).map((base) => ({
-      identity: base.identity,
-      tunnel: base.tunnel,
-      // The controller gives no Node an address that only the machine itself can reach.
-      ip: base.localIP.startsWith('127.') ? '' : base.localIP,
-      modules: base.modules().map((module) => `${module.bizName}:${module.bizVersion} ${module.state}`),
-    }));
+    return this.#cast?.bases() ?? [];
   }
 
   /** Called when the API server shows a change, or a base took or ended a command. Returns what removes it. */
@@ -94,27 +84,17 @@ export class Stage {
     await this.#controller.whenUp(['mqtt_tunnel_provider', 'http_tunnel_provider']);
   }
 
-  async startBases(broken: Break | undefined): Promise<void> {
-    const controllerUrl = `http://127.0.0.1:${await this.#controller?.heartbeatPort()}`;
-    const fleet = await startFleet({
-      brokerUrl: this.#broker?.url ?? '',
+  async startBases<T extends Cast>(start: (links: BaseLinks) => Promise<T>): Promise<T> {
+    const cast = await start({
       env: ENV,
-      count: BASES.mqtt,
-      // Without the property the controller switches versions itself, which it can over HTTP.
-      bases: Array.from({ length: BASES.http }, () => ({ controllerUrl, activateNewModule: false })),
+      brokerUrl: this.#broker?.url ?? '',
+      controllerUrl: `http://127.0.0.1:${await this.#controller?.heartbeatPort()}`,
       token: this.#token,
-      installMs: INSTALL_MS,
-      // As with the JVM property: else a base keeps the old version active, and an update on it does not go on.
-      activateNewModule: true,
-      announce: false,
+      directory: this.controlPlane.directory,
+      onChange: () => this.#changed(),
     });
-    this.#fleet = fleet;
-    fleet.history.subscribe(() => this.#changed());
-    if (broken === 'silence-base') fleet.bases.at(-1)?.silence();
-    if (broken === 'refuse-jar') {
-      fleet.setFault({ command: 'installBiz', failure: 'java.util.zip.ZipException: zip END header not found' });
-    }
-    fleet.announce();
+    this.#cast = cast;
+    return cast;
   }
 
   /** Applies a manifest of this repository, after `edit`; resolves with the generation of its last object. */
@@ -127,7 +107,7 @@ export class Stage {
   async stop(): Promise<void> {
     await this.#watcher?.stop();
     await this.#controller?.stop();
-    await this.#fleet?.stop();
+    await this.#cast?.stop();
     await this.#broker?.stop();
     await this.#controlPlane?.stop();
   }

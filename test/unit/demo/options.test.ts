@@ -3,17 +3,18 @@ import { HELP, parseDemoOptions, UsageError } from '../../../samples/demo/option
 
 describe('the flags of the demo', () => {
   it('have defaults', () => {
-    expect(parseDemoOptions([])).toEqual({ isOnce: false, stepTimeoutMs: 60_000, broken: undefined });
+    expect(parseDemoOptions([])).toEqual({ isOnce: false, isJava: false, stepTimeoutMs: 60_000, broken: undefined });
   });
 
   it('are read', () => {
-    const options = parseDemoOptions(['--once', '--step-timeout', '15', '--break', 'refuse-jar']);
-    expect(options).toEqual({ isOnce: true, stepTimeoutMs: 15_000, broken: 'refuse-jar' });
+    const options = parseDemoOptions(['--once', '--java', '--step-timeout', '15', '--break', 'refuse-jar']);
+    expect(options).toEqual({ isOnce: true, isJava: true, stepTimeoutMs: 15_000, broken: 'refuse-jar' });
   });
 
   it('are all in the help', () => {
     expect(parseDemoOptions(['--help'])).toBeUndefined();
-    for (const text of ['--once', '--step-timeout', 'silence-base', 'refuse-jar']) expect(HELP).toContain(text);
+    for (const text of ['--once', '--java', '--step-timeout', 'silence-base', 'refuse-jar'])
+      expect(HELP).toContain(text);
   });
 
   it.each([

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { nodeNameOf } from '../../src/labels.ts';
+import { type JarServer, startJarServer } from '../jvm/jar-server.ts';
+import type { Jars } from '../jvm/jars.ts';
+import { JvmBase } from '../jvm/jvm-base.ts';
+import type { BaseLinks, Cast } from './cast.ts';
+import type { BaseView } from './view.ts';
+
+/** One over MQTT, the others over HTTP. */
+export const JAVA_BASES = ['java-1', 'java-2', 'java-3'] as const;
+const OVER_MQTT: string = JAVA_BASES[2];
+/** A base says nothing of its modules by itself. */
+const LOOK_EVERY_MS = 300;
+
+/** Real JVMs, with what their arklet last listed. */
+export class JavaBases implements Cast {
+  readonly #bases: readonly JvmBase[];
+  /** Where bases fetch jars. */
+  readonly jarServer: JarServer;
+  readonly #onChange: () => void;
+  readonly #modules = new Map<string, readonly string[]>();
+  readonly #stopping = new AbortController();
+  readonly #looking: Promise<void>;
+
+  private constructor(bases: readonly JvmBase[], jarServer: JarServer, onChange: () => void) {
+    this.#bases = bases;
+    this.jarServer = jarServer;
+    this.#onChange = onChange;
+    this.#looking = this.#look();
+  }
+
+  /** Resolves when all of them serve. */
+  static async start({ directory, env, brokerUrl, controllerUrl, token, onChange }: BaseLinks, jars: Jars) {
+    const linkOf = (identity: string) => (identity === OVER_MQTT ? { brokerUrl, env } : { controllerUrl, token });
+    const starting = JAVA_BASES.map((identity) =>
+      JvmBase.start({ jar: jars.base, identity, directory, link: linkOf(identity) }),
+    );
+    return new JavaBases(await Promise.all(starting), await startJarServer(jars.directory), onChange);
+  }
+
+  bases(): BaseView[] {
+    return this.#bases.map(({ identity, tunnel, ip }) => ({
+      identity,
+      tunnel,
+      ip,
+      modules: this.#modules.get(identity) ?? [],
+    }));
+  }
+
+  /** A page of the base of every Node that is given; all of them by default. */
+  pages(path: string, nodes?: ReadonlySet<string>): { base: string; url: string }[] {
+    return this.#bases
+      .filter(({ identity }) => nodes?.has(nodeNameOf(identity)) ?? true)
+      .map((base) => ({ base: base.identity, url: base.urlOf(path) }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#looking;
+    await Promise.all(this.#bases.map((base) => base.close()));
+    await this.jarServer.stop();
+  }
+
+  async #look(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await Promise.all(this.#bases.map((base) => this.#lookAt(base)));
+      await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #lookAt(base: JvmBase): Promise<void> {
+    const found = await base.modules().catch(() => undefined);
+    if (found === undefined || found.join() === this.#modules.get(base.identity)?.join()) return;
+    this.#modules.set(base.identity, found);
+    this.#onChange();
+  }
+}

@@ -1,0 +1,178 @@
+import { nodeNameOf } from '../../src/labels.ts';
+import { ensureJars, type Jars, moduleJarOf, type Version } from '../jvm/jars.ts';
+import { ask, type Call, PollingClient } from '../jvm/polling-client.ts';
+import { ReadyEndpoints } from '../jvm/ready-endpoints.ts';
+import { sampleDeployment } from '../jvm/sample-deployment.ts';
+import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
+import { JAVA_BASES, JavaBases } from './java-bases.ts';
+import { deleteDeployment, type Output, openingSteps, type ScriptOf } from './script.ts';
+import { ENV, type Stage } from './stage.ts';
+import { type Step, type StepContext, untilFaultless } from './step.ts';
+
+const SHOP = { manifest: 'samples/java/shop/deployment.yaml', path: '/shop/version' };
+const PRICE = { manifest: 'samples/java/price/deployment.yaml', path: '/price' };
+const [FIRST] = JAVA_BASES;
+
+/** Real modules on real JVMs, and a client that calls them all the while. */
+export const javaScript: ScriptOf = ({ isOnce }, output) => {
+  const play = new JavaPlay(output);
+  const steps: Step[] = [
+    ...openingSteps(output),
+    { name: 'the Java samples are built', isUnlimited: true, run: () => play.build() },
+    {
+      name: `${JAVA_BASES.length} JVMs become Ready Nodes: 2 over HTTP, 1 over MQTT`,
+      run: (context) => play.startBases(context),
+    },
+    {
+      name: `Deployment shop 1.0.0, a web module, rolls out on ${JAVA_BASES.length} bases, and each serves it`,
+      run: (context) => play.deployShop(context, '1.0.0'),
+    },
+    {
+      name: 'rolling update of shop to 2.0.0, and no call of a client fails meanwhile',
+      run: (context) => play.updateShop(context),
+    },
+    {
+      name: `Deployment price 1.0.0, a module that ${FIRST} itself calls`,
+      run: (context) => play.deployPrice(context, '1.0.0'),
+    },
+    {
+      name: `rolling update of price to 2.0.0 on that one base, and no call fails meanwhile`,
+      run: (context) => play.updatePrice(context),
+    },
+  ];
+  const removal: Step = {
+    name: 'both Deployments are deleted, and no base serves the modules any more',
+    run: (context) => play.remove(context),
+  };
+  return { steps: isOnce ? [...steps, removal] : steps, hints: play.hints };
+};
+
+class JavaPlay {
+  readonly #output: Output;
+  readonly hints: string[] = [];
+  #jars: Jars | undefined;
+  #bases: JavaBases | undefined;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  async build(): Promise<void> {
+    this.#jars = await ensureJars(this.#output.onProgress);
+  }
+
+  async startBases(context: StepContext): Promise<void> {
+    const { stage } = context;
+    const bases = await stage.startBases((links) => JavaBases.start(links, this.#built()));
+    this.#bases = bases;
+    this.hints.push(
+      ...bases.pages(SHOP.path).map(({ url }) => `curl ${url}`),
+      'kubectl scale deployment/shop --replicas=1',
+    );
+    await untilFaultless(context, () => nodeFaults(stage.cluster(), stage.bases(), ENV));
+  }
+
+  /** The jar comes over http. */
+  async deployShop(context: StepContext, version: Version): Promise<void> {
+    const jar = moduleJarOf('shop', version);
+    await this.#rollOut(context, { name: 'shop', version, url: this.#started().jarServer.urlOf(jar) }, SHOP.manifest);
+    for (const { base, url } of this.#started().pages(SHOP.path)) await expectAnswer(base, url, version);
+  }
+
+  /** The jar is a file. */
+  async deployPrice(context: StepContext, version: Version): Promise<void> {
+    const url = `file://${this.#built().directory}/${moduleJarOf('price', version)}`;
+    await this.#rollOut(context, { name: 'price', version, url, onlyOn: FIRST }, PRICE.manifest);
+    const [page] = this.#pricePages();
+    if (page) await expectAnswer(page.base, page.url, version);
+  }
+
+  async updateShop(context: StepContext): Promise<void> {
+    const endpoints = new ReadyEndpoints(context.stage.controlPlane.admin, { service: 'shop' });
+    await endpoints.start();
+    const targets = () => this.#started().pages(SHOP.path, endpoints.nodes());
+    await this.#watched(targets, () => this.deployShop(context, '2.0.0'));
+    await endpoints.stop();
+  }
+
+  async updatePrice(context: StepContext): Promise<void> {
+    await this.#watched(
+      () => this.#pricePages(),
+      () => this.deployPrice(context, '2.0.0'),
+    );
+  }
+
+  async remove(context: StepContext): Promise<void> {
+    const { stage } = context;
+    for (const name of ['shop', 'price']) await deleteDeployment(stage, name);
+    await untilFaultless(context, () => [
+      ...removalFaults(stage.cluster(), stage.bases(), 'shop'),
+      ...removalFaults(stage.cluster(), stage.bases(), 'price'),
+    ]);
+    for (const { base, url } of this.#started().pages(SHOP.path)) {
+      const { status } = await ask(url);
+      this.#output.print(`  ${base} answers ${status}`);
+      if (status !== 404) throw new Error(`${base}: ${url} answers ${status}, not 404`);
+    }
+  }
+
+  /** Runs `change` with a client that calls meanwhile; throws when one of its calls failed. */
+  async #watched(targets: () => { base: string; url: string }[], change: () => Promise<void>): Promise<void> {
+    const client = new PollingClient({ targets, onLine: (line) => this.#output.print(`  client ${line}`) });
+    try {
+      await change();
+    } finally {
+      await client.stop();
+    }
+    this.#output.print(`  client: ${client.count} calls, ${client.failures.length} failed`);
+    if (client.failures.length > 0) throw new Error(`calls failed: ${client.failures.map(textOf).join('; ')}`);
+  }
+
+  async #rollOut(context: StepContext, wanted: Wanted, manifest: string): Promise<void> {
+    const { stage } = context;
+    const { generation, replicas } = await applyTo(stage, manifest, wanted);
+    const rollout: Rollout = { name: wanted.name, version: wanted.version, replicas, generation };
+    await untilFaultless(context, () => rolloutFaults(stage.cluster(), stage.bases(), rollout));
+  }
+
+  #pricePages() {
+    return this.#started()
+      .pages(PRICE.path)
+      .filter(({ base }) => base === FIRST);
+  }
+
+  #built(): Jars {
+    if (this.#jars === undefined) throw new Error('the Java samples are not built');
+    return this.#jars;
+  }
+
+  #started(): JavaBases {
+    if (this.#bases === undefined) throw new Error('the bases are not started');
+    return this.#bases;
+  }
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly version: Version;
+  /** Of the jar. */
+  readonly url: string;
+  /** One copy, on this base. Default: one on each. */
+  readonly onlyOn?: string;
+}
+
+async function applyTo(stage: Stage, manifest: string, { version, url, onlyOn }: Wanted) {
+  const replicas = onlyOn === undefined ? JAVA_BASES.length : 1;
+  const node = onlyOn === undefined ? undefined : nodeNameOf(onlyOn);
+  const edit = (text: string) => sampleDeployment(text, { version, url, replicas, node });
+  return { generation: await stage.apply(manifest, edit), replicas };
+}
+
+async function expectAnswer(base: string, url: string, version: Version): Promise<void> {
+  const { status, text } = await ask(url);
+  if (status !== 200 || text !== version) throw new Error(`${base}: ${url} answers ${status} ${text}, not ${version}`);
+}
+
+function textOf({ base, atMs, status, text }: Call): string {
+  return `${base} after ${(atMs / 1000).toFixed(2)} s: ${status} ${text}`;
+}

@@ -1,0 +1,28 @@
+package com.example.base;
+
+import java.net.URL;
+import org.springframework.boot.context.event.ApplicationEnvironmentPreparedEvent;
+import org.springframework.boot.context.logging.LoggingApplicationListener;
+import org.springframework.context.ApplicationListener;
+import org.springframework.core.Ordered;
+
+/**
+ * The container of SOFAArk brings a Logback of its own, which sees neither our class path nor the settings of Spring.
+ * This lets it find our logback.xml.
+ */
+class ContainerLogging implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
+
+    @Override
+    public void onApplicationEvent(ApplicationEnvironmentPreparedEvent event) {
+        URL configuration = getClass().getResource("/logback.xml");
+        if (configuration != null) {
+            System.setProperty("logback.configurationFile", configuration.toString());
+        }
+    }
+
+    /** After Spring's own, which warns of the property, and before the container starts with the same event. */
+    @Override
+    public int getOrder() {
+        return LoggingApplicationListener.DEFAULT_ORDER + 1;
+    }
+}

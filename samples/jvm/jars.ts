@@ -1,0 +1,57 @@
+import { access, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cacheRootOf, fillDirectory } from '../cache/fill-directory.ts';
+import { formatElapsed } from '../cache/progress.ts';
+import { runMaven } from './maven.ts';
+import { copySources, fingerprintOf, JAVA_DIRECTORY } from './sources.ts';
+
+/** Both are made of the same sources: only the number differs. */
+export const VERSIONS = ['1.0.0', '2.0.0'] as const;
+export type Version = (typeof VERSIONS)[number];
+/** The sample modules; each is a folder of samples/java. */
+export const MODULES = ['shop', 'price', 'faulty'] as const;
+export type ModuleName = (typeof MODULES)[number];
+
+/** The jars of the sample base and the sample modules, in one directory. */
+export interface Jars {
+  readonly directory: string;
+  /** Path of the base's jar. */
+  readonly base: string;
+}
+
+export function moduleJarOf(name: ModuleName, version: Version): string {
+  return `${name}-${version}-ark-biz.jar`;
+}
+
+/** Builds the jars with Maven if there are none of these sources yet; about a minute the first time on a machine. */
+export async function ensureJars(onProgress: (line: string) => void = () => {}): Promise<Jars> {
+  const directory = join(cacheRootOf(process.env), 'java', await fingerprintOf(JAVA_DIRECTORY));
+  const isComplete = () =>
+    access(directory).then(
+      () => true,
+      () => false,
+    );
+  const what = 'builds the Java samples';
+  await fillDirectory({ directory, isComplete, what, onProgress }, (workDirectory) => build(workDirectory, onProgress));
+  return { directory, base: join(directory, 'base.jar') };
+}
+
+async function build(directory: string, onProgress: (line: string) => void): Promise<void> {
+  const startedAt = performance.now();
+  onProgress('building the Java samples with Maven, once for these sources');
+  const sources = join(directory, 'sources');
+  await copySources(JAVA_DIRECTORY, sources);
+  for (const version of VERSIONS) {
+    const what = `version ${version} of the Java samples`;
+    await runMaven({ directory: sources, args: ['clean', 'package', `-Drevision=${version}`], what, onProgress });
+    for (const name of MODULES) {
+      const jar = moduleJarOf(name, version);
+      await rename(join(sources, name, 'target', jar), join(directory, jar));
+    }
+    if (version === VERSIONS[0]) {
+      await rename(join(sources, 'base', 'target', `base-${version}.jar`), join(directory, 'base.jar'));
+    }
+  }
+  await rm(sources, { recursive: true });
+  onProgress(`built the Java samples in ${formatElapsed(performance.now() - startedAt)}`);
+}

@@ -1,0 +1,81 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/**
+ * Node cannot ask Linux to end a child with its parent, so this shell stands between. It sends the JVM the signal that
+ * it reads; its input ends when we are gone, and then the JVM is killed. Only the JVM holds the output, so that its end
+ * is seen.
+ */
+const GUARD =
+  'java "$@" 2>&1 & exec >/dev/null 2>&1; while read -r signal; do kill "-$signal" $!; done; kill -KILL $!; wait';
+
+const KEPT_LINES = 200;
+
+/** One run of a JVM. It keeps this process alive until it has ended. */
+export class JvmProcess {
+  readonly #guard: ChildProcessWithoutNullStreams;
+  readonly #log: WriteStream;
+  readonly #listeners = new Set<(line: string) => void>();
+  /** Resolves when the JVM is gone. */
+  readonly ended: Promise<void>;
+  #lines: string[] = [];
+  #isEnded = false;
+
+  constructor(args: readonly string[], { logPath }: { logPath: string }) {
+    this.#log = createWriteStream(logPath, { flags: 'a' });
+    // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
+    this.#guard = spawn('/bin/sh', ['-c', GUARD, 'jvm-guard', ...args], { detached: true });
+    this.#guard.stdin.on('error', () => {}); // it may be gone by itself
+    const output = createInterface(this.#guard.stdout);
+    output.on('line', (line) => this.#take(line));
+    this.ended = once(output, 'close').then(() => this.#end());
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** The newest lines of what it printed. */
+  tail(count = 25): string {
+    return this.#lines.slice(-count).join('\n');
+  }
+
+  /** Resolves when a line fits; rejects, with the end of its output, when the JVM ends before. */
+  async line(fits: (line: string) => boolean): Promise<void> {
+    if (this.#lines.some(fits)) return;
+    const seen = new Promise<'seen'>((resolve) => {
+      const listener = (line: string): void => {
+        if (!fits(line)) return;
+        this.#listeners.delete(listener);
+        resolve('seen');
+      };
+      this.#listeners.add(listener);
+    });
+    if ((await Promise.race([seen, this.ended])) === 'seen') return;
+    throw new Error(`the JVM has ended:\n${this.tail()}`);
+  }
+
+  /** SIGTERM lets it say goodbye, SIGKILL does not, SIGSTOP freezes it until SIGCONT. */
+  signal(name: 'TERM' | 'KILL' | 'STOP' | 'CONT'): void {
+    this.#guard.stdin.write(`${name}\n`);
+  }
+
+  async kill(): Promise<void> {
+    this.#guard.stdin.end();
+    await this.ended;
+  }
+
+  #take(line: string): void {
+    this.#log.write(`${line}\n`);
+    this.#lines = [...this.#lines, line].slice(-KEPT_LINES);
+    for (const listener of this.#listeners) listener(line);
+  }
+
+  async #end(): Promise<void> {
+    this.#isEnded = true;
+    this.#guard.stdin.end();
+    await new Promise<void>((resolve) => this.#log.end(() => resolve()));
+  }
+}
