@@ -16,7 +16,7 @@ export const ERROR_CATALOGUE = {
     'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
   'Arklet.Unauthenticated': 'A message over HTTP came without the token `HTTP_TUNNEL_TOKEN`.',
   'Tunnel.NotConnected':
-    'A command could not be sent since the link to the broker, or to the base over HTTP, is down; it is sent again later.',
+    'A command could not be sent since the link to the broker, or to the base over HTTP, is down, or all event loops of the base are at work; it is sent again later.',
   'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',
   'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
 } as const;

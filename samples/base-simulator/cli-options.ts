@@ -22,6 +22,7 @@ Usage: npm run base-simulator -- [flags]
   --uninstall-ms N           how long an uninstall takes (default 100)
   --heartbeat-ms N           between heartbeats (default 10000, over HTTP 12000)
   --clock-skew-ms N          how far the bases' clocks are ahead (default 0)
+  --event-loops N            over HTTP: commands that a base works on at a time, questions included (default 4)
   --max-metaspace BYTES      -1 = unlimited (default -1)
   --activate-new-module      a second version of a module takes over
   --legacy-biz-topic         answer queryAllBiz on base/biz, as older agents do
@@ -48,6 +49,7 @@ const FLAGS = {
   'uninstall-ms': { type: 'string', default: '100' },
   'heartbeat-ms': { type: 'string' },
   'clock-skew-ms': { type: 'string', default: '0' },
+  'event-loops': { type: 'string', default: '4' },
   'max-metaspace': { type: 'string', default: '-1' },
   'activate-new-module': { type: 'boolean', default: false },
   'legacy-biz-topic': { type: 'boolean', default: false },
@@ -86,6 +88,7 @@ export function parseCliOptions(args: string[], secrets: Secrets): CliOptions | 
     uninstallMs: integerOf('--uninstall-ms', values['uninstall-ms'], 0),
     ...(heartbeatMs === undefined ? {} : { heartbeatMs: integerOf('--heartbeat-ms', heartbeatMs, 1) }),
     clockSkewMs: integerOf('--clock-skew-ms', values['clock-skew-ms'], Number.MIN_SAFE_INTEGER),
+    eventLoops: integerOf('--event-loops', values['event-loops'], 1),
     maxMetaspace: integerOf('--max-metaspace', values['max-metaspace'], -1),
     activateNewModule: values['activate-new-module'],
     legacyBizTopic: values['legacy-biz-topic'],

@@ -43,6 +43,11 @@ export interface BaseOptions extends LinkTarget {
   reconnectMs?: number;
   /** Over HTTP: asks for its baseline, and installs it. Default false, as the public agent. */
   queriesBaseline?: boolean;
+  /**
+   * Over HTTP: threads that take commands, two for each core of a JVM. Connections are given to them in turn, and one
+   * that runs a synchronous command does nothing else until that is answered. Default 4.
+   */
+  eventLoops?: number;
 }
 
 export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' | 'localHostName' | 'listenAddress'> {
@@ -85,6 +90,7 @@ const DEFAULTS = {
   clockSkewMs: 0,
   reconnectMs: 1_000,
   queriesBaseline: false,
+  eventLoops: 4,
 } as const;
 
 /** Simulated bases in this process, each with an MQTT connection or an HTTP server of its own. */

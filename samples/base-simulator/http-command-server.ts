@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { EventLoop } from './event-loop.ts';
 
 /** As the agent's own. */
 const MAX_BODY_BYTES = 1024 * 1024;
+const TOO_LARGE = '413 Request Entity Too Large';
 
 /** One command over HTTP. Who asks may be gone when the answer comes. */
 export interface Exchange {
@@ -18,28 +20,42 @@ export interface HttpCommandServerOptions {
   readonly host: string;
   /** 0 = a free one. */
   readonly port: number;
-  readonly onCommand: (exchange: Exchange) => void;
+  /** How many threads serve the connections, which are given to them in turn. */
+  readonly eventLoops: number;
+  /** Nothing is said then, not even 100 Continue. */
+  readonly isSilent: () => boolean;
+  /** Keeps the event loop of its connection busy until it resolves; never rejects. */
+  readonly onCommand: (exchange: Exchange) => Promise<void>;
 }
 
 /**
  * The HTTP server of the agent: an answer is a status line and a body without a single header, and its end is the end
  * of the connection. A connection that gets no answer stays open.
+ *
+ * A command runs on the event loop of its connection. Meanwhile all else waits there: other commands, and the
+ * `100 Continue` of those who asked for it. What lies there waiting is run in the end, also when the client has closed
+ * or reset its connection: so does Linux, which hands out what came before the RST, and so does the agent.
  */
 export class HttpCommandServer {
   readonly #options: HttpCommandServerOptions;
   readonly #server: Server;
+  readonly #loops: readonly EventLoop[];
+  readonly #loopOf = new WeakMap<Socket, EventLoop>();
+  #connectionCount = 0;
   #port: number;
   #isNetworkGone = false;
 
   constructor(options: HttpCommandServerOptions) {
     this.#options = options;
     this.#port = options.port;
+    this.#loops = Array.from({ length: options.eventLoops }, () => new EventLoop());
     // The agent has no timeouts of its own.
-    this.#server = createServer({ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 }, (request) => {
-      void this.#take(request);
-    });
-    this.#server.on('connection', (socket) => {
-      if (this.#isNetworkGone) socket.destroy();
+    this.#server = createServer({ requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 });
+    this.#server.on('connection', (socket) => this.#accept(socket));
+    this.#server.on('request', (request) => void this.#read(request));
+    this.#server.on('checkContinue', (request) => this.#onExpect(request));
+    this.#server.on('checkExpectation', ({ socket }) => {
+      this.#onLoop(socket, () => end(socket, '417 Expectation Failed'));
     });
   }
 
@@ -81,15 +97,44 @@ export class HttpCommandServer {
     await closed;
   }
 
-  async #take(request: IncomingMessage): Promise<void> {
-    const { socket, method, url = '' } = request;
+  #accept(socket: Socket): void {
+    const loop = this.#loops[this.#connectionCount % this.#loops.length];
+    if (this.#isNetworkGone || loop === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#connectionCount += 1;
+    this.#loopOf.set(socket, loop);
+  }
+
+  /** A dead process does nothing more; one that lost its network does what it got before. */
+  #onLoop(socket: Socket, task: () => void | Promise<void>): void {
+    this.#loopOf.get(socket)?.run(() => (this.#server.listening ? task() : undefined));
+  }
+
+  #onExpect(request: IncomingMessage): void {
+    const { socket } = request;
+    if (Number(request.headers['content-length']) > MAX_BODY_BYTES) {
+      this.#onLoop(socket, () => end(socket, TOO_LARGE));
+      return;
+    }
+    this.#onLoop(socket, () => {
+      if (!this.#options.isSilent() && !socket.destroyed) socket.write('HTTP/1.1 100 Continue\r\n\r\n');
+    });
+    void this.#read(request);
+  }
+
+  async #read(request: IncomingMessage): Promise<void> {
     const body = await bodyOf(request);
-    if (body === 'aborted') return;
-    if (body === 'too large') return end(socket, '413 Request Entity Too Large');
+    if (body !== 'aborted') this.#onLoop(request.socket, () => this.#take(request, body));
+  }
+
+  async #take({ socket, method, url = '' }: IncomingMessage, body: { text: string } | 'too large'): Promise<void> {
+    if (body === 'too large') return end(socket, TOO_LARGE);
     if (method !== 'POST') {
       return end(socket, '500 Internal Server Error', 'POST http request only supported by arklet');
     }
-    this.#options.onCommand({
+    await this.#options.onCommand({
       command: url.replace(/^\//, '').replace(/\?.*$/s, ''),
       body: body.text,
       answer: (text) => end(socket, '200 OK', text),

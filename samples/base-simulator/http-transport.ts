@@ -15,6 +15,8 @@ export interface HttpTransportOptions {
   listenAddress: string;
   /** 0 = a free one. */
   port: number;
+  /** Threads that take commands; see `BaseOptions`. */
+  eventLoops: number;
   /** Whether the base asks for its baseline; the public agent does not. */
   queriesBaseline: boolean;
 }
@@ -36,7 +38,9 @@ export class HttpTransport implements Transport {
     this.#server = new HttpCommandServer({
       host: options.listenAddress,
       port: options.port,
-      onCommand: (exchange) => void this.#take(exchange),
+      eventLoops: options.eventLoops,
+      isSilent: () => process.isSilent(),
+      onCommand: (exchange) => this.#take(exchange),
     });
   }
 

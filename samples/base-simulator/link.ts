@@ -29,6 +29,7 @@ export interface LinkOptions extends Omit<MqttTransportOptions, 'brokerUrl'> {
   /** For the controller, over HTTP. */
   token?: string;
   queriesBaseline: boolean;
+  eventLoops: number;
 }
 
 /** What the public agent has: 10 s over MQTT, 12 s over HTTP. */
@@ -51,11 +52,15 @@ export function linkOf(options: LinkTarget & Place, number: number): Link {
 }
 
 export function createTransport(link: Link, options: LinkOptions, process: TransportProcess): Transport {
-  const { username, password, token, queriesBaseline, env, clientIdPrefix, legacyBizTopic, reconnectMs } = options;
+  const { username, password, env, clientIdPrefix, legacyBizTopic, reconnectMs } = options;
   if (link.tunnel === 'http') {
+    const { token, queriesBaseline, eventLoops } = options;
     const { controllerUrl, listenAddress, port } = link;
     const credential = token === undefined ? {} : { token };
-    return new HttpTransport({ controllerUrl, listenAddress, port, queriesBaseline, ...credential }, process);
+    return new HttpTransport(
+      { controllerUrl, listenAddress, port, eventLoops, queriesBaseline, ...credential },
+      process,
+    );
   }
   return new MqttTransport(
     {

@@ -3,38 +3,46 @@ import { isIPv6 } from 'node:net';
 import type { Readable } from 'node:stream';
 import axios from 'axios';
 import type { Clock } from '../../src/clock.ts';
-import { type ControllerError, messageOf } from '../../src/errors.ts';
+import type { ControllerError } from '../../src/errors.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
+import { Attempt } from './attempt.ts';
 import { BaseAgent } from './base-agent.ts';
-import { notConnected, sendFailed } from './failures.ts';
+import { ExpectIgnorers } from './expect-ignorers.ts';
+import { notConnected } from './failures.ts';
 
 export interface ArkletRequest {
   readonly base: BaseAddress;
   /** arklet's word, the path. */
   readonly command: string;
   readonly payload: object;
-  /** From now to the open connection. */
-  readonly connectTimeoutMs: number;
+  /** It changes nothing, and so does no harm when it is executed after we gave it up. */
+  readonly isQuestion: boolean;
+  /** From now until the payload leaves, on whichever connection. */
+  readonly leaveWithinMs: number;
   /** From now to the whole answer. */
   readonly timeoutMs: number;
   /** Ends the request at once. */
   readonly signal: AbortSignal;
+  /** Called once when the whole payload is with the operating system. */
+  readonly onLeft?: () => void;
 }
 
 export interface ArkletClientOptions {
   readonly clock: Clock;
-  /** Nobody listens at the base's address; called once for every attempt, before `post` rejects. */
+  /** Nobody listens at the base's address; called once for every `post`, before it rejects. */
   readonly onConnectionRefused: (base: BaseAddress) => void;
 }
 
 /**
- * Speaks HTTP to the arklet of a base: no proxy, no redirect, no compression, no retry, at most 1 MiB each way.
+ * Speaks HTTP to the arklet of a base: no proxy, no redirect, no compression, at most 1 MiB each way. A payload is sent
+ * once, to an event loop of the base that is free.
  * Whom it may call is for others to check.
  */
 export class ArkletClient {
   readonly #options: ArkletClientOptions;
   readonly #agent: BaseAgent;
+  readonly #ignorers = new ExpectIgnorers();
 
   constructor(options: ArkletClientOptions) {
     this.#options = options;
@@ -42,27 +50,24 @@ export class ArkletClient {
   }
 
   /**
-   * Resolves with the bytes of the answer. Rejects with `Tunnel.NotConnected` where there was no connection to send
-   * anything over, with `Tunnel.SendFailed` in every other case.
+   * Resolves with the bytes of the answer. Rejects with `Tunnel.NotConnected` where the payload has not left (no
+   * connection, no event loop that was free), with `Tunnel.SendFailed` in every other case.
    */
   async post(request: ArkletRequest): Promise<Uint8Array> {
-    const { base, connectTimeoutMs, timeoutMs, signal } = request;
-    const { clock, onConnectionRefused } = this.#options;
-    const attempt = new Attempt();
-    const stop = (): void => attempt.giveUp('the tunnel was stopped');
+    const { timeoutMs, signal } = request;
+    const payload = Buffer.from(JSON.stringify(request.payload));
+    if (payload.byteLength > MAX_PAYLOAD_BYTES) {
+      throw notConnected(`it has ${payload.byteLength} bytes, ${MAX_PAYLOAD_BYTES} are allowed`);
+    }
+    const over = new AbortController();
+    const stop = (): void => over.abort('the tunnel was stopped');
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
-    const timers = [
-      clock.setTimer(() => attempt.giveUpConnecting(`no connection within ${connectTimeoutMs} ms`), connectTimeoutMs),
-      clock.setTimer(() => attempt.giveUp(`no answer within ${timeoutMs} ms`), timeoutMs),
-    ];
+    const timer = this.#options.clock.setTimer(() => over.abort(`no answer within ${timeoutMs} ms`), timeoutMs);
     try {
-      return await this.#exchange(request, attempt);
-    } catch (error) {
-      if (!attempt.isConnected && codeOf(error) === 'ECONNREFUSED' && !signal.aborted) onConnectionRefused(base);
-      throw attempt.failureOf(error);
+      return await this.#offer(request, payload, over.signal);
     } finally {
-      for (const timer of timers) timer.cancel();
+      timer.cancel();
       signal.removeEventListener('abort', stop);
     }
   }
@@ -72,17 +77,43 @@ export class ArkletClient {
     this.#agent.destroy();
   }
 
-  async #exchange({ base, command, payload }: ArkletRequest, attempt: Attempt): Promise<Uint8Array> {
+  /** On one connection after the other: each lands on another event loop of the base. */
+  async #offer(request: ArkletRequest, payload: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    const { base, isQuestion: leavesUnproven, leaveWithinMs, onLeft = () => {} } = request;
+    const { clock } = this.#options;
+    const leaveBy = clock.now() + leaveWithinMs;
+    for (let busyCount = 0; ; busyCount++) {
+      const isProofAwaited = !this.#ignorers.has(base);
+      const attempt = new Attempt({ clock, payload, isProofAwaited, leavesUnproven, leaveBy, onLeft, signal });
+      try {
+        return await this.#exchange(request, attempt);
+      } catch (error) {
+        if (!attempt.isBusy) throw this.#failureOf(error, { request, attempt, busyCount });
+        if (attempt.isLast) {
+          throw notConnected(`no event loop of the base said 100 Continue, on ${busyCount + 1} connections`);
+        }
+      } finally {
+        attempt.end();
+        if (attempt.isExpectIgnored) this.#ignorers.add(base);
+      }
+    }
+  }
+
+  async #exchange({ base, command }: ArkletRequest, attempt: Attempt): Promise<Uint8Array> {
     const response = await axios.request<Readable>({
       method: 'POST',
       url: `http://${isIPv6(base.ip) ? `[${base.ip}]` : base.ip}:${base.port}/${command}`,
-      headers: { 'content-type': 'application/json', accept: 'application/json', 'accept-encoding': 'identity' },
-      data: JSON.stringify(payload),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        ...attempt.headers,
+      },
+      data: attempt.body,
       transformRequest: asIs,
       transformResponse: asIs,
       responseType: 'stream',
       decompress: false,
-      maxBodyLength: MAX_PAYLOAD_BYTES,
       maxRedirects: 0,
       proxy: false,
       validateStatus: () => true,
@@ -94,54 +125,26 @@ export class ArkletClient {
     response.data.destroy();
     throw new Error(`the base answered HTTP ${response.status}`);
   }
+
+  #failureOf(error: unknown, { request, attempt, busyCount }: Failed): ControllerError {
+    const { base, signal } = request;
+    this.#ignorers.delete(base);
+    const isRefused = !attempt.isConnected && axios.isAxiosError(error) && error.code === 'ECONNREFUSED';
+    if (isRefused && !signal.aborted) this.#options.onConnectionRefused(base);
+    return attempt.failureOf(error, busyCount);
+  }
+}
+
+interface Failed {
+  readonly request: ArkletRequest;
+  readonly attempt: Attempt;
+  /** Connections before this one that no event loop took up. */
+  readonly busyCount: number;
 }
 
 /** axios leaves the type open. */
 interface Transport {
   request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest;
-}
-
-/** One request, and how far it has come. */
-class Attempt {
-  readonly #abort = new AbortController();
-  #isConnected = false;
-  /** Why we ended it ourselves. */
-  #reason: string | undefined;
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** From here on the base may have got the command. */
-  get isConnected(): boolean {
-    return this.#isConnected;
-  }
-
-  watch(request: ClientRequest): ClientRequest {
-    const onConnected = (): void => {
-      this.#isConnected = true;
-    };
-    return request.once('socket', (socket) => {
-      if (socket.connecting) socket.once('connect', onConnected);
-      else onConnected();
-    });
-  }
-
-  giveUp(reason: string): void {
-    this.#reason ??= reason;
-    this.#abort.abort();
-  }
-
-  giveUpConnecting(reason: string): void {
-    if (!this.#isConnected) this.giveUp(reason);
-  }
-
-  failureOf(error: unknown): ControllerError {
-    const reason = this.#reason ?? messageWithCode(error);
-    // Of axios' own error only the cause: the rest holds the payload, and so the envs of a module.
-    const cause = axios.isAxiosError(error) ? error.cause : error;
-    return this.#isConnected ? sendFailed(reason, cause) : notConnected(reason, cause);
-  }
 }
 
 /** A little of what is too long, enough for `parse` to say so. */
@@ -158,14 +161,4 @@ async function readAnswer(stream: Readable): Promise<Uint8Array> {
 
 function asIs(value: unknown): unknown {
   return value;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return axios.isAxiosError(error) ? error.code : undefined;
-}
-
-function messageWithCode(error: unknown): string {
-  const message = messageOf(error);
-  const code = codeOf(error);
-  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
 }

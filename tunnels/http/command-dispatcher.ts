@@ -2,32 +2,41 @@ import type { Clock } from '../../src/clock.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { ArkletClient } from './arklet-client.ts';
+import { baseKeyOf } from './base-key.ts';
 import type { Command, CommandName } from './commands.ts';
 import { notConnected } from './failures.ts';
 import { Places } from './places.ts';
 
 /** Operations in work at one base; arklet itself works on a few at a time. */
 export const MAX_OPERATIONS = 8;
-/** A command that has not left by then has failed; waiting and connecting count together. */
+/** A command that has not left by then has failed; waiting, connecting and finding a free event loop count together. */
 const LEAVE_WITHIN_MS = 10_000;
-const CONNECT_TIMEOUT_MS = 5_000;
+/** A question that leaves last has still a second for its answer. */
+const QUESTION_LEAVES_WITHIN_MS = 9_000;
 /** Also for one that has waited for its place until the end. */
-const MIN_CONNECT_TIMEOUT_MS = 1_000;
+const MIN_LEAVE_WITHIN_MS = 1_000;
 
 export interface CommandDispatcherOptions {
   readonly clock: Clock;
   readonly client: Pick<ArkletClient, 'post'>;
   readonly policy: AddressPolicy;
-  /** How long a command may take once it has left. */
+  /** How long a command may take from when it has its place. */
   readonly timeoutsMs: Readonly<Record<CommandName, number>>;
   /** Gets every answer; throws to refuse it. */
   readonly onAnswer: (base: BaseAddress, command: Command, answered: Answered) => void;
 }
 
 export interface Answered {
-  /** Our monotonic clock just before the command went out. */
+  /** Our monotonic clock before the command was offered to the base. */
   readonly askedAt: number;
   readonly body: Uint8Array;
+}
+
+/** What the client is to know of one command. */
+interface Course {
+  readonly signal: AbortSignal;
+  readonly leaveWithinMs: number;
+  readonly onLeft?: () => void;
 }
 
 /**
@@ -37,6 +46,11 @@ export interface Answered {
 export class CommandDispatcher {
   readonly #options: CommandDispatcherOptions;
   readonly #places: Places;
+  /**
+   * Operations leave for a base one after the other. Two that are offered to one event loop at a time both hear that it
+   * is free, and the second would lie there unseen for as long as the first takes.
+   */
+  readonly #door: Places;
   /** By kind and base; emptied when they are answered or have failed. */
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
@@ -44,12 +58,14 @@ export class CommandDispatcher {
 
   constructor(options: CommandDispatcherOptions) {
     this.#options = options;
-    this.#places = new Places({ clock: options.clock, size: MAX_OPERATIONS, maxWaitMs: LEAVE_WITHIN_MS });
+    const { clock } = options;
+    this.#places = new Places({ clock, size: MAX_OPERATIONS, what: 'commands were in work at the base' });
+    this.#door = new Places({ clock, size: 1, what: 'command was about to leave for the base' });
   }
 
   /** Keys and promises that are kept; 0 at rest. */
   get size(): number {
-    return this.#underWay.size + this.#questions.size + this.#places.lineCount;
+    return this.#underWay.size + this.#questions.size + this.#places.lineCount + this.#door.lineCount;
   }
 
   /** Resolves when `onAnswer` has taken the answer. Aborting `signal` ends it. */
@@ -59,12 +75,12 @@ export class CommandDispatcher {
 
   /** After `signal` was aborted: lets nobody wait any longer, and resolves when all has ended. */
   async stop(): Promise<void> {
-    this.#places.giveUp('the tunnel was stopped');
+    for (const places of [this.#places, this.#door]) places.giveUp('the tunnel was stopped');
     await Promise.allSettled(this.#underWay);
   }
 
   #ask(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
-    const key = `${command.name} ${keyOf(base)}`;
+    const key = `${command.name} ${baseKeyOf(base)}`;
     const asked = this.#questions.get(key);
     if (asked !== undefined) return asked;
     const question = this.#question(base, command, key, signal);
@@ -75,7 +91,7 @@ export class CommandDispatcher {
   async #question(base: BaseAddress, command: Command, key: string, signal: AbortSignal): Promise<void> {
     let answered: Answered;
     try {
-      answered = await this.#exchange(base, command, signal, CONNECT_TIMEOUT_MS);
+      answered = await this.#exchange(base, command, { signal, leaveWithinMs: QUESTION_LEAVES_WITHIN_MS });
     } finally {
       // Before the answer is heard: whoever asks again because of it wants a new one.
       this.#questions.delete(key);
@@ -86,21 +102,21 @@ export class CommandDispatcher {
   async #operate(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
     const { clock, onAnswer } = this.#options;
     const leaveBy = clock.now() + LEAVE_WITHIN_MS;
-    const giveBack = await this.#places.take(keyOf(base));
+    const giveBack = await this.#places.take(baseKeyOf(base), LEAVE_WITHIN_MS);
     try {
-      const connectTimeoutMs = Math.max(MIN_CONNECT_TIMEOUT_MS, Math.min(CONNECT_TIMEOUT_MS, leaveBy - clock.now()));
-      onAnswer(base, command, await this.#exchange(base, command, signal, connectTimeoutMs));
+      const onLeft = await this.#door.take(baseKeyOf(base), leaveBy - clock.now());
+      try {
+        const leaveWithinMs = Math.max(MIN_LEAVE_WITHIN_MS, leaveBy - clock.now());
+        onAnswer(base, command, await this.#exchange(base, command, { signal, leaveWithinMs, onLeft }));
+      } finally {
+        onLeft();
+      }
     } finally {
       giveBack();
     }
   }
 
-  async #exchange(
-    base: BaseAddress,
-    { name, payload }: Command,
-    signal: AbortSignal,
-    connectTimeoutMs: number,
-  ): Promise<Answered> {
+  async #exchange(base: BaseAddress, { name, payload, isQuestion }: Command, course: Course): Promise<Answered> {
     const { client, policy, clock, timeoutsMs } = this.#options;
     // A Node of an earlier process tells an address that was not checked, and no port.
     const fault = policy.faultOf(base.ip);
@@ -108,8 +124,7 @@ export class CommandDispatcher {
     if (base.port === 0) throw notConnected('the base has not said yet where it listens');
     const askedAt = clock.now();
     const timeoutMs = timeoutsMs[name];
-    const body = await client.post({ base, command: name, payload, connectTimeoutMs, timeoutMs, signal });
-    return { askedAt, body };
+    return { askedAt, body: await client.post({ base, command: name, payload, isQuestion, timeoutMs, ...course }) };
   }
 
   #track(work: Promise<void>): Promise<void> {
@@ -118,9 +133,4 @@ export class CommandDispatcher {
     work.then(forget, forget);
     return work;
   }
-}
-
-/** A base that moved to another address does not wait for what hangs at the former one. */
-function keyOf({ identity, ip, port }: BaseAddress): string {
-  return `${identity} ${ip} ${port}`;
 }

@@ -5,7 +5,8 @@ export interface PlacesOptions {
   readonly clock: Clock;
   /** How many may work at a time for one key. */
   readonly size: number;
-  readonly maxWaitMs: number;
+  /** What takes a place, to be read after `size`: `commands were in work at the base`. */
+  readonly what: string;
 }
 
 interface Line {
@@ -34,16 +35,20 @@ export class Places {
     return this.#lines.size;
   }
 
-  /** Resolves with what gives the place back, to be called once. Rejects with `Tunnel.NotConnected` after `maxWaitMs`. */
-  take(key: string): Promise<() => void> {
+  /** Resolves with what gives the place back. Rejects with `Tunnel.NotConnected` after `maxWaitMs`. */
+  take(key: string, maxWaitMs: number): Promise<() => void> {
     const line = this.#lines.get(key) ?? { busy: 0, waiting: new Set() };
     this.#lines.set(key, line);
-    const giveBack = (): void => this.#giveBack(key, line);
+    let isTaken = true;
+    const giveBack = (): void => {
+      if (isTaken) this.#giveBack(key, line);
+      isTaken = false;
+    };
     if (line.busy < this.#options.size) {
       line.busy++;
       return Promise.resolve(giveBack);
     }
-    return this.#wait(line, giveBack);
+    return this.#wait(line, giveBack, maxWaitMs);
   }
 
   /** Nobody waits any longer. */
@@ -51,8 +56,8 @@ export class Places {
     for (const { waiting } of this.#lines.values()) for (const { refuse } of [...waiting]) refuse(reason);
   }
 
-  #wait(line: Line, giveBack: () => void): Promise<() => void> {
-    const { clock, size, maxWaitMs } = this.#options;
+  #wait(line: Line, giveBack: () => void, maxWaitMs: number): Promise<() => void> {
+    const { clock, size, what } = this.#options;
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         timer.cancel();
@@ -68,10 +73,7 @@ export class Places {
           reject(notConnected(reason));
         },
       };
-      const timer = clock.setTimer(
-        () => waiter.refuse(`${size} commands were in work at the base for ${maxWaitMs} ms`),
-        maxWaitMs,
-      );
+      const timer = clock.setTimer(() => waiter.refuse(`${size} ${what} for ${Math.round(maxWaitMs)} ms`), maxWaitMs);
       line.waiting.add(waiter);
     });
   }

@@ -48,6 +48,7 @@ describe('parseCliOptions', () => {
         installMs: 800,
         uninstallMs: 100,
         clockSkewMs: 0,
+        eventLoops: 4,
         maxMetaspace: -1,
         activateNewModule: false,
         legacyBizTopic: false,

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
@@ -109,14 +110,38 @@ export class RawConnection {
   }
 
   post(name: string, body: string): void {
-    this.#socket.write(
-      `POST /${name} HTTP/1.1\r\nhost: base\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    );
+    this.write(`${headOf(name, Buffer.byteLength(body))}\r\n${body}`);
+  }
+
+  /** A head without its body. */
+  expect(name: string, { length = 2, expectation = '100-continue' } = {}): void {
+    this.write(`${headOf(name, length)}expect: ${expectation}\r\n\r\n`);
+  }
+
+  write(text: string): void {
+    this.#socket.write(text);
+  }
+
+  /** Once all that was written is with the operating system. */
+  async leave(how: 'close' | 'reset'): Promise<void> {
+    await new Promise<void>((resolve) => this.#socket.write('', () => resolve()));
+    if (how === 'reset') this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
+    await this.closed;
+  }
+
+  /** Resolves when so much has come. */
+  async has(text: string): Promise<void> {
+    while (!this.received.includes(text)) await once(this.#socket, 'data');
   }
 
   end(): void {
     this.#socket.destroy();
   }
+}
+
+function headOf(name: string, length: number): string {
+  return `POST /${name} HTTP/1.1\r\nhost: base\r\ncontent-length: ${length}\r\n`;
 }
 
 /** Tells whether anybody listens there. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { BaseAddress } from '../../../../src/tunnel/tunnel.ts';
@@ -8,6 +8,7 @@ import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { httpAnswers, httpHealthAnswer } from '../recordings.ts';
 import { FakeHttpBase, type Responder } from './fake-http-base.ts';
 import { heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
+import { CONTINUE, RawBase } from './raw-base.ts';
 
 const BIZ = { name: 'biz1-web-single-host', version: '0.0.1-SNAPSHOT' };
 const URL = 'file:///app/biz1/biz1-web-single-host-0.0.1-SNAPSHOT-ark-biz.jar';
@@ -250,7 +251,7 @@ describe('commands over HTTP', () => {
     });
     const { request } = await fakeBase.received();
     const closed = once(request.socket, 'close');
-    expect(clock.nextIn).toBe(5_000);
+    expect([clock.pending, clock.nextIn]).toEqual([1, timeoutMs]);
     clock.advance(timeoutMs - 1);
     expect(clock.pending).toBe(1);
     clock.advance(1);
@@ -303,6 +304,28 @@ describe('commands over HTTP', () => {
     for (const { response } of [...held.slice(1), ninth]) response.end('{"code":"SUCCESS"}');
     await Promise.all(installs);
     expect(fakeBase.commands).toHaveLength(11);
+  });
+
+  it('leave for a base one after the other, so that no two are told of one free event loop', async () => {
+    const raw = await RawBase.start();
+    const address = { ...base, port: raw.port };
+    const installs = ['a', 'b'].map((name) => world.tunnel.installModule(address, { ...SPEC, name }));
+    const first = await raw.next();
+    await first.head();
+    // Whoever connected before is accepted before.
+    const fence = connect(raw.port, '127.0.0.1');
+    await once(fence, 'connect');
+    expect((await raw.next()).socket.remotePort).toBe(fence.localPort);
+    fence.destroy();
+    for (const name of ['a', 'b']) {
+      const connection = name === 'a' ? first : await raw.next();
+      await connection.head();
+      connection.socket.write(CONTINUE);
+      expect(await connection.payload(20)).toContain(`"bizName":"${name}"`);
+      connection.socket.end('HTTP/1.1 200 OK\r\n\r\n{"code":"SUCCESS"}');
+    }
+    await Promise.all(installs);
+    await raw.close();
   });
 
   it('are ended at once when the tunnel is stopped, those that wait too', async () => {

@@ -2,19 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { Places } from '../../../../tunnels/http/places.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
+const MAX_WAIT_MS = 10_000;
+
 const createPlaces = () => {
   const clock = new FakeClock();
-  return { clock, places: new Places({ clock, size: 2, maxWaitMs: 10_000 }) };
+  return { clock, places: new Places({ clock, size: 2, what: 'commands were in work' }) };
 };
 
 describe('Places', () => {
   it('lets the longest waiting in when one is given back', async () => {
     const { places, clock } = createPlaces();
-    const first = await places.take('a');
-    await places.take('a');
+    const first = await places.take('a', MAX_WAIT_MS);
+    await places.take('a', MAX_WAIT_MS);
     const admitted: number[] = [];
     const enter = async (id: number): Promise<() => void> => {
-      const giveBack = await places.take('a');
+      const giveBack = await places.take('a', MAX_WAIT_MS);
       admitted.push(id);
       return giveBack;
     };
@@ -31,10 +33,13 @@ describe('Places', () => {
 
   it('lets nobody wait longer than told', async () => {
     const { places, clock } = createPlaces();
-    await places.take('a');
-    await places.take('a');
-    const third = places.take('a');
-    const refused = expect(third).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    await places.take('a', MAX_WAIT_MS);
+    await places.take('a', MAX_WAIT_MS);
+    const third = places.take('a', MAX_WAIT_MS);
+    const refused = expect(third).rejects.toMatchObject({
+      code: 'Tunnel.NotConnected',
+      message: 'command not sent: 2 commands were in work for 10000 ms',
+    });
     clock.advance(9_999);
     await settle();
     clock.advance(1);
@@ -43,16 +48,30 @@ describe('Places', () => {
 
   it('keeps keys apart, and forgets those that nobody uses', async () => {
     const { places } = createPlaces();
-    const held = [await places.take('a'), await places.take('a'), await places.take('b')];
+    const held = [
+      await places.take('a', MAX_WAIT_MS),
+      await places.take('a', MAX_WAIT_MS),
+      await places.take('b', MAX_WAIT_MS),
+    ];
     expect(places.lineCount).toBe(2);
     for (const giveBack of held) giveBack();
     expect(places.lineCount).toBe(0);
   });
 
+  it('takes a place back once, however often it is given', async () => {
+    const { places } = createPlaces();
+    const first = await places.take('a', MAX_WAIT_MS);
+    const second = await places.take('a', MAX_WAIT_MS);
+    for (let count = 0; count < 3; count++) first();
+    expect(places.lineCount).toBe(1);
+    second();
+    expect(places.lineCount).toBe(0);
+  });
+
   it('sends all away who wait when it is over, and still takes places back', async () => {
     const { places, clock } = createPlaces();
-    const held = [await places.take('a'), await places.take('a')];
-    const waiting = [places.take('a'), places.take('a')];
+    const held = [await places.take('a', MAX_WAIT_MS), await places.take('a', MAX_WAIT_MS)];
+    const waiting = [places.take('a', MAX_WAIT_MS), places.take('a', MAX_WAIT_MS)];
     const refused = waiting.map((place) => expect(place).rejects.toMatchObject({ code: 'Tunnel.NotConnected' }));
     places.giveUp('over');
     await Promise.all(refused);
