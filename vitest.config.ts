@@ -57,6 +57,19 @@ export default defineConfig({
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
       }),
       integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          // Its bases over MQTT have a broker beside it.
+          env: { TEST_TRANSPORT: 'http' },
+          globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          // By themselves: a JVM that starts takes both cores for seconds.
+          sequence: { groupOrder: 2 },
+        },
+      },
     ],
   },
 });

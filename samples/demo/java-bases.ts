@@ -9,6 +9,8 @@ import type { BaseView } from './view.ts';
 /** One over MQTT, the others over HTTP. */
 export const JAVA_BASES = ['java-1', 'java-2', 'java-3'] as const;
 const OVER_MQTT: string = JAVA_BASES[2];
+/** With a limit the Nodes show memory: the metaspace. */
+const JVM_FLAGS = ['-XX:MaxMetaspaceSize=256m', '-XX:+ExitOnOutOfMemoryError'];
 /** A base says nothing of its modules by itself. */
 const LOOK_EVERY_MS = 300;
 
@@ -33,7 +35,7 @@ export class JavaBases implements Cast {
   static async start({ directory, env, brokerUrl, controllerUrl, token, onChange }: BaseLinks, jars: Jars) {
     const linkOf = (identity: string) => (identity === OVER_MQTT ? { brokerUrl, env } : { controllerUrl, token });
     const starting = JAVA_BASES.map((identity) =>
-      JvmBase.start({ jar: jars.base, identity, directory, link: linkOf(identity) }),
+      JvmBase.start({ jar: jars.base, identity, directory, link: linkOf(identity), jvmFlags: JVM_FLAGS }),
     );
     return new JavaBases(await Promise.all(starting), await startJarServer(jars.directory), onChange);
   }

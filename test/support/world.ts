@@ -164,6 +164,13 @@ export class World {
     return controller;
   }
 
+  /** Over HTTP: where bases of this ENV post to. */
+  async controllerUrl(): Promise<string> {
+    const target = await this.#transport.fleetTarget(this.env);
+    if (!('controllerUrl' in target)) throw new Error('this test needs HTTP: it belongs in another vitest project');
+    return target.controllerUrl;
+  }
+
   async startFleet(options: Partial<FleetOptions> = {}): Promise<Fleet> {
     const env = options.env ?? this.env;
     const target = await this.#transport.fleetTarget(env);

@@ -1,0 +1,224 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
+import type { PodObject } from '../../src/kube/objects.ts';
+import { nodeNameOf } from '../../src/labels.ts';
+import { eventually } from '../support/eventually.ts';
+import { JavaWorld } from '../support/java-world.ts';
+import { type ModuleOptions, modulePod } from '../support/manifests.ts';
+import { findNode, findPod, isReady, waitingReason } from '../support/observe.ts';
+import { Spectator } from '../support/spectator.ts';
+import { podPath } from '../support/world.ts';
+
+const SLOW_SECONDS = 90;
+const LIMIT_MIB = 256;
+const GROWTH_MIB = 16;
+/** What a Node may lag behind (README, "What a Node looks like"). */
+const STEP_KIB = 1024;
+
+let java: JavaWorld;
+let limited: JvmBase;
+let unlimited: JvmBase;
+
+beforeAll(async () => {
+  java = await JavaWorld.start();
+  [limited, unlimited] = (await java.startBases({
+    limited: { tunnel: 'http', jvmFlags: [`-XX:MaxMetaspaceSize=${LIMIT_MIB}m`] },
+    unlimited: { tunnel: 'mqtt' },
+  })) as [JvmBase, JvmBase];
+});
+
+afterEach(() => java.clear());
+
+afterAll(() => java?.stop());
+
+async function create(name: string, base: JvmBase, ...modules: ModuleOptions[]): Promise<void> {
+  const pod = modulePod(name, modules, { nodeName: nodeNameOf(base.identity) });
+  await java.admin.post('/api/v1/namespaces/default/pods', pod);
+}
+
+async function ready(name: string): Promise<PodObject> {
+  return eventually(async () => {
+    const pod = await findPod(java.admin, name);
+    expect(pod).toSatisfy(isReady);
+    return pod as PodObject;
+  });
+}
+
+async function remove(name: string): Promise<void> {
+  await java.admin.delete(podPath(name));
+  await eventually(async () => expect(await findPod(java.admin, name)).toBeUndefined());
+}
+
+function installsSent(): Promise<number> {
+  return java.controller.metric('tunnel_commands_total', 'command="installBiz"', 'result="sent"');
+}
+
+/** What its Node says, in KiB. */
+async function memoryOf({ identity }: JvmBase) {
+  const node = await findNode(java.admin, identity);
+  return {
+    used: kibOf(node?.metadata.annotations?.['platform.koupleless.io/metaspace-used']) ?? 0,
+    capacity: kibOf(node?.status?.capacity?.memory),
+    allocatable: kibOf(node?.status?.allocatable?.memory),
+  };
+}
+
+/** The API server writes `262144Ki` as `256Mi`. */
+function kibOf(quantity: string | null | undefined): number | undefined {
+  if (quantity == null) return undefined;
+  const [, amount, unit] = /^(\d+)(Ki|Mi|Gi)$/.exec(quantity) ?? [];
+  return Number(amount) * { Ki: 1, Mi: 1024, Gi: 1024 ** 2 }[unit as 'Ki' | 'Mi' | 'Gi'];
+}
+
+describe.each([
+  ['http', () => limited],
+  ['mqtt', () => unlimited],
+])('a module that cannot run, on a JVM over %s', (tunnel, baseOf) => {
+  it.each([
+    {
+      what: 'its start throws',
+      name: 'throws',
+      module: () => ({ ...java.module('faulty'), args: ['--fail=no-database-today'] }),
+      reason: 'RunContainerError',
+      says: 'no-database-today',
+    },
+    {
+      what: 'its jar is missing on the server',
+      name: 'missing',
+      module: () => ({ name: 'nowhere', image: java.jarServer.urlOf('nowhere-1.0.0-ark-biz.jar') }),
+      reason: 'ErrImagePull',
+      says: 'nowhere-1.0.0-ark-biz.jar',
+    },
+    {
+      what: 'its jar is missing in the file system',
+      name: 'no-file',
+      module: () => ({ name: 'nowhere', image: 'file:///nowhere-1.0.0-ark-biz.jar' }),
+      reason: 'ErrImagePull',
+      says: '/nowhere-1.0.0-ark-biz.jar (No such file or directory)',
+    },
+    {
+      what: 'its jar is no archive',
+      name: 'no-archive',
+      module: () => ({ name: 'text', image: `file://${textFile}` }),
+      reason: 'ErrImagePull',
+      says: 'sofa-ark-maven-plugin',
+    },
+    {
+      what: 'its jar is an ordinary one',
+      name: 'no-module',
+      module: () => ({ name: 'base', image: java.jarServer.urlOf('base.jar') }),
+      reason: 'ErrImagePull',
+      says: 'sofa-ark-maven-plugin',
+    },
+    {
+      what: 'its jar is another module',
+      name: 'other',
+      module: () => ({ ...java.module('price'), name: 'discount' }),
+      reason: 'ErrImagePull',
+      says: 'the jar is that of module price:1.0.0',
+    },
+  ])('says why: $what', async ({ name, module, reason, says }) => {
+    const base = baseOf();
+    const pod = `${name}-${tunnel}`;
+    await create(pod, base, module());
+    expect(await java.waitingMessage(pod, reason)).toContain(says);
+    await java.failedEvent(pod, says);
+  });
+
+  let textFile: string;
+  beforeAll(async () => {
+    textFile = join(java.directory, `text-${tunnel}.jar`);
+    await writeFile(textFile, 'this is no jar\n');
+  });
+});
+
+describe.each([
+  ['http', () => limited],
+  ['mqtt', () => unlimited],
+])(`an install that takes ${SLOW_SECONDS} s, on a JVM over %s`, (tunnel, baseOf) => {
+  it('is commanded once, and other modules of the base come and go meanwhile', async () => {
+    const base = baseOf();
+    const nodes = await Spectator.watch(java.admin, '/api/v1/nodes');
+    const before = await installsSent();
+    const slow = `slow-${tunnel}`;
+    await create(slow, base, { ...java.module('faulty'), args: [`--start-seconds=${SLOW_SECONDS}`] });
+    await eventually(async () => expect(waitingReason(await findPod(java.admin, slow))).toBe('ContainerCreating'));
+    const others = 8;
+    for (let round = 1; round <= others; round++) {
+      const other = `other-${tunnel}-${round}`;
+      await create(other, base, java.module('price'));
+      await ready(other);
+      await remove(other);
+    }
+    expect(await findPod(java.admin, slow)).not.toSatisfy(isReady); // else this was no test of "meanwhile"
+    await eventually(async () => expect(await findPod(java.admin, slow)).toSatisfy(isReady), 120_000);
+    expect(await installsSent()).toBe(before + 1 + others);
+    expect((await findPod(java.admin, slow))?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+    nodes.stop();
+    expect(nodes.everNotReady()).toEqual([]);
+  }, 300_000);
+});
+
+describe('a JVM that is killed in the middle of an install', () => {
+  it.each([
+    ['http', () => limited],
+    ['mqtt', () => unlimited],
+  ])('and started again with the same identity gets all its modules anew, over %s', async (tunnel, baseOf) => {
+    const base = baseOf();
+    const [whole, half] = [`whole-${tunnel}`, `half-${tunnel}`];
+    await create(whole, base, java.module('price'));
+    const { metadata } = await ready(whole);
+    await create(half, base, { ...java.module('faulty'), args: ['--start-seconds=10'] });
+    await eventually(async () => expect(await base.modules()).toContain('faulty:1.0.0 RESOLVED'));
+    await base.kill();
+    await base.run();
+    await ready(half);
+    const again = await ready(whole);
+    expect(again.metadata.uid).toBe(metadata.uid);
+    expect(again.status?.containerStatuses?.[0]?.restartCount).toBe(1);
+    expect((await base.modules()).sort()).toEqual(['faulty:1.0.0 ACTIVATED', 'price:1.0.0 ACTIVATED']);
+  });
+});
+
+describe('the metaspace of a JVM', () => {
+  it('is the capacity of its Node where it has a limit, and no capacity where it has none', async () => {
+    const { capacity, allocatable } = await memoryOf(limited);
+    expect(capacity).toBe(LIMIT_MIB * 1024);
+    expect(allocatable).toBeLessThan(LIMIT_MIB * 1024);
+    expect(allocatable).toBeGreaterThan(0);
+    expect(await memoryOf(unlimited)).toEqual({
+      used: expect.any(Number),
+      capacity: undefined,
+      allocatable: undefined,
+    });
+  });
+
+  it.each([
+    ['http', () => limited],
+    ['mqtt', () => unlimited],
+  ])('grows with a module, and its Node shows it within 15 s of the install, over %s', async (tunnel, baseOf) => {
+    const base = baseOf();
+    // A Node's memory is written at most once in 15 s: the last time was not just now.
+    let shown = { used: -1, since: 0 };
+    await eventually(async () => {
+      const { used } = await memoryOf(base);
+      if (used !== shown.used) shown = { used, since: Date.now() };
+      expect(Date.now() - shown.since).toBeGreaterThan(5_000);
+    });
+    const before = await usedMetaspaceOf(base);
+    const name = `grows-${tunnel}`;
+    await create(name, base, { ...java.module('faulty'), args: [`--metaspace-mib=${GROWTH_MIB}`] });
+    await ready(name);
+    const after = await usedMetaspaceOf(base);
+    expect(after).toBeGreaterThan(before + (GROWTH_MIB * 1024) / 2); // a collection may have taken what others left
+    await eventually(async () => expect((await memoryOf(base)).used).toBeGreaterThan(after - STEP_KIB), 15_000);
+  });
+});
+
+/** KiB, as the JVM itself says. */
+async function usedMetaspaceOf(base: JvmBase): Promise<number> {
+  const answer = (await base.command('health')) as { data: { healthData: { jvm: Record<string, number> } } };
+  return Math.floor((answer.data.healthData.jvm['java used metaspace'] ?? 0) / 1024);
+}
