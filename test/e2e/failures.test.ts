@@ -24,7 +24,8 @@ let unlimited: JvmBase;
 beforeAll(async () => {
   java = await JavaWorld.start();
   [limited, unlimited] = (await java.startBases({
-    limited: { tunnel: 'http', jvmFlags: [`-XX:MaxMetaspaceSize=${LIMIT_MIB}m`] },
+    // Four event loops: what the agent has on two cores, where the base does not ask for more.
+    limited: { tunnel: 'http', jvmFlags: [`-XX:MaxMetaspaceSize=${LIMIT_MIB}m`, '-Dio.netty.eventLoopThreads=4'] },
     unlimited: { tunnel: 'mqtt' },
   })) as [JvmBase, JvmBase];
 });

@@ -13,6 +13,9 @@ final class AgentDefaults {
         setDefault("sofa.middleware.log.disable", "true");
         // arklet finds out its health by native code, which JNA otherwise unpacks below the home of the user.
         setDefault("jna.tmpdir", System.getProperty("java.io.tmpdir"));
+        // arklet executes a command that came over HTTP on the thread that reads it, and has two for each CPU: what came
+        // to the same thread waits until an install has ended.
+        setDefault("io.netty.eventLoopThreads", "16");
         // In ms. arklet downloads jars without a limit of its own: a server that hangs would hold the install for ever.
         setDefault("sun.net.client.defaultConnectTimeout", "10000");
         setDefault("sun.net.client.defaultReadTimeout", "30000");
