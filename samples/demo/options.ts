@@ -37,6 +37,8 @@ export class UsageError extends Error {}
 export function parseDemoOptions(args: readonly string[]): DemoOptions | undefined {
   const values = readFlags(args);
   if (values.help) return undefined;
+  if (values.java && values.break !== undefined)
+    throw new UsageError('--break works on simulated bases only, not with --java');
   return {
     isOnce: values.once,
     isJava: values.java,

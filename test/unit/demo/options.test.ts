@@ -7,8 +7,12 @@ describe('the flags of the demo', () => {
   });
 
   it('are read', () => {
-    const options = parseDemoOptions(['--once', '--java', '--step-timeout', '15', '--break', 'refuse-jar']);
-    expect(options).toEqual({ isOnce: true, isJava: true, stepTimeoutMs: 15_000, broken: 'refuse-jar' });
+    const options = parseDemoOptions(['--once', '--step-timeout', '15', '--break', 'refuse-jar']);
+    expect(options).toEqual({ isOnce: true, isJava: false, stepTimeoutMs: 15_000, broken: 'refuse-jar' });
+  });
+
+  it('ask for real JVMs', () => {
+    expect(parseDemoOptions(['--java'])).toMatchObject({ isOnce: false, isJava: true });
   });
 
   it('are all in the help', () => {
@@ -22,6 +26,7 @@ describe('the flags of the demo', () => {
     [['--step-timeout', '1.5'], /--step-timeout/],
     [['--break', 'everything'], /--break must be one of silence-base, refuse-jar, got 'everything'/],
     [['--ones'], /--ones/],
+    [['--java', '--break', 'refuse-jar'], /--break works on simulated bases only/],
   ])('%j is refused with the flag named', (args, message) => {
     expect(() => parseDemoOptions(args)).toThrow(UsageError);
     expect(() => parseDemoOptions(args)).toThrow(message);

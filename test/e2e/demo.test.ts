@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { poll } from '../../samples/control-plane/poll.ts';
+import { Demo, leftoversOf } from '../support/demo-process.ts';
+
+const BASES_READY = '3 JVMs become Ready Nodes: 2 over HTTP, 1 over MQTT';
+
+describe('npm run demo -- --java', () => {
+  it('with --once sees every step succeed without a failed call, exits 0 and leaves nothing', async () => {
+    const demo = new Demo('--java', '--once');
+    const directory = await demo.directory();
+    expect(await demo.exited, demo.output).toBe(0);
+    expect(demo.steps()).toEqual([
+      'control plane is up',
+      'MQTT broker is up',
+      'controller is ready',
+      'the Java samples are built',
+      BASES_READY,
+      'Deployment shop 1.0.0, a web module, rolls out on 3 bases, and each serves it',
+      'rolling update of shop to 2.0.0, and no call of a client fails meanwhile',
+      'Deployment price 1.0.0, a module that java-1 itself calls',
+      'rolling update of price to 2.0.0 on that one base, and no call fails meanwhile',
+      'both Deployments are deleted, and no base serves the modules any more',
+    ]);
+    expect(demo.output.match(/client: \d+ calls, 0 failed/g)).toHaveLength(2);
+    expect(demo.output.match(/java-\d answers 404/g)).toHaveLength(3);
+    expect(await leftoversOf(directory)).toEqual([]);
+  });
+
+  it('leaves no JVM when it is killed', async () => {
+    const demo = new Demo('--java', '--once');
+    const directory = await demo.directory();
+    await demo.printed(new RegExp(`^✓ (${BASES_READY}) `, 'm'));
+    expect((await leftoversOf(directory)).filter((line) => line.includes('base.jar'))).not.toEqual([]);
+    demo.signal('SIGKILL');
+    await demo.exited;
+    await poll(async () => (await leftoversOf(directory)).length === 0 || undefined, {
+      what: 'everything of the killed demo to be gone',
+      timeoutMs: 15_000,
+    });
+  });
+});
