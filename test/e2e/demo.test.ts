@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { poll } from '../../samples/control-plane/poll.ts';
 import { Demo, leftoversOf } from '../support/demo-process.ts';
+import { eventually } from '../support/eventually.ts';
 
 const BASES_READY = '3 JVMs become Ready Nodes: 2 over HTTP, 1 over MQTT';
 
@@ -33,9 +33,6 @@ describe('npm run demo -- --java', () => {
     expect((await leftoversOf(directory)).filter((line) => line.includes('base.jar'))).not.toEqual([]);
     demo.signal('SIGKILL');
     await demo.exited;
-    await poll(async () => (await leftoversOf(directory)).length === 0 || undefined, {
-      what: 'everything of the killed demo to be gone',
-      timeoutMs: 15_000,
-    });
+    await eventually(async () => expect(await leftoversOf(directory)).toEqual([]));
   });
 });

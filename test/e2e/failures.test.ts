@@ -2,16 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
-import type { PodObject } from '../../src/kube/objects.ts';
-import { nodeNameOf } from '../../src/labels.ts';
 import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
-import { type ModuleOptions, modulePod } from '../support/manifests.ts';
-import { findNode, findPod, isReady, waitingReason } from '../support/observe.ts';
-import { Spectator } from '../support/spectator.ts';
-import { podPath } from '../support/world.ts';
+import { findNode } from '../support/observe.ts';
 
-const SLOW_SECONDS = 90;
 const LIMIT_MIB = 256;
 const GROWTH_MIB = 16;
 /** What a Node may lag behind (README, "What a Node looks like"). */
@@ -24,8 +18,7 @@ let unlimited: JvmBase;
 beforeAll(async () => {
   java = await JavaWorld.start();
   [limited, unlimited] = (await java.startBases({
-    // Four event loops: what the agent has on two cores, where the base does not ask for more.
-    limited: { tunnel: 'http', jvmFlags: [`-XX:MaxMetaspaceSize=${LIMIT_MIB}m`, '-Dio.netty.eventLoopThreads=4'] },
+    limited: { tunnel: 'http', jvmFlags: [`-XX:MaxMetaspaceSize=${LIMIT_MIB}m`] },
     unlimited: { tunnel: 'mqtt' },
   })) as [JvmBase, JvmBase];
 });
@@ -33,28 +26,6 @@ beforeAll(async () => {
 afterEach(() => java.clear());
 
 afterAll(() => java?.stop());
-
-async function create(name: string, base: JvmBase, ...modules: ModuleOptions[]): Promise<void> {
-  const pod = modulePod(name, modules, { nodeName: nodeNameOf(base.identity) });
-  await java.admin.post('/api/v1/namespaces/default/pods', pod);
-}
-
-async function ready(name: string): Promise<PodObject> {
-  return eventually(async () => {
-    const pod = await findPod(java.admin, name);
-    expect(pod).toSatisfy(isReady);
-    return pod as PodObject;
-  });
-}
-
-async function remove(name: string): Promise<void> {
-  await java.admin.delete(podPath(name));
-  await eventually(async () => expect(await findPod(java.admin, name)).toBeUndefined());
-}
-
-function installsSent(): Promise<number> {
-  return java.controller.metric('tunnel_commands_total', 'command="installBiz"', 'result="sent"');
-}
 
 /** What its Node says, in KiB. */
 async function memoryOf({ identity }: JvmBase) {
@@ -123,7 +94,7 @@ describe.each([
   ])('says why: $what', async ({ name, module, reason, says }) => {
     const base = baseOf();
     const pod = `${name}-${tunnel}`;
-    await create(pod, base, module());
+    await java.create(pod, base, module());
     expect(await java.waitingMessage(pod, reason)).toContain(says);
     await java.failedEvent(pod, says);
   });
@@ -135,33 +106,6 @@ describe.each([
   });
 });
 
-describe.each([
-  ['http', () => limited],
-  ['mqtt', () => unlimited],
-])(`an install that takes ${SLOW_SECONDS} s, on a JVM over %s`, (tunnel, baseOf) => {
-  it('is commanded once, and other modules of the base come and go meanwhile', async () => {
-    const base = baseOf();
-    const nodes = await Spectator.watch(java.admin, '/api/v1/nodes');
-    const before = await installsSent();
-    const slow = `slow-${tunnel}`;
-    await create(slow, base, { ...java.module('faulty'), args: [`--start-seconds=${SLOW_SECONDS}`] });
-    await eventually(async () => expect(waitingReason(await findPod(java.admin, slow))).toBe('ContainerCreating'));
-    const others = 8;
-    for (let round = 1; round <= others; round++) {
-      const other = `other-${tunnel}-${round}`;
-      await create(other, base, java.module('price'));
-      await ready(other);
-      await remove(other);
-    }
-    expect(await findPod(java.admin, slow)).not.toSatisfy(isReady); // else this was no test of "meanwhile"
-    await eventually(async () => expect(await findPod(java.admin, slow)).toSatisfy(isReady), 120_000);
-    expect(await installsSent()).toBe(before + 1 + others);
-    expect((await findPod(java.admin, slow))?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
-    nodes.stop();
-    expect(nodes.everNotReady()).toEqual([]);
-  }, 300_000);
-});
-
 describe('a JVM that is killed in the middle of an install', () => {
   it.each([
     ['http', () => limited],
@@ -169,14 +113,14 @@ describe('a JVM that is killed in the middle of an install', () => {
   ])('and started again with the same identity gets all its modules anew, over %s', async (tunnel, baseOf) => {
     const base = baseOf();
     const [whole, half] = [`whole-${tunnel}`, `half-${tunnel}`];
-    await create(whole, base, java.module('price'));
-    const { metadata } = await ready(whole);
-    await create(half, base, { ...java.module('faulty'), args: ['--start-seconds=10'] });
+    await java.create(whole, base, java.module('price'));
+    const { metadata } = await java.ready(whole);
+    await java.create(half, base, { ...java.module('faulty'), args: ['--start-seconds=10'] });
     await eventually(async () => expect(await base.modules()).toContain('faulty:1.0.0 RESOLVED'));
     await base.kill();
     await base.run();
-    await ready(half);
-    const again = await ready(whole);
+    await java.ready(half);
+    const again = await java.ready(whole);
     expect(again.metadata.uid).toBe(metadata.uid);
     expect(again.status?.containerStatuses?.[0]?.restartCount).toBe(1);
     expect((await base.modules()).sort()).toEqual(['faulty:1.0.0 ACTIVATED', 'price:1.0.0 ACTIVATED']);
@@ -210,8 +154,8 @@ describe('the metaspace of a JVM', () => {
     });
     const before = await usedMetaspaceOf(base);
     const name = `grows-${tunnel}`;
-    await create(name, base, { ...java.module('faulty'), args: [`--metaspace-mib=${GROWTH_MIB}`] });
-    await ready(name);
+    await java.create(name, base, { ...java.module('faulty'), args: [`--metaspace-mib=${GROWTH_MIB}`] });
+    await java.ready(name);
     const after = await usedMetaspaceOf(base);
     expect(after).toBeGreaterThan(before + (GROWTH_MIB * 1024) / 2); // a collection may have taken what others left
     await eventually(async () => expect((await memoryOf(base)).used).toBeGreaterThan(after - STEP_KIB), 15_000);

@@ -8,9 +8,8 @@ import { sampleDeployment } from '../../samples/jvm/sample-deployment.ts';
 import { nodeNameOf } from '../../src/labels.ts';
 import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
-import { modulePod, moduleWorkload } from '../support/manifests.ts';
-import { findPod, isReady, pods } from '../support/observe.ts';
-import { podPath } from '../support/world.ts';
+import { moduleWorkload } from '../support/manifests.ts';
+import { isReady, pods } from '../support/observe.ts';
 
 let java: JavaWorld;
 let bases: JvmBase[];
@@ -84,18 +83,13 @@ describe('a web module on three JVMs, two over HTTP and one over MQTT', () => {
 
   it('is refused as a second version on one base, and the Pod says what to do; the first serves on', async () => {
     const [base] = bases as [JvmBase];
-    const module = java.module('shop', '1.0.0');
-    await java.admin.post(
-      '/api/v1/namespaces/default/pods',
-      modulePod('second-shop', [module], { nodeName: nodeNameOf(base.identity) }),
-    );
+    await java.create('second-shop', base, java.module('shop', '1.0.0'));
     expect(await java.waitingMessage('second-shop', 'RunContainerError')).toMatch(
       /maxSurge 0.*Child name \[shop\] is not unique/,
     );
     await java.failedEvent('second-shop', 'maxSurge 0');
     expect(await base.get('/shop/version')).toEqual({ status: 200, text: '2.0.0' });
-    await java.admin.delete(podPath('second-shop'));
-    await eventually(async () => expect(await findPod(java.admin, 'second-shop')).toBeUndefined());
+    await java.remove('second-shop');
     expect(await base.modules()).toEqual(['shop:2.0.0 ACTIVATED']);
   });
 

@@ -8,6 +8,7 @@ import { ApiClient, type KubeObject } from '../../samples/control-plane/api-clie
 import { applyManifests } from '../../samples/control-plane/manifests.ts';
 import { poll } from '../../samples/control-plane/poll.ts';
 import { Demo, leftoversOf } from '../support/demo-process.ts';
+import { eventually } from '../support/eventually.ts';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -64,10 +65,7 @@ describe('npm run demo -- --once', () => {
     expect((await leftoversOf(directory)).join('\n')).toContain('src/main.js');
     demo.signal('SIGKILL');
     await demo.exited;
-    await poll(async () => (await leftoversOf(directory)).length === 0 || undefined, {
-      what: 'everything of the killed demo to be gone',
-      timeoutMs: 15_000,
-    });
+    await eventually(async () => expect(await leftoversOf(directory)).toEqual([]));
   });
 });
 

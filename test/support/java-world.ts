@@ -9,9 +9,9 @@ import { JvmBase } from '../../samples/jvm/jvm-base.ts';
 import type { PodObject } from '../../src/kube/objects.ts';
 import { nodeNameOf } from '../../src/labels.ts';
 import { eventually } from './eventually.ts';
-import type { ModuleOptions } from './manifests.ts';
-import { eventsOf, findNode, isSchedulable, pods } from './observe.ts';
-import { type ControllerProcess, startWorld, type World } from './world.ts';
+import { type ModuleOptions, modulePod } from './manifests.ts';
+import { eventsOf, findNode, findPod, isReady, isSchedulable, pods } from './observe.ts';
+import { type ControllerProcess, podPath, startWorld, type World } from './world.ts';
 
 const TOKEN = 'e2e-token';
 
@@ -110,6 +110,26 @@ export class JavaWorld {
       version,
       image: from === 'http' ? this.jarServer.urlOf(jar) : `file://${this.jars.directory}/${jar}`,
     };
+  }
+
+  /** A Pod of these modules on this base. */
+  async create(name: string, { identity }: JvmBase, ...modules: ModuleOptions[]): Promise<void> {
+    const pod = modulePod(name, modules, { nodeName: nodeNameOf(identity) });
+    await this.admin.post('/api/v1/namespaces/default/pods', pod);
+  }
+
+  async ready(name: string, timeoutMs?: number): Promise<PodObject> {
+    return eventually(async () => {
+      const pod = await findPod(this.admin, name);
+      expect(pod).toSatisfy(isReady);
+      return pod as PodObject;
+    }, timeoutMs);
+  }
+
+  /** Deletes the Pod and waits until it is gone. */
+  async remove(name: string): Promise<void> {
+    await this.admin.delete(podPath(name));
+    await eventually(async () => expect(await findPod(this.admin, name)).toBeUndefined());
   }
 
   /** Resolves with what a Pod says when it waits for this reason, from a watch: nothing is missed between two looks. */

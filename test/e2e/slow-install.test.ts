@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
+import { JavaWorld } from '../support/java-world.ts';
+import { findPod, isReady } from '../support/observe.ts';
+import { Spectator } from '../support/spectator.ts';
+
+const SLOW_SECONDS = 90;
+const OTHERS = 8;
+
+let java: JavaWorld;
+let bases: Record<'http' | 'mqtt', JvmBase>;
+
+beforeAll(async () => {
+  java = await JavaWorld.start();
+  const [http, mqtt] = (await java.startBases({
+    // Four event loops: what the agent has on two cores, where a base does not ask for more.
+    'over-http': { tunnel: 'http', jvmFlags: ['-Dio.netty.eventLoopThreads=4'] },
+    'over-mqtt': { tunnel: 'mqtt' },
+  })) as [JvmBase, JvmBase];
+  bases = { http, mqtt };
+});
+
+afterAll(() => java?.stop());
+
+function installsSent(tunnel: string): Promise<number> {
+  const labels = [`tunnel="${tunnel}_tunnel_provider"`, 'command="installBiz"', 'result="sent"'];
+  return java.controller.metric('tunnel_commands_total', ...labels);
+}
+
+describe.concurrent(`an install that takes ${SLOW_SECONDS} s`, () => {
+  it.for(['http', 'mqtt'] as const)(
+    'is commanded once, and other modules of the base come and go meanwhile, over %s',
+    { timeout: 300_000 },
+    async (tunnel) => {
+      const base = bases[tunnel];
+      const nodes = await Spectator.watch(java.admin, '/api/v1/nodes');
+      const slow = `slow-${tunnel}`;
+      await java.create(slow, base, { ...java.module('faulty'), args: [`--start-seconds=${SLOW_SECONDS}`] });
+      for (let round = 1; round <= OTHERS; round++) {
+        const other = `other-${tunnel}-${round}`;
+        await java.create(other, base, java.module('price'));
+        await java.ready(other);
+        await java.remove(other);
+      }
+      expect(isReady(await findPod(java.admin, slow))).toBe(false); // else this was no test of "meanwhile"
+      const { status } = await java.ready(slow, 2 * SLOW_SECONDS * 1_000);
+      expect(status?.containerStatuses?.[0]?.restartCount).toBe(0);
+      expect(await installsSent(tunnel)).toBe(1 + OTHERS);
+      nodes.stop();
+      expect(nodes.everNotReady()).toEqual([]);
+    },
+  );
+});
