@@ -66,7 +66,8 @@ export default defineConfig({
           globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          // By themselves: a JVM that starts takes both cores for seconds.
+          // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
+          maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },

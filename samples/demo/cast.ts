@@ -15,6 +15,8 @@ export interface BaseLinks {
 
 /** The bases of a demo. */
 export interface Cast {
+  /** Resolves when all of them are under way. Until then `stop` ends what has begun. */
+  start(): Promise<void>;
   /** What they themselves say, past the controller and the API server. */
   bases(): BaseView[];
   stop(): Promise<void>;

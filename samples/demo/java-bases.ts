@@ -22,22 +22,25 @@ export class JavaBases implements Cast {
   readonly #onChange: () => void;
   readonly #modules = new Map<string, readonly string[]>();
   readonly #stopping = new AbortController();
-  readonly #looking: Promise<void>;
+  #looking: Promise<void> = Promise.resolve();
 
   private constructor(bases: readonly JvmBase[], jarServer: JarServer, onChange: () => void) {
     this.#bases = bases;
     this.jarServer = jarServer;
     this.#onChange = onChange;
-    this.#looking = this.#look();
   }
 
-  /** Resolves when all of them serve. */
-  static async start({ directory, env, brokerUrl, controllerUrl, token, onChange }: BaseLinks, jars: Jars) {
+  static async prepare({ directory, env, brokerUrl, controllerUrl, token, onChange }: BaseLinks, jars: Jars) {
     const linkOf = (identity: string) => (identity === OVER_MQTT ? { brokerUrl, env } : { controllerUrl, token });
-    const starting = JAVA_BASES.map((identity) =>
-      JvmBase.start({ jar: jars.base, identity, directory, link: linkOf(identity), jvmFlags: JVM_FLAGS }),
+    const bases = JAVA_BASES.map((identity) =>
+      JvmBase.prepare({ jar: jars.base, identity, directory, link: linkOf(identity), jvmFlags: JVM_FLAGS }),
     );
-    return new JavaBases(await Promise.all(starting), await startJarServer(jars.directory), onChange);
+    return new JavaBases(await Promise.all(bases), await startJarServer(jars.directory), onChange);
+  }
+
+  async start(): Promise<void> {
+    await Promise.all(this.#bases.map((base) => base.run()));
+    this.#looking = this.#look();
   }
 
   bases(): BaseView[] {

@@ -1,6 +1,8 @@
 import { nodeNameOf } from '../../src/labels.ts';
+import { poll } from '../control-plane/poll.ts';
 import { ensureJars, type Jars, moduleJarOf, type Version } from '../jvm/jars.ts';
 import { ask, type Call, PollingClient } from '../jvm/polling-client.ts';
+import { checkPrerequisites } from '../jvm/prerequisites.ts';
 import { ReadyEndpoints } from '../jvm/ready-endpoints.ts';
 import { sampleDeployment } from '../jvm/sample-deployment.ts';
 import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
@@ -17,6 +19,7 @@ const [FIRST] = JAVA_BASES;
 export const javaScript: ScriptOf = ({ isOnce }, output) => {
   const play = new JavaPlay(output);
   const steps: Step[] = [
+    { name: 'this machine has a JDK, Maven and an address', run: () => checkPrerequisites() },
     ...openingSteps(output),
     { name: 'the Java samples are built', isUnlimited: true, run: () => play.build() },
     {
@@ -44,17 +47,23 @@ export const javaScript: ScriptOf = ({ isOnce }, output) => {
     name: 'both Deployments are deleted, and no base serves the modules any more',
     run: (context) => play.remove(context),
   };
-  return { steps: isOnce ? [...steps, removal] : steps, hints: play.hints };
+  return { steps: isOnce ? [...steps, removal] : steps, hints: () => play.hints() };
 };
 
 class JavaPlay {
   readonly #output: Output;
-  readonly hints: string[] = [];
   #jars: Jars | undefined;
   #bases: JavaBases | undefined;
 
   constructor(output: Output) {
     this.#output = output;
+  }
+
+  hints(): string[] {
+    const calls = this.#started()
+      .pages(SHOP.path)
+      .map(({ url }) => `curl ${url}`);
+    return [...calls, 'kubectl scale deployment/shop --replicas=1'];
   }
 
   async build(): Promise<void> {
@@ -63,12 +72,7 @@ class JavaPlay {
 
   async startBases(context: StepContext): Promise<void> {
     const { stage } = context;
-    const bases = await stage.startBases((links) => JavaBases.start(links, this.#built()));
-    this.#bases = bases;
-    this.hints.push(
-      ...bases.pages(SHOP.path).map(({ url }) => `curl ${url}`),
-      'kubectl scale deployment/shop --replicas=1',
-    );
+    this.#bases = await stage.startBases((links) => JavaBases.prepare(links, this.#built()));
     await untilFaultless(context, () => nodeFaults(stage.cluster(), stage.bases(), ENV));
   }
 
@@ -90,16 +94,17 @@ class JavaPlay {
   async updateShop(context: StepContext): Promise<void> {
     const endpoints = new ReadyEndpoints(context.stage.controlPlane.admin, { service: 'shop' });
     await endpoints.start();
-    const targets = () => this.#started().pages(SHOP.path, endpoints.nodes());
-    await this.#watched(targets, () => this.deployShop(context, '2.0.0'));
-    await endpoints.stop();
+    try {
+      const targets = () => this.#started().pages(SHOP.path, endpoints.nodes());
+      await this.#watched(targets, JAVA_BASES, () => this.deployShop(context, '2.0.0'));
+    } finally {
+      await endpoints.stop();
+    }
   }
 
   async updatePrice(context: StepContext): Promise<void> {
-    await this.#watched(
-      () => this.#pricePages(),
-      () => this.deployPrice(context, '2.0.0'),
-    );
+    const targets = () => this.#pricePages();
+    await this.#watched(targets, [FIRST], () => this.deployPrice(context, '2.0.0'));
   }
 
   async remove(context: StepContext): Promise<void> {
@@ -109,23 +114,27 @@ class JavaPlay {
       ...removalFaults(stage.cluster(), stage.bases(), 'shop'),
       ...removalFaults(stage.cluster(), stage.bases(), 'price'),
     ]);
-    for (const { base, url } of this.#started().pages(SHOP.path)) {
-      const { status } = await ask(url);
-      this.#output.print(`  ${base} answers ${status}`);
-      if (status !== 404) throw new Error(`${base}: ${url} answers ${status}, not 404`);
-    }
+    for (const { base, url } of this.#started().pages(SHOP.path)) await this.#expectStatus(base, url, 404);
+    for (const { base, url } of this.#pricePages()) await this.#expectStatus(base, url, 503);
   }
 
-  /** Runs `change` with a client that calls meanwhile; throws when one of its calls failed. */
-  async #watched(targets: () => { base: string; url: string }[], change: () => Promise<void>): Promise<void> {
+  /** Runs `change`, from 1.0.0 to 2.0.0, with a client that calls meanwhile; throws when one of its calls failed. */
+  async #watched(
+    targets: () => { base: string; url: string }[],
+    bases: readonly string[],
+    change: () => Promise<void>,
+  ): Promise<void> {
     const client = new PollingClient({ targets, onLine: (line) => this.#output.print(`  client ${line}`) });
     try {
+      await allAnswer(client, bases, '1.0.0');
       await change();
+      await allAnswer(client, bases, '2.0.0');
     } finally {
       await client.stop();
+      this.#output.print(`  client: ${client.count} calls, ${client.failures.length} failed`);
+      for (const failure of client.failures) this.#output.print(`  client: failed: ${textOf(failure)}`);
     }
-    this.#output.print(`  client: ${client.count} calls, ${client.failures.length} failed`);
-    if (client.failures.length > 0) throw new Error(`calls failed: ${client.failures.map(textOf).join('; ')}`);
+    if (client.failures.length > 0) throw new Error(`${client.failures.length} calls of the client failed`);
   }
 
   async #rollOut(context: StepContext, wanted: Wanted, manifest: string): Promise<void> {
@@ -133,6 +142,12 @@ class JavaPlay {
     const { generation, replicas } = await applyTo(stage, manifest, wanted);
     const rollout: Rollout = { name: wanted.name, version: wanted.version, replicas, generation };
     await untilFaultless(context, () => rolloutFaults(stage.cluster(), stage.bases(), rollout));
+  }
+
+  async #expectStatus(base: string, url: string, wanted: number): Promise<void> {
+    const { status } = await ask(url);
+    this.#output.print(`  ${base} answers ${status} to ${new URL(url).pathname}`);
+    if (status !== wanted) throw new Error(`${base}: ${url} answers ${status}, not ${wanted}`);
   }
 
   #pricePages() {
@@ -166,6 +181,11 @@ async function applyTo(stage: Stage, manifest: string, { version, url, onlyOn }:
   const node = onlyOn === undefined ? undefined : nodeNameOf(onlyOn);
   const edit = (text: string) => sampleDeployment(text, { version, url, replicas, node });
   return { generation: await stage.apply(manifest, edit), replicas };
+}
+
+function allAnswer(client: PollingClient, bases: readonly string[], version: Version): Promise<true> {
+  const isSo = () => bases.every((base) => client.answers().get(base) === version);
+  return poll(async () => isSo() || undefined, { what: `${bases.join(', ')} to answer ${version}`, timeoutMs: 10_000 });
 }
 
 async function expectAnswer(base: string, url: string, version: Version): Promise<void> {

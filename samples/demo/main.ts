@@ -50,7 +50,7 @@ async function printHints({ hints }: Script, { stage, screen }: Parts): Promise<
     '',
     `  export KUBECONFIG=${kubeconfig}`,
     '  kubectl get nodes,pods -o wide',
-    ...hints.map((hint) => `  ${hint}`),
+    ...hints().map((hint) => `  ${hint}`),
     '',
     'Ctrl-C stops everything and removes what belongs to it.',
   ];

@@ -14,7 +14,7 @@ export interface Output {
 export interface Script {
   readonly steps: readonly Step[];
   /** What the user may try when all steps are through and everything stays up; after the line with KUBECONFIG. */
-  readonly hints: readonly string[];
+  readonly hints: () => readonly string[];
 }
 
 export type ScriptOf = (options: DemoOptions, output: Output) => Script;

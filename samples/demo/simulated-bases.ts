@@ -6,7 +6,7 @@ export const BASES = { mqtt: 3, http: 2 } as const;
 export const BASE_COUNT = BASES.mqtt + BASES.http;
 const INSTALL_MS = 800;
 
-export async function startSimulatedBases(links: BaseLinks, broken: Break | undefined): Promise<Cast> {
+export async function prepareSimulatedBases(links: BaseLinks, broken: Break | undefined): Promise<Cast> {
   const { brokerUrl, controllerUrl, env, token, onChange } = links;
   const fleet = await startFleet({
     brokerUrl,
@@ -25,8 +25,7 @@ export async function startSimulatedBases(links: BaseLinks, broken: Break | unde
   if (broken === 'refuse-jar') {
     fleet.setFault({ command: 'installBiz', failure: 'java.util.zip.ZipException: zip END header not found' });
   }
-  fleet.announce();
-  return { bases: () => viewsOf(fleet), stop: () => fleet.stop() };
+  return { start: async () => fleet.announce(), bases: () => viewsOf(fleet), stop: () => fleet.stop() };
 }
 
 function viewsOf(fleet: Fleet) {

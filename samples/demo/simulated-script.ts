@@ -1,6 +1,6 @@
 import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
 import { deleteDeployment, openingSteps, type ScriptOf } from './script.ts';
-import { BASE_COUNT, BASES, startSimulatedBases } from './simulated-bases.ts';
+import { BASE_COUNT, BASES, prepareSimulatedBases } from './simulated-bases.ts';
 import { ENV } from './stage.ts';
 import { type Step, type StepContext, untilFaultless } from './step.ts';
 
@@ -16,7 +16,7 @@ export const simulatedScript: ScriptOf = ({ isOnce, broken }, output) => {
     {
       name: `${BASE_COUNT} bases become Ready Nodes: ${BASES.mqtt} over MQTT, ${BASES.http} over HTTP`,
       run: async (context) => {
-        await context.stage.startBases((links) => startSimulatedBases(links, broken));
+        await context.stage.startBases((links) => prepareSimulatedBases(links, broken));
         await untilFaultless(context, () => nodeFaults(context.stage.cluster(), context.stage.bases(), ENV));
       },
     },
@@ -27,7 +27,7 @@ export const simulatedScript: ScriptOf = ({ isOnce, broken }, output) => {
   ];
   return {
     steps: isOnce ? [...shown, removeStep(`Deployment ${MODULE} is deleted, and the module with it`)] : shown,
-    hints: ['kubectl scale deployment/shop --replicas=4', 'kubectl apply -f samples/module-daemonset.yaml'],
+    hints: () => ['kubectl scale deployment/shop --replicas=4', 'kubectl apply -f samples/module-daemonset.yaml'],
   };
 };
 

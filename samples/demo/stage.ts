@@ -84,8 +84,8 @@ export class Stage {
     await this.#controller.whenUp(['mqtt_tunnel_provider', 'http_tunnel_provider']);
   }
 
-  async startBases<T extends Cast>(start: (links: BaseLinks) => Promise<T>): Promise<T> {
-    const cast = await start({
+  async startBases<T extends Cast>(prepare: (links: BaseLinks) => Promise<T>): Promise<T> {
+    const cast = await prepare({
       env: ENV,
       brokerUrl: this.#broker?.url ?? '',
       controllerUrl: `http://127.0.0.1:${await this.#controller?.heartbeatPort()}`,
@@ -94,6 +94,7 @@ export class Stage {
       onChange: () => this.#changed(),
     });
     this.#cast = cast;
+    await cast.start();
     return cast;
   }
 

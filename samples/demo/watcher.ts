@@ -1,6 +1,6 @@
 import { COMPONENT, COMPONENT_LABEL } from '../../src/labels.ts';
 import type { ApiClient } from '../control-plane/api-client.ts';
-import { Mirror } from './mirror.ts';
+import { Mirror } from '../control-plane/mirror.ts';
 import {
   type ClusterView,
   type DeploymentView,

@@ -10,17 +10,13 @@ import { pipeline } from 'node:stream/promises';
 export interface JarServer {
   /** The URL of a file, whether it is there or not. */
   urlOf(file: string): string;
-  /** How often a file was asked for. */
-  requests(file: string): number;
   stop(): Promise<void>;
 }
 
 export async function startJarServer(directory: string): Promise<JarServer> {
-  const counts = new Map<string, number>();
   const server = createServer((request, response) => {
     // The name alone: nothing outside of the directory is ever served.
-    const file = basename(new URL(request.url ?? '/', 'http://localhost').pathname);
-    counts.set(file, (counts.get(file) ?? 0) + 1);
+    const file = basename(request.url ?? '');
     void send(join(directory, file), response);
   });
   server.listen(0, '127.0.0.1');
@@ -28,7 +24,6 @@ export async function startJarServer(directory: string): Promise<JarServer> {
   const { port } = server.address() as AddressInfo;
   return {
     urlOf: (file) => `http://127.0.0.1:${port}/${file}`,
-    requests: (file) => counts.get(file) ?? 0,
     stop: async () => {
       server.closeAllConnections();
       server.close();

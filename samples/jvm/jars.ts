@@ -1,5 +1,5 @@
-import { access, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { cacheRootOf, fillDirectory } from '../cache/fill-directory.ts';
 import { formatElapsed } from '../cache/progress.ts';
 import { runMaven } from './maven.ts';
@@ -11,6 +11,9 @@ export type Version = (typeof VERSIONS)[number];
 /** The sample modules; each is a folder of samples/java. */
 export const MODULES = ['shop', 'price', 'faulty'] as const;
 export type ModuleName = (typeof MODULES)[number];
+
+/** Of the directories of other sources. */
+const KEPT = 3;
 
 /** The jars of the sample base and the sample modules, in one directory. */
 export interface Jars {
@@ -32,8 +35,19 @@ export async function ensureJars(onProgress: (line: string) => void = () => {}):
       () => false,
     );
   const what = 'builds the Java samples';
-  await fillDirectory({ directory, isComplete, what, onProgress }, (workDirectory) => build(workDirectory, onProgress));
+  await fillDirectory({ directory, isComplete, what, onProgress }, async (workDirectory) => {
+    await removeOldest(dirname(directory));
+    await build(workDirectory, onProgress);
+  });
   return { directory, base: join(directory, 'base.jar') };
+}
+
+/** Each change of the sources makes a directory; a few of them may still be in use by other checkouts. */
+async function removeOldest(root: string): Promise<void> {
+  const names = (await readdir(root)).filter((name) => /^[0-9a-f]+$/.test(name));
+  const ages = await Promise.all(names.map(async (name) => ({ name, madeAt: (await stat(join(root, name))).mtimeMs })));
+  const old = ages.sort((a, b) => b.madeAt - a.madeAt).slice(KEPT);
+  await Promise.all(old.map(({ name }) => rm(join(root, name), { recursive: true, force: true })));
 }
 
 async function build(directory: string, onProgress: (line: string) => void): Promise<void> {

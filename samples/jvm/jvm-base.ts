@@ -8,6 +8,11 @@ import { ask } from './polling-client.ts';
 /** One that lands on a busy event loop of arklet gets no answer for long. */
 const COMMAND_TIMEOUT_MS = 2_000;
 
+const START_WITHIN_MS = 90_000;
+const STOP_WITHIN_MS = 20_000;
+/** Far more than the samples need, so that several fit on a machine. */
+const HEAP = '-Xmx256m';
+
 export interface JvmBaseOptions {
   /** Path of the base's jar. */
   readonly jar: string;
@@ -28,7 +33,6 @@ export interface JvmBaseOptions {
 export class JvmBase {
   readonly identity: string;
   readonly tunnel: 'mqtt' | 'http';
-  /** As the base finds it out for itself. */
   readonly ip = firstExternalAddress();
   readonly #options: JvmBaseOptions;
   readonly #webPort: number;
@@ -43,11 +47,9 @@ export class JvmBase {
     this.#arkletPort = ports.arklet;
   }
 
-  /** Resolves when it serves. */
-  static async start(options: JvmBaseOptions): Promise<JvmBase> {
-    const base = new JvmBase(options, { web: await reservePort(), arklet: await reservePort() });
-    await base.run();
-    return base;
+  /** With ports of its own; `run` starts it. */
+  static async prepare(options: JvmBaseOptions): Promise<JvmBase> {
+    return new JvmBase(options, { web: await reservePort(), arklet: await reservePort() });
   }
 
   /** Of a page that the base or one of its web modules serves. */
@@ -59,13 +61,19 @@ export class JvmBase {
     return ask(this.urlOf(path));
   }
 
-  /** Starts the process (anew), with the same identity and ports; resolves when it serves. */
+  /** Starts the process (anew), with the same identity and ports; resolves when it serves, rejects after a minute and a half. */
   async run(): Promise<void> {
     if (this.#process && !this.#process.isEnded) throw new Error(`${this.identity} runs already`);
     const home = join(this.#options.directory, this.identity);
     await mkdir(join(home, 'tmp'), { recursive: true });
     this.#process = new JvmProcess(this.#arguments(home), { logPath: join(home, 'base.log') });
-    await this.#process.line((line) => line.includes('Started BaseApplication'));
+    const { promise, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`${this.identity} did not start:\n${this.#process?.tail()}`)),
+      START_WITHIN_MS,
+    );
+    const started = this.#process.line((line) => line.includes('Started BaseApplication'));
+    await Promise.race([started, promise]).finally(() => clearTimeout(timer));
   }
 
   /** At once, without a word to anybody. */
@@ -73,10 +81,12 @@ export class JvmBase {
     await this.#process?.kill();
   }
 
-  /** Lets it say goodbye. */
+  /** Lets it say goodbye, and kills it when that takes too long. */
   async stop(): Promise<void> {
-    this.#process?.signal('TERM');
+    const timer = setTimeout(() => void this.kill(), STOP_WITHIN_MS);
+    this.#process?.terminate();
     await this.#process?.ended;
+    clearTimeout(timer);
   }
 
   /** Ends it for good. */
@@ -84,11 +94,6 @@ export class JvmBase {
     await this.kill();
     releasePort(this.#webPort);
     releasePort(this.#arkletPort);
-  }
-
-  /** The end of what it printed. */
-  tail(): string {
-    return this.#process?.tail() ?? '';
   }
 
   /** Its modules as its arklet lists them, each as `name:version STATE`; rejects when there is no answer. */
@@ -113,11 +118,12 @@ export class JvmBase {
       'koupleless.arklet.http.port': this.#arkletPort,
       'base.identity': this.identity,
       'base.name': 'base',
+      'base.local-ip': this.ip,
       'activate.new.module': activateNewModule,
       'java.io.tmpdir': join(home, 'tmp'),
     };
     const settings = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
-    return [...jvmFlags, ...settings, '-jar', jar];
+    return [HEAP, ...jvmFlags, ...settings, '-jar', jar];
   }
 
   #linkProperties(): Record<string, string> {

@@ -3,13 +3,16 @@ import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
+/** The one that Maven takes, too. */
+const JAVA = process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/java` : 'java';
+
 /**
  * Node cannot ask Linux to end a child with its parent, so this shell stands between. It sends the JVM the signal that
  * it reads; its input ends when we are gone, and then the JVM is killed. Only the JVM holds the output, so that its end
  * is seen.
  */
 const GUARD =
-  'java "$@" 2>&1 & exec >/dev/null 2>&1; while read -r signal; do kill "-$signal" $!; done; kill -KILL $!; wait';
+  '"$0" "$@" 2>&1 & exec >/dev/null 2>&1; while read -r signal; do kill "-$signal" $!; done; kill -KILL $!; wait';
 
 const KEPT_LINES = 200;
 
@@ -26,8 +29,10 @@ export class JvmProcess {
   constructor(args: readonly string[], { logPath }: { logPath: string }) {
     this.#log = createWriteStream(logPath, { flags: 'a' });
     // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
-    this.#guard = spawn('/bin/sh', ['-c', GUARD, 'jvm-guard', ...args], { detached: true });
+    this.#guard = spawn('/bin/sh', ['-c', GUARD, JAVA, ...args], { detached: true });
     this.#guard.stdin.on('error', () => {}); // it may be gone by itself
+    this.#log.on('error', () => {}); // nor does anybody miss a log whose directory is gone
+    this.#guard.once('exit', () => this.#killGroup());
     const output = createInterface(this.#guard.stdout);
     output.on('line', (line) => this.#take(line));
     this.ended = once(output, 'close').then(() => this.#end());
@@ -57,9 +62,9 @@ export class JvmProcess {
     throw new Error(`the JVM has ended:\n${this.tail()}`);
   }
 
-  /** SIGTERM lets it say goodbye, SIGKILL does not, SIGSTOP freezes it until SIGCONT. */
-  signal(name: 'TERM' | 'KILL' | 'STOP' | 'CONT'): void {
-    this.#guard.stdin.write(`${name}\n`);
+  /** Lets it say goodbye. */
+  terminate(): void {
+    this.#guard.stdin.write('TERM\n');
   }
 
   async kill(): Promise<void> {
@@ -71,6 +76,15 @@ export class JvmProcess {
     this.#log.write(`${line}\n`);
     this.#lines = [...this.#lines, line].slice(-KEPT_LINES);
     for (const listener of this.#listeners) listener(line);
+  }
+
+  /** What a guard that was itself killed leaves. */
+  #killGroup(): void {
+    try {
+      if (this.#guard.pid !== undefined) process.kill(-this.#guard.pid, 'SIGKILL');
+    } catch {
+      // There is nothing of it any more, as usual.
+    }
   }
 
   async #end(): Promise<void> {

@@ -59,7 +59,8 @@ function isDownload(line: string): boolean {
   return /^(\[INFO\] )?Download(ing|ed) from |^Progress /.test(line);
 }
 
-function explainMissingMaven(error: unknown): never {
+function explainMissingMaven(error: NodeJS.ErrnoException): never {
+  if (error.code !== 'ENOENT') throw error;
   throw new Error(
     'there is no "mvn" on the PATH: install a JDK 17 or newer and Maven 3.8 or newer ' +
       '(Debian, Ubuntu: apt-get install openjdk-17-jdk-headless maven)',

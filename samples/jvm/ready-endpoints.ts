@@ -1,5 +1,5 @@
 import type { ApiClient, KubeObject } from '../control-plane/api-client.ts';
-import { Mirror } from '../demo/mirror.ts';
+import { Mirror } from '../control-plane/mirror.ts';
 
 /** The Nodes on which a Service has an endpoint that is ready, as a client that follows its EndpointSlices sees them. */
 export class ReadyEndpoints {

@@ -85,6 +85,13 @@ describe.each([
       says: 'sofa-ark-maven-plugin',
     },
     {
+      what: 'its jar is of another version',
+      name: 'version',
+      module: () => ({ ...java.module('price'), version: '1.0.1' }),
+      reason: 'ErrImagePull',
+      says: 'the jar is that of module price:1.0.0',
+    },
+    {
       what: 'its jar is another module',
       name: 'other',
       module: () => ({ ...java.module('price'), name: 'discount' }),
@@ -96,7 +103,7 @@ describe.each([
     const pod = `${name}-${tunnel}`;
     await java.create(pod, base, module());
     expect(await java.waitingMessage(pod, reason)).toContain(says);
-    await java.failedEvent(pod, says);
+    await java.failedEvent(pod, reason, says);
   });
 
   let textFile: string;
@@ -124,6 +131,25 @@ describe('a JVM that is killed in the middle of an install', () => {
     expect(again.metadata.uid).toBe(metadata.uid);
     expect(again.status?.containerStatuses?.[0]?.restartCount).toBe(1);
     expect((await base.modules()).sort()).toEqual(['faulty:1.0.0 ACTIVATED', 'price:1.0.0 ACTIVATED']);
+  });
+});
+
+describe('a JVM that is told to end', () => {
+  it.each([
+    ['http', () => limited],
+    ['mqtt', () => unlimited],
+  ])('says so: its Node goes, and is there again with the next start, over %s', async (tunnel, baseOf) => {
+    const base = baseOf();
+    await java.create(`left-${tunnel}`, base, java.module('price'));
+    await java.ready(`left-${tunnel}`);
+    const before = await findNode(java.admin, base.identity);
+    await base.stop();
+    // Sooner than silence alone would tell.
+    await eventually(async () => expect(await findNode(java.admin, base.identity)).toBeUndefined(), 20_000);
+    await base.run();
+    await java.schedulable(base);
+    expect((await findNode(java.admin, base.identity))?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect(await base.modules()).toEqual([]);
   });
 });
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
+import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
-import { findPod, isReady } from '../support/observe.ts';
+import { findPod, isReady, waitingReason } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
 
 const SLOW_SECONDS = 90;
@@ -36,6 +37,9 @@ describe.concurrent(`an install that takes ${SLOW_SECONDS} s`, () => {
       const nodes = await Spectator.watch(java.admin, '/api/v1/nodes');
       const slow = `slow-${tunnel}`;
       await java.create(slow, base, { ...java.module('faulty'), args: [`--start-seconds=${SLOW_SECONDS}`] });
+      await eventually(async () => {
+        expect(waitingReason(await findPod(java.admin, slow))).toBe('ContainerCreating');
+      });
       for (let round = 1; round <= OTHERS; round++) {
         const other = `other-${tunnel}-${round}`;
         await java.create(other, base, java.module('price'));

@@ -87,7 +87,7 @@ describe('a web module on three JVMs, two over HTTP and one over MQTT', () => {
     expect(await java.waitingMessage('second-shop', 'RunContainerError')).toMatch(
       /maxSurge 0.*Child name \[shop\] is not unique/,
     );
-    await java.failedEvent('second-shop', 'maxSurge 0');
+    await java.failedEvent('second-shop', 'RunContainerError', 'maxSurge 0');
     expect(await base.get('/shop/version')).toEqual({ status: 200, text: '2.0.0' });
     await java.remove('second-shop');
     expect(await base.modules()).toEqual(['shop:2.0.0 ACTIVATED']);
@@ -134,8 +134,7 @@ describe('a module without web context, from a file:// jar', () => {
     const both = eventually(async () =>
       expect((await base.modules()).sort()).toEqual(['price:1.0.0 DEACTIVATED', 'price:2.0.0 ACTIVATED']),
     );
-    await deploy('2.0.0');
-    await both;
+    await Promise.all([both, deploy('2.0.0')]);
     await eventually(() => expect(client.answers().get(identity)).toBe('2.0.0'));
     await eventually(async () => expect(await base.modules()).toEqual(['price:2.0.0 ACTIVATED']));
     await client.stop();

@@ -86,8 +86,9 @@ export class JavaWorld {
         tunnel === 'http'
           ? { controllerUrl: this.#controllerUrl, token: TOKEN }
           : { brokerUrl: this.#broker.url, env: this.world.env };
-      const base = await JvmBase.start({ jar: this.jars.base, identity, directory: this.directory, link, jvmFlags });
-      this.#bases.push(base);
+      const base = await JvmBase.prepare({ jar: this.jars.base, identity, directory: this.directory, link, jvmFlags });
+      this.#bases.push(base); // before it runs: `stop` has to find one that does not come up
+      await base.run();
       return base;
     });
     const bases = await Promise.all(starting);
@@ -135,27 +136,28 @@ export class JavaWorld {
   /** Resolves with what a Pod says when it waits for this reason, from a watch: nothing is missed between two looks. */
   async waitingMessage(name: string, reason: string): Promise<string> {
     const seen: string[] = [];
-    const { promise, resolve } = Promise.withResolvers<string>();
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
     const path = `/api/v1/namespaces/default/pods?fieldSelector=metadata.name=${name}`;
     const watch = await this.admin.watch(path, ({ object }) => {
       const waiting = (object as PodObject).status?.containerStatuses?.[0]?.state?.waiting;
       seen.push(`${waiting?.reason}: ${waiting?.message}`);
       if (waiting?.reason === reason) resolve(waiting.message ?? '');
     });
-    const timer = setTimeout(() => resolve(`was never seen as ${reason}, but as ${seen.join('; ')}`), 60_000);
-    const message = await promise;
-    clearTimeout(timer);
-    watch.stop();
-    return message;
+    const timer = setTimeout(() => reject(new Error(`${name} was never ${reason}, but ${seen.join('; ')}`)), 60_000);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      watch.stop();
+    }
   }
 
-  /** Resolves when there is a `Failed` event about the Pod that says so. */
-  async failedEvent(name: string, says: string): Promise<void> {
+  /** Resolves when there is a `Failed` event about the Pod that says so, with the reason at its begin. */
+  async failedEvent(name: string, reason: string, says: string): Promise<void> {
     await eventually(async () => {
       const events = await eventsOf(this.admin, 'Pod', name);
-      expect(events.filter(({ reason }) => reason === 'Failed').map(({ message }) => message)).toContainEqual(
-        expect.stringContaining(says),
-      );
+      const messages = events.filter((event) => event.reason === 'Failed').map(({ message }) => message ?? '');
+      expect(messages.filter((message) => message.startsWith(`${reason}: `)).join('\n')).toContain(says);
     });
   }
 

@@ -32,14 +32,13 @@ function statusOf(path: string): Promise<number | undefined> {
 }
 
 describe('a store of jars', () => {
-  it('serves what it has, with its length, and counts how often', async () => {
+  it('serves what it has, with its length', async () => {
     const response = await fetch(server.urlOf('shop.jar'));
     expect(response.headers.get('content-length')).toBe('12');
     expect(await response.text()).toBe('PK of a shop');
-    expect([server.requests('shop.jar'), server.requests('other.jar')]).toEqual([1, 0]);
   });
 
-  it.each(['/nowhere.jar', '/../secret.jar', '/..%2Fsecret.jar', '/%2e%2e/secret.jar', '/', '/public'])(
+  it.each(['/nowhere.jar', '//', '/../secret.jar', '/..%2Fsecret.jar', '/%2e%2e/secret.jar', '/', '/public'])(
     'has nothing at %s',
     async (path) => {
       expect(await statusOf(path)).toBe(404);

@@ -34,13 +34,15 @@ describe('the fingerprint of sources', () => {
     expect(await fingerprintOf(directory)).not.toBe(before);
   });
 
-  it('does not depend on what was built, which is not copied either', async () => {
+  it('does not depend on words and manifests, nor on what was built, which is not copied either', async () => {
     const before = await fingerprintOf(directory);
+    await writeFile(join(directory, 'README.md'), '# read me');
+    await writeFile(join(directory, 'base/deployment.yaml'), 'kind: Deployment');
     await mkdir(join(directory, 'base/target'));
     await writeFile(join(directory, 'base/target/base.jar'), 'PK');
     expect(await fingerprintOf(directory)).toBe(before);
     await copySources(directory, `${directory}-copy`);
-    expect(await readdir(join(`${directory}-copy`, 'base'))).toEqual(['src']);
+    expect(await readdir(join(`${directory}-copy`, 'base'))).toEqual(['deployment.yaml', 'src']);
     await rm(`${directory}-copy`, { recursive: true });
   });
 });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ApiClient, ApiError, type KubeObject, type Watch, type WatchEvent } from '../control-plane/api-client.ts';
+import { type ApiClient, ApiError, type KubeObject, type Watch, type WatchEvent } from './api-client.ts';
 
 /** Before a lost watch is opened again: no hammering on an API server that is down. */
 const REOPEN_AFTER_MS = 500;
