@@ -10,7 +10,7 @@ export async function checkPrerequisites(): Promise<void> {
     ...(await missingProgram('javac', ['-version'], 'a JDK 17 or newer (Debian, Ubuntu: openjdk-17-jdk-headless)')),
     ...(await missingProgram('mvn', ['--version'], 'Maven 3.8 or newer (Debian, Ubuntu: maven)')),
     ...(firstExternalAddress().startsWith('127.')
-      ? ['an IPv4 address that is not loopback: Kubernetes takes no other for a Pod (ip addr add 192.0.2.1/32 dev lo)']
+      ? ['an IPv4 address that is not loopback, since Kubernetes takes no other for a Pod: connect it to some network']
       : []),
   ];
   if (missing.length > 0) throw new Error(`this machine lacks ${missing.join('; and ')}`);
