@@ -14,8 +14,9 @@ final class AgentDefaults {
         // arklet finds out its health by native code, which JNA otherwise unpacks below the home of the user.
         setDefault("jna.tmpdir", System.getProperty("java.io.tmpdir"));
         // arklet executes a command that came over HTTP on the thread that reads it, and has two for each CPU: what came
-        // to the same thread waits until an install has ended.
-        setDefault("io.netty.eventLoopThreads", "16");
+        // to the same thread waits until an install has ended. It holds for all of Netty in this JVM.
+        int threads = Math.max(16, 2 * Runtime.getRuntime().availableProcessors());
+        setDefault("io.netty.eventLoopThreads", Integer.toString(threads));
         // In ms. arklet downloads jars without a limit of its own: a server that hangs would hold the install for ever.
         setDefault("sun.net.client.defaultConnectTimeout", "10000");
         setDefault("sun.net.client.defaultReadTimeout", "30000");

@@ -13,15 +13,21 @@ public class BaseApplication {
         AgentDefaults.set();
         SpringApplication base = new SpringApplication(BaseApplication.class);
         base.addListeners(new ContainerLogging());
-        base.addInitializers(ArkletPort::choose);
+        base.addInitializers(ArkletPort::choose, context -> keepLogging());
         try {
             base.run(args);
         } catch (Throwable e) {
             // Spring has logged it. Threads of Tomcat and arklet would keep a base alive that does not work.
+            // Not for an app with devtools or AOT: both end main by a throwable of their own.
             System.exit(1);
         }
+    }
 
-        // From here on Spring Boot apps in this JVM are modules. Each would set up the logging of us all anew.
+    /**
+     * Once the logging of the base is set up, and before arklet listens: from here on Spring Boot apps in this JVM are
+     * modules. Each would set up the logging of us all anew.
+     */
+    private static void keepLogging() {
         System.setProperty(LoggingSystem.SYSTEM_PROPERTY, LoggingSystem.NONE);
     }
 }

@@ -8,15 +8,17 @@ import org.springframework.core.Ordered;
 
 /**
  * The container of SOFAArk brings a Logback of its own, which sees neither our class path nor the settings of Spring.
- * This lets it find our logback.xml.
+ * This lets it find our logback.xml. A -Dlogback.configurationFile of yours goes before.
  */
 class ContainerLogging implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
+
+    private static final String PROPERTY = "logback.configurationFile";
 
     @Override
     public void onApplicationEvent(ApplicationEnvironmentPreparedEvent event) {
         URL configuration = getClass().getResource("/logback.xml");
-        if (configuration != null) {
-            System.setProperty("logback.configurationFile", configuration.toString());
+        if (configuration != null && System.getProperty(PROPERTY) == null) {
+            System.setProperty(PROPERTY, configuration.toString());
         }
     }
 

@@ -17,6 +17,28 @@ public final class FaultLog {
         this.success = success;
     }
 
+    /**
+     * For a timer, which would end without a word with a task that throws. Throwable: a full metaspace as well has to
+     * be logged, and may be over at the next turn.
+     */
+    public Runnable guard(Runnable task) {
+        return () -> {
+            try {
+                task.run();
+            } catch (Throwable e) {
+                tryToSay(e);
+            }
+        };
+    }
+
+    private void tryToSay(Throwable e) {
+        try {
+            failed(Thread.currentThread().getName() + " failed: " + e);
+        } catch (Throwable again) {
+            // No memory even for that. The next turn tries again.
+        }
+    }
+
     public synchronized void succeeded() {
         if (fault != null) {
             logger.info(success);

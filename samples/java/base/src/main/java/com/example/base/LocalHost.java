@@ -25,10 +25,15 @@ final class LocalHost {
         }
     }
 
-    /** The first address that others can reach, IPv4 before IPv6. */
+    /**
+     * An address that others can reach, IPv4 before IPv6. Of several that of the oldest interface: Java begins with the
+     * newest, which is a bridge of Docker where there is one.
+     */
     static String address() {
         try {
             return NetworkInterface.networkInterfaces()
+                    .filter(LocalHost::isUp)
+                    .sorted(Comparator.comparing(NetworkInterface::getIndex))
                     .flatMap(NetworkInterface::inetAddresses)
                     .filter(address -> !address.isLoopbackAddress() && !address.isLinkLocalAddress())
                     .min(Comparator.comparing(address -> address instanceof Inet4Address ? 0 : 1))
@@ -36,6 +41,15 @@ final class LocalHost {
                     .orElseThrow(() -> new IllegalStateException("no address but loopback; set base.local-ip"));
         } catch (SocketException e) {
             throw new UncheckedIOException("the addresses of this machine cannot be read; set base.local-ip", e);
+        }
+    }
+
+    /** False for one that has gone meanwhile. */
+    private static boolean isUp(NetworkInterface networkInterface) {
+        try {
+            return networkInterface.isUp();
+        } catch (SocketException e) {
+            return false;
         }
     }
 

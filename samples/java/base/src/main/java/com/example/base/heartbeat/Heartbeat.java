@@ -12,9 +12,12 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnExpression;
@@ -25,7 +28,7 @@ import org.springframework.stereotype.Component;
 
 /** Tells the controller over HTTP that this base is there and where its arklet listens. */
 @Component
-@ConditionalOnExpression("!'${base.controller.url:}'.isBlank()")
+@ConditionalOnExpression("!environment.getProperty('base.controller.url', '').isBlank()")
 class Heartbeat {
 
     private static final Logger logger = LoggerFactory.getLogger(Heartbeat.class);
@@ -59,7 +62,8 @@ class Heartbeat {
     @EventListener(ApplicationReadyEvent.class)
     void start() {
         isStarted = true;
-        timer.scheduleAtFixedRate(() -> post(State.ACTIVATED), 0, PERIOD.toMillis(), TimeUnit.MILLISECONDS);
+        Runnable beat = faults.guard(() -> post(State.ACTIVATED));
+        timer.scheduleAtFixedRate(beat, 0, PERIOD.toMillis(), TimeUnit.MILLISECONDS);
     }
 
     /** Comes first in the shutdown, so that the controller looks away at once. */
@@ -72,28 +76,40 @@ class Heartbeat {
         }
     }
 
-    /** Never throws, since the timer would stop then. */
     private void post(State state) {
         try {
-            HttpResponse<String> response = http.send(requestOf(state), HttpResponse.BodyHandlers.ofString());
+            HttpResponse<String> response = send(requestOf(state));
             if (response.statusCode() == 200) {
                 faults.succeeded();
             } else {
                 faults.failed("heartbeat to " + uri + " refused: " + response.statusCode() + " " + response.body());
             }
-        } catch (IOException | RuntimeException e) {
+        } catch (ExecutionException e) {
+            faults.failed("heartbeat to " + uri + " failed: " + e.getCause());
+        } catch (IOException | TimeoutException | RuntimeException e) {
             faults.failed("heartbeat to " + uri + " failed: " + e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
     }
 
+    /** With a limit for all of it: that of a request ends with the headers of the answer. */
+    private HttpResponse<String> send(HttpRequest request)
+            throws ExecutionException, TimeoutException, InterruptedException {
+        CompletableFuture<HttpResponse<String>> response =
+                http.sendAsync(request, HttpResponse.BodyHandlers.ofString());
+        try {
+            return response.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+        } finally {
+            response.cancel(true);
+        }
+    }
+
     private HttpRequest requestOf(State state) throws JsonProcessingException {
         HttpRequest.Builder request = HttpRequest.newBuilder(uri)
-                .timeout(TIMEOUT)
                 .header("Content-Type", "application/json")
                 .POST(HttpRequest.BodyPublishers.ofByteArray(json.writeValueAsBytes(description.heart(state))));
-        if (token != null && !token.isBlank()) {
+        if (token != null) {
             request.header("Authorization", "Bearer " + token);
         }
         return request.build();

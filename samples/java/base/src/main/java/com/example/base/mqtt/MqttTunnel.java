@@ -33,7 +33,7 @@ import org.springframework.stereotype.Component;
  * and beats; Paho's thread only hands commands over.
  */
 @Component
-@ConditionalOnExpression("!'${base.mqtt.broker:}'.isBlank()")
+@ConditionalOnExpression("!environment.getProperty('base.mqtt.broker', '').isBlank()")
 class MqttTunnel implements MqttCallback {
 
     private static final Logger logger = LoggerFactory.getLogger(MqttTunnel.class);
@@ -74,9 +74,10 @@ class MqttTunnel implements MqttCallback {
 
     @EventListener(ApplicationReadyEvent.class)
     void start() {
-        timer.scheduleWithFixedDelay(this::keepConnected, 0, RECONNECT_PERIOD.toMillis(), TimeUnit.MILLISECONDS);
+        long pauseMs = RECONNECT_PERIOD.toMillis();
+        timer.scheduleWithFixedDelay(faults.guard(this::keepConnected), 0, pauseMs, TimeUnit.MILLISECONDS);
         long periodMs = HEART_PERIOD.toMillis();
-        timer.scheduleAtFixedRate(this::beat, periodMs, periodMs, TimeUnit.MILLISECONDS);
+        timer.scheduleAtFixedRate(faults.guard(this::beat), periodMs, periodMs, TimeUnit.MILLISECONDS);
     }
 
     /** Comes first in the shutdown, so that the controller looks away at once. */
@@ -96,8 +97,8 @@ class MqttTunnel implements MqttCallback {
         try {
             connect();
             faults.succeeded();
-        } catch (MqttException | RuntimeException e) {
-            // It may be connected and not subscribed.
+        } catch (Throwable e) {
+            // It may be connected and not subscribed. Throwable: an Error must not leave it so either.
             discardClient();
             faults.failed("no link to " + properties.broker() + ": " + e);
         }
