@@ -1,21 +1,16 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
 import { access, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { spawnGuarded } from '../control-plane/guard.ts';
 import { PortTakenError, releasePort, withFreshPort } from '../control-plane/ports.ts';
 import { type MosquittoAccess, mosquittoFiles } from './mosquitto-config.ts';
 import type { MqttBroker } from './mqtt-broker.ts';
 
 export type MosquittoOptions = MosquittoAccess;
-
-/**
- * Node cannot ask Linux to end a child with its parent, so this shell stands between. Its input ends when we say so,
- * and whatever ends us; then the broker and its directory go. Only the broker holds the output, so that its end is seen.
- */
-const GUARD = '"$1" -c "$2/mosquitto.conf" 2>&1 & exec >/dev/null 2>&1; read -r _; kill -KILL $!; wait; rm -rf "$2"';
 
 const KEPT_LINES = 20;
 
@@ -53,9 +48,7 @@ export class Mosquitto implements MqttBroker {
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(directory, name), content, { mode: 0o600 });
     }
-    // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
-    this.#guard = spawn('/bin/sh', ['-c', GUARD, 'mosquitto-guard', this.#program, directory], { detached: true });
-    this.#guard.stdin.on('error', () => {}); // it may be gone by itself
+    this.#guard = spawnGuarded(this.#program, ['-c', join(directory, 'mosquitto.conf')], { removing: directory });
     await this.#running(this.#guard);
   }
 

@@ -25,8 +25,6 @@ export interface JvmBaseOptions {
     | { readonly brokerUrl: string; readonly env: string };
   /** Of the JVM. Default: none; a metaspace without a limit. */
   readonly jvmFlags?: readonly string[];
-  /** Default true: without it a base keeps the old one of two versions active. */
-  readonly activateNewModule?: boolean;
 }
 
 /** The sample base of samples/java as a process: a real JVM with a real arklet. */
@@ -111,7 +109,7 @@ export class JvmBase {
   }
 
   #arguments(home: string): string[] {
-    const { jar, jvmFlags = [], activateNewModule = true } = this.#options;
+    const { jar, jvmFlags = [] } = this.#options;
     const properties = {
       ...this.#linkProperties(),
       'server.port': this.#webPort,
@@ -119,7 +117,8 @@ export class JvmBase {
       'base.identity': this.identity,
       'base.name': 'base',
       'base.local-ip': this.ip,
-      'activate.new.module': activateNewModule,
+      // Else a base keeps the old one of two versions active.
+      'activate.new.module': true,
       'java.io.tmpdir': join(home, 'tmp'),
     };
     const settings = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);

@@ -1,18 +1,11 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { spawnGuarded } from '../control-plane/guard.ts';
 
 /** The one that Maven takes, too. */
 const JAVA = process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/java` : 'java';
-
-/**
- * Node cannot ask Linux to end a child with its parent, so this shell stands between. It sends the JVM the signal that
- * it reads; its input ends when we are gone, and then the JVM is killed. Only the JVM holds the output, so that its end
- * is seen.
- */
-const GUARD =
-  '"$0" "$@" 2>&1 & exec >/dev/null 2>&1; while read -r signal; do kill "-$signal" $!; done; kill -KILL $!; wait';
 
 const KEPT_LINES = 200;
 
@@ -28,9 +21,7 @@ export class JvmProcess {
 
   constructor(args: readonly string[], { logPath }: { logPath: string }) {
     this.#log = createWriteStream(logPath, { flags: 'a' });
-    // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
-    this.#guard = spawn('/bin/sh', ['-c', GUARD, JAVA, ...args], { detached: true });
-    this.#guard.stdin.on('error', () => {}); // it may be gone by itself
+    this.#guard = spawnGuarded(JAVA, args);
     this.#log.on('error', () => {}); // nor does anybody miss a log whose directory is gone
     this.#guard.once('exit', () => this.#killGroup());
     const output = createInterface(this.#guard.stdout);

@@ -1,4 +1,4 @@
-import type { OperationResult } from '../tunnel/module.ts';
+import { type OperationResult, WRONG_MODULE } from '../tunnel/module.ts';
 
 /** Why a module is not running, in kubelet words where one fits (README, "Module states"). */
 export type FailureReason =
@@ -19,9 +19,9 @@ export interface Failure {
   readonly message: string;
 }
 
-/** What a base says when it could not get or open the jar (its stack traces name the Java exception), or got a wrong one. */
+/** What arklet says when it could not get or open the jar: its stack traces name the Java exception. */
 const JAR_NOT_FETCHED =
-  /FileNotFoundException|NoSuchFileException|UnknownHostException|ConnectException|NoRouteToHost|SocketTimeoutException|MalformedURLException|SSLException|ZipException|HTTP response code|Connection refused|not a valid|bizUrl should not be blank|the jar is that of module/i;
+  /FileNotFoundException|NoSuchFileException|UnknownHostException|ConnectException|NoRouteToHost|SocketTimeoutException|MalformedURLException|SSLException|ZipException|HTTP response code|Connection refused|not a valid|bizUrl should not be blank/i;
 
 /** What to do, for failures whose words do not say it to somebody who has not built the agent. */
 const ADVICE: readonly { readonly words: RegExp; readonly advice: string; readonly reason?: FailureReason }[] = [
@@ -47,6 +47,7 @@ export function failureOf(result: OperationResult): Failure {
   const message = result.message === '' ? `the base answered ${result.code}` : result.message;
   if (result.command === 'uninstall') return { reason: 'KillContainerError', message };
   if (result.command === 'switch') return { reason: 'SwitchError', message: `switchBiz failed: ${message}` };
+  if (result.code === WRONG_MODULE) return { reason: 'ErrImagePull', message };
   const known = ADVICE.find(({ words }) => words.test(message));
   const reason = known?.reason ?? (JAR_NOT_FETCHED.test(message) ? 'ErrImagePull' : 'RunContainerError');
   return { reason, message: known ? `${known.advice}. The base says: ${message}` : message };

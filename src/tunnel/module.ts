@@ -46,12 +46,15 @@ export type ModuleCommand = 'install' | 'uninstall' | 'switch';
  */
 export type OperationOutcome = 'done' | 'already' | 'busy' | 'failed';
 
+/** The code of an install that found or left another module than the one that was asked for; ours, not arklet's. */
+export const WRONG_MODULE = 'WRONG_MODULE';
+
 export interface OperationResult {
   readonly command: ModuleCommand;
   /** undefined: the base could not parse the command and so does not say whose answer this is. */
   readonly module: ModuleId | undefined;
   readonly outcome: OperationOutcome;
-  /** arklet's code: SUCCESS, FAILED, REPEAT_BIZ, NOT_FOUND_BIZ, … */
+  /** arklet's code: SUCCESS, FAILED, REPEAT_BIZ, NOT_FOUND_BIZ, …; or WRONG_MODULE. */
   readonly code: string;
   /** One line for people, at most 1 KiB. */
   readonly message: string;

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
 import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
-import { findNode } from '../support/observe.ts';
+import { findNode, kibOf } from '../support/observe.ts';
 
 const LIMIT_MIB = 256;
 const GROWTH_MIB = 16;
@@ -30,18 +30,12 @@ afterAll(() => java?.stop());
 /** What its Node says, in KiB. */
 async function memoryOf({ identity }: JvmBase) {
   const node = await findNode(java.admin, identity);
+  const { capacity, allocatable } = node?.status ?? {};
   return {
-    used: kibOf(node?.metadata.annotations?.['platform.koupleless.io/metaspace-used']) ?? 0,
-    capacity: kibOf(node?.status?.capacity?.memory),
-    allocatable: kibOf(node?.status?.allocatable?.memory),
+    used: kibOf(node?.metadata.annotations?.['platform.koupleless.io/metaspace-used']),
+    capacity: capacity?.memory ? kibOf(capacity.memory) : undefined,
+    allocatable: allocatable?.memory ? kibOf(allocatable.memory) : undefined,
   };
-}
-
-/** The API server writes `262144Ki` as `256Mi`. */
-function kibOf(quantity: string | null | undefined): number | undefined {
-  if (quantity == null) return undefined;
-  const [, amount, unit] = /^(\d+)(Ki|Mi|Gi)$/.exec(quantity) ?? [];
-  return Number(amount) * { Ki: 1, Mi: 1024, Gi: 1024 ** 2 }[unit as 'Ki' | 'Mi' | 'Gi'];
 }
 
 describe.each([

@@ -10,6 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, pods } from '../support/observe.ts';
+import { nextSecond } from '../support/pod-life.ts';
 
 let java: JavaWorld;
 let bases: JvmBase[];
@@ -121,9 +122,7 @@ describe('a module without web context, from a file:// jar', () => {
       await allReady(`app=${name}`, version, 1);
     };
     await deploy('1.0.0');
-    // Pods tell their age in whole seconds; no user updates what he has created within the same one.
-    const createdAt = Date.now();
-    await eventually(() => expect(Date.now() - createdAt).toBeGreaterThan(1_000));
+    await nextSecond();
 
     const log: string[] = [];
     const client = new PollingClient({

@@ -12,6 +12,7 @@ import {
   findPod,
   isReady,
   isSchedulable,
+  kibOf,
   nodes,
   pods,
 } from '../support/observe.ts';
@@ -129,12 +130,6 @@ describe('what others write', () => {
     await eventually(async () => expect(conditionOf(await findNode(admin, 'base-2'), 'Ready')?.status).toBe('True'));
   });
 });
-
-/** The API server writes `262144Ki` as `256Mi`. */
-function kibOf(quantity: string | null | undefined): number {
-  const [, digits = '', unit = ''] = /^(\d+)(Ki|Mi|Gi)$/.exec(quantity ?? '') ?? [];
-  return Number(digits) * ({ Ki: 1, Mi: 1024, Gi: 1024 ** 2 }[unit] ?? Number.NaN);
-}
 
 describe('a base that says it is going down', () => {
   it('is given up at once, not after 60 s of silence', async () => {

@@ -10,8 +10,9 @@ import type { PodObject } from '../../src/kube/objects.ts';
 import { nodeNameOf } from '../../src/labels.ts';
 import { eventually } from './eventually.ts';
 import { type ModuleOptions, modulePod } from './manifests.ts';
-import { eventsOf, findNode, findPod, isReady, isSchedulable, pods } from './observe.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from './world.ts';
+import { eventsOf, findNode, isSchedulable, pods } from './observe.ts';
+import { createPod, readyPod, removePod } from './pod-life.ts';
+import { type ControllerProcess, startWorld, type World } from './world.ts';
 
 const TOKEN = 'e2e-token';
 
@@ -115,22 +116,15 @@ export class JavaWorld {
 
   /** A Pod of these modules on this base. */
   async create(name: string, { identity }: JvmBase, ...modules: ModuleOptions[]): Promise<void> {
-    const pod = modulePod(name, modules, { nodeName: nodeNameOf(identity) });
-    await this.admin.post('/api/v1/namespaces/default/pods', pod);
+    await createPod(this.admin, modulePod(name, modules, { nodeName: nodeNameOf(identity) }));
   }
 
-  async ready(name: string, timeoutMs?: number): Promise<PodObject> {
-    return eventually(async () => {
-      const pod = await findPod(this.admin, name);
-      expect(pod).toSatisfy(isReady);
-      return pod as PodObject;
-    }, timeoutMs);
+  ready(name: string, timeoutMs?: number): Promise<PodObject> {
+    return readyPod(this.admin, name, timeoutMs);
   }
 
-  /** Deletes the Pod and waits until it is gone. */
-  async remove(name: string): Promise<void> {
-    await this.admin.delete(podPath(name));
-    await eventually(async () => expect(await findPod(this.admin, name)).toBeUndefined());
+  remove(name: string): Promise<void> {
+    return removePod(this.admin, name);
   }
 
   /** Resolves with what a Pod says when it waits for this reason, from a watch: nothing is missed between two looks. */

@@ -4,8 +4,9 @@ import type { CommandRecord } from '../../samples/base-simulator/history.ts';
 import type { PodObject } from '../../src/kube/objects.ts';
 import { eventually } from './eventually.ts';
 import type { modulePod } from './manifests.ts';
-import { findPod, isReady, isSchedulable, nodes } from './observe.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from './world.ts';
+import { isSchedulable, nodes } from './observe.ts';
+import { createPod, readyPod, removePod } from './pod-life.ts';
+import { type ControllerProcess, startWorld, type World } from './world.ts';
 
 /** A world with one controller and a fleet whose Nodes are ready, and what tests of modules do in it. */
 export class ModuleRig {
@@ -36,21 +37,15 @@ export class ModuleRig {
   }
 
   async create(pod: ReturnType<typeof modulePod>): Promise<void> {
-    await this.admin.post('/api/v1/namespaces/default/pods', pod);
+    await createPod(this.admin, pod);
   }
 
   readyPod(name: string, timeoutMs?: number): Promise<PodObject> {
-    return eventually(async () => {
-      const pod = await findPod(this.admin, name);
-      expect(pod?.status).toSatisfy(() => isReady(pod));
-      return pod as PodObject;
-    }, timeoutMs);
+    return readyPod(this.admin, name, timeoutMs);
   }
 
-  /** Deletes the Pod as `kubectl delete` does, and waits until it is gone. */
-  async remove(name: string): Promise<void> {
-    await this.admin.delete(podPath(name));
-    await eventually(async () => expect(await findPod(this.admin, name)).toBeUndefined());
+  remove(name: string): Promise<void> {
+    return removePod(this.admin, name);
   }
 
   /** `name:version STATE` of each module that the base has, or of those of one name. */

@@ -46,6 +46,12 @@ export function waitingReason(pod: PodObject | undefined, index = 0): string | u
   return pod?.status?.containerStatuses?.[index]?.state?.waiting?.reason;
 }
 
+/** The API server writes `262144Ki` as `256Mi`; NaN where there is no amount. */
+export function kibOf(quantity: string | null | undefined): number {
+  const [, digits = '', unit = ''] = /^(\d+)(Ki|Mi|Gi)$/.exec(quantity ?? '') ?? [];
+  return Number(digits) * ({ Ki: 1, Mi: 1024, Gi: 1024 ** 2 }[unit] ?? Number.NaN);
+}
+
 /** `Type Reason` of the events about an object. */
 export async function eventsOf(admin: Admin, kind: 'Pod' | 'Node', name: string): Promise<EventObject[]> {
   const query = encodeURIComponent(`involvedObject.kind=${kind},involvedObject.name=${name}`);

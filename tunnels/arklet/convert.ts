@@ -1,12 +1,13 @@
 import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
-import type {
-  ModuleCommand,
-  ModuleId,
-  ModuleSpec,
-  ModuleState,
-  ModuleStatus,
-  OperationOutcome,
-  OperationResult,
+import {
+  type ModuleCommand,
+  type ModuleId,
+  type ModuleSpec,
+  type ModuleState,
+  type ModuleStatus,
+  type OperationOutcome,
+  type OperationResult,
+  WRONG_MODULE,
 } from '../../src/tunnel/module.ts';
 import { cutToBytes, messageLineOf } from './message-line.ts';
 import type {
@@ -89,9 +90,6 @@ export function batchResultsOf(batch: BatchInstall): OperationResult[] {
 }
 
 type End = Pick<OperationResult, 'outcome' | 'code' | 'message' | 'state'>;
-
-/** Of an install that found or left another module than the one that was asked for; no code of arklet's. */
-const WRONG_MODULE = 'WRONG_MODULE';
 
 function endOf(command: ModuleCommand, response: CommandResponse, module: ModuleId | undefined): End {
   const inner = response.data;

@@ -32,9 +32,15 @@ describe('why a module is not running', () => {
     'Server returned HTTP response code: 404 for URL: https://jars.example/x.jar',
     'java.util.zip.ZipException: zip END header not found',
     'java.net.MalformedURLException: no protocol: x.jar',
-    'the jar is that of module shop:1.0.0: name and BIZ_VERSION have to be those that it was built with',
   ])('is ErrImagePull when the jar cannot be had: %s', (message) => {
     expect(reasonOf(message)).toBe('ErrImagePull');
+  });
+
+  it('is ErrImagePull when the jar is that of another module', () => {
+    const message =
+      'the jar is that of module shop:1.0.0: name and BIZ_VERSION have to be those that it was built with';
+    const result = makeResult('install', 'b:1', { outcome: 'failed', code: 'WRONG_MODULE', message });
+    expect(failureOf(result)).toEqual({ reason: 'ErrImagePull', message });
   });
 
   it.each([
