@@ -1,28 +1,26 @@
 import { createTunnels } from '../tunnels/index.ts';
 import { systemClock } from './clock.ts';
 import type { Config } from './config/config.ts';
+import { createInformers } from './informers.ts';
 import type { ClusterAccess } from './kube/cluster-access.ts';
-import { ApiEventRecorder } from './kube/event-recorder.ts';
-import { SharedInformer } from './kube/informer.ts';
+import { ApiEventRecorder, type EventRecorder } from './kube/event-recorder.ts';
+import type { SharedInformer } from './kube/informer.ts';
 import type { CachedObject } from './kube/informer-types.ts';
 import { createKubeClient } from './kube/kube-client.ts';
 import { createKubeLanes, type KubeLanes } from './kube/kube-lanes.ts';
-import type { KubeObject } from './kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from './labels.ts';
-import { projectLease } from './lease/lease.ts';
+import { nodeNameOf } from './labels.ts';
 import { NodeLeaseController } from './lease/node-lease-controller.ts';
 import type { Logger } from './logger.ts';
 import { Manager, type Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
 import { PodController } from './pod/pod-controller.ts';
-import { projectPod, type VPod } from './pod/vpod.ts';
+import { createReplica, type Replica } from './replica.ts';
 import { HttpServer, metricsApp, probesApp } from './server/http-server.ts';
 import { Tunnels } from './tunnel/tunnels.ts';
 import { BaseInquirer } from './vnode/base-inquirer.ts';
 import { LivenessController } from './vnode/liveness-controller.ts';
 import { NodeController } from './vnode/node-controller.ts';
 import { VNodeController } from './vnode/vnode-controller.ts';
-import { projectNode } from './vnode/vnode-object.ts';
 import { VNodeStore } from './vnode/vnode-store.ts';
 
 export interface ControllerParts {
@@ -46,27 +44,58 @@ export function createController({ config, access, logger, metrics, version }: C
   const { env, clientId, workers, isCluster } = config;
   const lanes = createKubeLanes({ access, clock, metrics });
   const api = createKubeClient(lanes);
-  const { nodes, pods, leases: leaseInformer } = createInformers(env, lanes, shared);
+  const { nodes, pods, leases: leaseInformer } = createInformers(config, lanes, shared);
   const recorder = new ApiEventRecorder({ client: api, reportingInstance: clientId, ...shared });
 
-  const settings = { mqtt: mqttSettingsOf(config), http: httpSettingsOf(config) };
-  const tunnels = new Tunnels(createTunnels({ env, clientId, ...shared, ...settings }));
+  const replica = createReplica({ config, lanes, informer: leaseInformer, tunnels: () => tunnels.all(), ...shared });
+  const isLed = (nodeName: string): boolean => leases.isHeld(nodeName);
+  const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
+  const isOurs = (identity: string): boolean => !isFollowed(nodeNameOf(identity));
+  const tunnels = new Tunnels(
+    createTunnels({
+      env,
+      clientId,
+      version,
+      mayCommand: isOurs,
+      hears: isOurs,
+      mqtt: mqttSettingsOf(config),
+      http: httpSettingsOf(config, replica),
+      ...shared,
+    }),
+  );
   const store = new VNodeStore();
-  const inquirer = new BaseInquirer({ tunnels, clock, logger });
+  const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
 
+  const onLeaderChange = (nodeName: string): void => {
+    nodeController.onLeaderChange(nodeName);
+    vnodeController.onLeaderChange(nodeName);
+  };
   const leases = new NodeLeaseController({
     api,
     informer: leaseInformer,
+    membership: replica.membership,
     env,
     holder: clientId,
     isCluster,
+    maxLevel: config.cluster?.maxLevel ?? 1,
     nodeUidOf: (nodeName) => nodeController.uidOf(nodeName),
+    tunnelOf: (nodeName) => store.get(nodeName)?.tunnel,
+    isWanted: (nodeName) => vnodeController.isHeard(nodeName) || nodeController.uidOf(nodeName) !== undefined,
     onHeld: (nodeName) => {
+      if (isCluster) onLeaderChange(nodeName);
       enqueueNode(nodeName);
       enqueuePods(nodeName);
     },
+    onLost: onLeaderChange,
     ...shared,
   });
+  replica.connect(leases);
+  // Two replicas that see the same would tell it twice.
+  const nodeRecorder: EventRecorder = {
+    event: (about, ...what) => {
+      if (!isFollowed(about.name)) recorder.event(about, ...what);
+    },
+  };
   const nodeController = new NodeController({
     api,
     informer: nodes,
@@ -75,7 +104,6 @@ export function createController({ config, access, logger, metrics, version }: C
     leases,
     recorder,
     env,
-    isCluster,
     version,
     workers,
     ...shared,
@@ -84,6 +112,7 @@ export function createController({ config, access, logger, metrics, version }: C
     api,
     informer: pods,
     baseOf: (nodeName) => vnodeController.managedBase(nodeName),
+    isLed,
     tunnels,
     recorder,
     workers,
@@ -99,16 +128,35 @@ export function createController({ config, access, logger, metrics, version }: C
     leases,
     tunnels,
     inquirer,
-    recorder,
+    recorder: nodeRecorder,
+    isLeaving: () => replica.isLeaving(),
+    onLinkChange: () => replica.announce(),
     enqueueNode,
     enqueuePods,
     ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
     ...shared,
   });
-  const liveness = new LivenessController({ store, tunnels, inquirer, enqueueNode, enqueuePods, ...shared });
+  const liveness = new LivenessController({
+    store,
+    tunnels,
+    inquirer,
+    isFollowed,
+    enqueueNode,
+    enqueuePods,
+    ...shared,
+  });
+  const handOver = {
+    leases,
+    tunnelOf: (nodeName: string) => store.get(nodeName)?.tunnel,
+    isBusy: (nodeName: string) => (store.get(nodeName)?.ledger.inFlightCount ?? 0) > 0,
+  };
 
   const informers = [nodes, pods, leaseInformer];
-  const isReady = () => ({ informers: informers.every((informer) => informer.hasSynced()), tunnel: tunnels.isAnyUp() });
+  const isReady = () => ({
+    informers: informers.every((informer) => informer.hasSynced()),
+    ...replica.readiness(),
+    tunnel: tunnels.isAnyUp(),
+  });
   return new Manager({
     clock,
     logger,
@@ -122,6 +170,7 @@ export function createController({ config, access, logger, metrics, version }: C
       [closerOf(lanes)],
       // Nothing is decided before the caches are whole: a Pod that is not seen yet is not a Pod that is gone.
       [runnable('Node informer', nodes), runnable('Pod informer', pods), runnable('Lease informer', leaseInformer)],
+      replica.first(),
       [
         { name: 'events', run: (signal) => recorder.run(signal) },
         { name: 'leases', run: (signal) => leases.run(signal) },
@@ -133,37 +182,10 @@ export function createController({ config, access, logger, metrics, version }: C
         run: (signal: AbortSignal) => tunnel.run(vnodeController, signal),
       })),
       [{ name: 'liveness', run: (signal) => liveness.run(signal) }],
+      // What ends first: all that leads is still there while it is given away.
+      replica.last(handOver),
     ],
   });
-}
-
-type Shared = Pick<ControllerParts, 'logger' | 'metrics'> & { clock: typeof systemClock };
-
-/** One watch a kind for all bases (V9). */
-function createInformers(env: string, lanes: KubeLanes, shared: Shared) {
-  const create = <T extends CachedObject>(
-    kind: string,
-    path: string,
-    labelSelector: string,
-    project: (raw: KubeObject) => T,
-  ) => ({ kind, path, labelSelector, project, lane: lanes.watches, ...shared });
-  const ofEnv = (component: string): string => `${COMPONENT_LABEL}=${component},${ENV_LABEL}=${env}`;
-  return {
-    nodes: new SharedInformer(create('Node', '/api/v1/nodes', ofEnv(COMPONENT.vnode), projectNode)),
-    // V10: Pods carry no env; they are ours when they are bound to a Node of ours.
-    pods: new SharedInformer({
-      ...create('Pod', '/api/v1/pods', `${COMPONENT_LABEL}=${COMPONENT.module}`, projectPod),
-      indexers: { node: (pod: VPod) => pod.nodeName },
-    }),
-    leases: new SharedInformer(
-      create(
-        'Lease',
-        `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`,
-        ofEnv(COMPONENT.lease),
-        projectLease,
-      ),
-    ),
-  };
 }
 
 function runnable(name: string, informer: Pick<SharedInformer<CachedObject>, 'run' | 'whenSynced'>): Runnable {
@@ -190,6 +212,12 @@ function mqttSettingsOf({ mqtt }: Config): Parameters<typeof createTunnels>[0]['
   return { url, username, password, clientPrefix, tls };
 }
 
-function httpSettingsOf({ http, installDeadlineMs, uninstallDeadlineMs }: Config) {
-  return http && { ...http, installDeadlineMs, uninstallDeadlineMs };
+function httpSettingsOf({ http, cluster, installDeadlineMs, uninstallDeadlineMs }: Config, replica: Replica) {
+  const token = cluster?.memberToken;
+  const members = token === undefined ? undefined : { token, ...memberLinksOf(replica) };
+  return http && { ...http, members, installDeadlineMs, uninstallDeadlineMs };
+}
+
+function memberLinksOf({ membership, memberAddresses }: Replica) {
+  return { addresses: () => memberAddresses(), isFenced: () => !membership.isValid() };
 }

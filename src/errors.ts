@@ -7,6 +7,7 @@ export const ERROR_CATALOGUE = {
   'Kube.ConfigInvalid': 'The kubeconfig or the in-cluster service account cannot be used; the message names the field.',
   'Kube.RequestFailed': 'The API server answered a request with an error status.',
   'Kube.ConnectionFailed': 'A request to the API server got no whole answer: refused, cut, or out of time.',
+  'Kube.NotPermitted': 'A write was held back since another replica may lead the Node by now; nothing was sent.',
   'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
   'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
   'Arklet.InvalidIdentity':
@@ -14,10 +15,15 @@ export const ERROR_CATALOGUE = {
   'Arklet.IdentityMismatch': 'The identity inside a payload differs from the one in its topic; the message is dropped.',
   'Arklet.AddressRefused':
     'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
-  'Arklet.Unauthenticated': 'A message over HTTP came without the token `HTTP_TUNNEL_TOKEN`.',
+  'Arklet.Unauthenticated':
+    'A message over HTTP came without its token: `HTTP_TUNNEL_TOKEN` from a base, `MEMBER_TOKEN` from another replica.',
   'Tunnel.NotConnected':
     'A command could not be sent since the link to the broker, or to the base over HTTP, is down, or all event loops of the base are at work; it is sent again later.',
   'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',
+  'Cluster.ClientIdTaken':
+    'Another live process has our CLIENT_ID: one that starts waits until it has gone, one that ran ends.',
+  'Cluster.MemberUnreachable':
+    'Another replica did not take what bases said over HTTP. That is dropped: bases repeat their heartbeats.',
   'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
 } as const;
 

@@ -2,7 +2,7 @@
 
 export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
 export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
-export const COMPONENT = { module: 'module', vnode: 'vnode', lease: 'vnode-lease' } as const;
+export const COMPONENT = { module: 'module', vnode: 'vnode', lease: 'vnode-lease', member: 'vnode-member' } as const;
 
 /** V22: the labels of the design document. */
 export const VNODE_LABEL = {
@@ -31,6 +31,14 @@ export const ANNOTATION = {
   /** Of a Node: where a later process finds the arklet of a base over HTTP. */
   arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
+} as const;
+
+/** Of a membership lease: what a replica tells the others. */
+export const MEMBER_ANNOTATION = {
+  nonce: 'member.koupleless.io/nonce',
+  address: 'member.koupleless.io/address',
+  tunnels: 'member.koupleless.io/tunnels',
+  state: 'member.koupleless.io/state',
 } as const;
 
 /** Where Kubernetes keeps the Leases of Nodes. */

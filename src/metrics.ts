@@ -54,6 +54,14 @@ export function createMetrics() {
     ]),
     tunnelCommands: counter('tunnel_commands_total', 'Commands to bases.', ['tunnel', 'command', 'result']),
     tunnelUp: gauge('tunnel_up', 'Whether the link of a tunnel is up.', ['tunnel']),
+    memberMessages: counter(
+      `${PREFIX}member_messages_total`,
+      'Messages of bases over HTTP that replicas pass on, counted for each replica that they are for.',
+      ['direction'],
+    ),
+    memberRequests: counter(`${PREFIX}member_requests_total`, 'Requests to other replicas that carry them.', [
+      'result',
+    ]),
     tunnelReconnects: counter('tunnel_reconnects_total', 'Connections of a tunnel made after the first.', ['tunnel']),
 
     vnodes: gauge(`${PREFIX}vnodes`, 'VNodes by what is known of their base.', ['state']),
@@ -94,12 +102,31 @@ export function createMetrics() {
       ['command'],
     ),
     leaseRenewals: counter('node_lease_renew_total', 'Renewals of node leases.', ['result']),
+    leaseClaims: counter(`${PREFIX}lease_claims_total`, 'Tries to create or to take a node lease.', ['result']),
+    leaseTakeovers: counter(`${PREFIX}lease_takeovers_total`, 'VNodes that came to be led here, by why.', ['reason']),
+    leaseLosses: counter(`${PREFIX}lease_losses_total`, 'VNodes that are led here no more, by why.', ['reason']),
+    leaseHandOvers: counter(`${PREFIX}lease_hand_overs_total`, 'Node leases given to another replica.', ['reason']),
+    leasesHeld: gauge(`${PREFIX}leases_held`, 'VNodes that are led here.'),
+    leasesKnown: gauge(`${PREFIX}leases_known`, 'VNodes that are known here, led or followed.'),
+    workloadLevel: gauge(`${PREFIX}workload_level`, 'Level of the share of VNodes led here (WORKLOAD_MAX_LEVEL).'),
+    members: gauge(`${PREFIX}members`, 'Live replicas of this ENV, this one among them.'),
+    memberRenewals: counter(`${PREFIX}membership_renewals_total`, 'Renewals of our membership lease.', ['result']),
+    fenced: gauge(`${PREFIX}fenced`, '1 while this replica may lead nothing, since its membership is not renewed.'),
+    fences: counter(`${PREFIX}fences_total`, 'How often this replica had to stop leading everything.'),
+    clientIdConflicts: counter(
+      `${PREFIX}client_id_conflicts_total`,
+      'How often another live process was found to have our CLIENT_ID.',
+    ),
   };
   for (const result of ['ok', 'error']) {
     metrics.podStatusWrites.inc({ result }, 0);
     metrics.nodeStatusWrites.inc({ result }, 0);
     metrics.leaseRenewals.inc({ result }, 0);
+    metrics.memberRenewals.inc({ result }, 0);
+    metrics.memberRequests.inc({ result }, 0);
   }
+  for (const result of ['ok', 'lost', 'error']) metrics.leaseClaims.inc({ result }, 0);
+  for (const direction of ['sent', 'received', 'dropped']) metrics.memberMessages.inc({ direction }, 0);
   for (const reason of ['Uninstalled', 'BaseDead']) metrics.podDeletes.inc({ reason }, 0);
   for (const command of ['install', 'uninstall', 'switch']) {
     for (const result of ['done', 'failed', 'timeout']) metrics.moduleOperations.inc({ command, result }, 0);

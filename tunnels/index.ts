@@ -12,13 +12,25 @@ export interface MqttSettings extends Pick<MqttTunnelOptions, 'url' | 'username'
 
 export type HttpSettings = Pick<
   HttpTunnelOptions,
-  'port' | 'token' | 'baseNetworks' | 'installDeadlineMs' | 'uninstallDeadlineMs'
+  'port' | 'token' | 'baseNetworks' | 'members' | 'installDeadlineMs' | 'uninstallDeadlineMs'
 >;
 
 export interface TunnelsOptions {
   readonly env: string;
   /** Unique among the controllers of an env. */
   readonly clientId: string;
+  /** Of this program. */
+  readonly version: string;
+  /**
+   * Whether a command may leave for a base, asked at the last moment before it does. Default: always.
+   * Where it says no, the command is rejected with `Tunnel.NotConnected`.
+   */
+  readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  /**
+   * Whether the lists, health and answers of a base matter here; where not, they are dropped unread. Its heartbeats
+   * always matter. Over HTTP answers come only to who asked. Default: always.
+   */
+  readonly hears?: ((identity: string) => boolean) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -31,8 +43,9 @@ export interface TunnelsOptions {
 /** The tunnels that are configured, not yet running. */
 export function createTunnels(options: TunnelsOptions): Tunnel[] {
   const tunnels: Tunnel[] = [];
-  const { mqtt, http, clientId, ...shared } = options;
+  const { mqtt, http, clientId, version, ...shared } = options;
   if (mqtt) tunnels.push(new MqttTunnel({ ...shared, ...mqtt, clientId: `${mqtt.clientPrefix}@@@${clientId}` }));
-  if (http) tunnels.push(new HttpTunnel({ ...shared, ...http }));
+  if (http)
+    tunnels.push(new HttpTunnel({ ...shared, ...http, userAgent: `module-controller/${version} (${clientId})` }));
   return tunnels;
 }

@@ -36,6 +36,7 @@ export interface Received {
   /** The parsed payload. */
   content: unknown;
   messageId?: number | undefined;
+  userAgent?: string | undefined;
 }
 
 export interface Result {
@@ -143,7 +144,7 @@ export class CommandRunner {
     return Object.assign({}, ...effects.reverse());
   }
 
-  #receive({ command, tunnel, messageId }: Received, request: BizRequest): CommandRecord {
+  #receive({ command, tunnel, messageId, userAgent }: Received, request: BizRequest): CommandRecord {
     const { bizName, bizVersion } = request;
     const state = bizName && bizVersion ? this.arklet.stateOf({ bizName, bizVersion }) : undefined;
     return this.#options.history.receive({
@@ -153,6 +154,7 @@ export class CommandRunner {
       ...request,
       ...(state === undefined ? {} : { stateAtReceipt: state }),
       ...(messageId === undefined ? {} : { requestMessageId: messageId }),
+      ...(userAgent === undefined ? {} : { userAgent }),
     });
   }
 

@@ -16,6 +16,8 @@ export interface CommandRecord extends BizRequest {
   finishedAt?: number;
   /** The packet id of the MQTT message. */
   requestMessageId?: number;
+  /** The header `User-Agent` over HTTP: who sent it. */
+  userAgent?: string;
   /** The state of that very module when the command came; absent when it was not listed. */
   stateAtReceipt?: BizState;
   outcome: Outcome;

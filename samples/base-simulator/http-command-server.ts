@@ -11,6 +11,8 @@ export interface Exchange {
   /** The path without its slash. */
   readonly command: string;
   readonly body: string;
+  /** The header `User-Agent`. */
+  readonly userAgent: string | undefined;
   answer(body: string): void;
   /** Closes the connection without a word. */
   cut(): void;
@@ -129,7 +131,10 @@ export class HttpCommandServer {
     if (body !== 'aborted') this.#onLoop(request.socket, () => this.#take(request, body));
   }
 
-  async #take({ socket, method, url = '' }: IncomingMessage, body: { text: string } | 'too large'): Promise<void> {
+  async #take(
+    { socket, method, url = '', headers }: IncomingMessage,
+    body: { text: string } | 'too large',
+  ): Promise<void> {
     if (body === 'too large') return end(socket, TOO_LARGE);
     if (method !== 'POST') {
       return end(socket, '500 Internal Server Error', 'POST http request only supported by arklet');
@@ -137,6 +142,7 @@ export class HttpCommandServer {
     await this.#options.onCommand({
       command: url.replace(/^\//, '').replace(/\?.*$/s, ''),
       body: body.text,
+      userAgent: headers['user-agent'],
       answer: (text) => end(socket, '200 OK', text),
       cut: () => socket.destroy(),
     });

@@ -119,8 +119,9 @@ export class HttpTransport implements Transport {
 
   /** Never rejects. */
   async #take(exchange: Exchange): Promise<void> {
-    const content = exchange.body === '' ? {} : parseJson(exchange.body);
-    const received: Received = { command: exchange.command, tunnel: 'http', content };
+    const { command, body, userAgent } = exchange;
+    const content = body === '' ? {} : parseJson(body);
+    const received: Received = { command, tunnel: 'http', content, userAgent };
     if (this.#process.isSilent()) return this.#runner.ignore(received, 'ignored:silent');
     // The agent fails before it can answer, and forgets the connection.
     if (!isObject(content)) return this.#runner.ignore(received, 'ignored:unparsable');

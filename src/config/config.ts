@@ -1,3 +1,4 @@
+import { isIP, isIPv6 } from 'node:net';
 import { ControllerError } from '../errors.ts';
 import type { Network } from './rules.ts';
 import { VARIABLES, type Variable, type VariableName, WITHOUT_EFFECT } from './variables.ts';
@@ -21,12 +22,27 @@ export interface HttpConfig {
   readonly baseNetworks: readonly Network[] | undefined;
 }
 
+/** How a replica shares the bases with others. */
+export interface ClusterConfig {
+  /** `host:port`, where other members pass on what they hear; undefined = the HTTP tunnel is off. */
+  readonly memberAddress: string | undefined;
+  /** What members show each other; undefined = the HTTP tunnel is off. */
+  readonly memberToken: string | undefined;
+  /** V18. */
+  readonly maxLevel: number;
+  readonly rebalance: boolean;
+  /** Of the membership leases. */
+  readonly namespace: string;
+}
+
 /** Everything an operator can set, checked and frozen. */
 export interface Config {
   readonly kubeconfig: string | undefined;
   readonly env: string;
   readonly clientId: string;
   readonly isCluster: boolean;
+  /** undefined = this replica is the only one. */
+  readonly cluster: ClusterConfig | undefined;
   readonly workers: number;
   /** undefined = the tunnel is off. */
   readonly mqtt: MqttConfig | undefined;
@@ -55,7 +71,7 @@ export class ConfigError extends ControllerError {
 
 type Values = { [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T | undefined : never };
 
-const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN']);
+const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN', 'MEMBER_TOKEN']);
 
 /** Reads the environment once. An empty variable counts as not set. Throws ConfigError. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>, hostName: string): Config {
@@ -63,6 +79,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
   const values = readAll(env, faults);
   const mqtt = mqttOf(values, faults);
   const http = httpOf(values);
+  const cluster = clusterOf(values, faults);
   if (values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
@@ -76,7 +93,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
     kubeconfig: values.KUBECONFIG,
     env: values.ENV ?? '',
     clientId,
-    isCluster: values.IS_CLUSTER ?? false,
+    isCluster: cluster !== undefined,
+    cluster,
     workers: values.VNODE_WORKER_NUM ?? 0,
     mqtt,
     http,
@@ -105,10 +123,14 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
   return values as Values;
 }
 
+/** Not set, unlike set to what is told to be wrong already. */
+function isMissing(name: VariableName, values: Values, faults: readonly string[]): boolean {
+  return values[name] === undefined && !faults.some((fault) => fault.startsWith(`${name}=`));
+}
+
 function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
   if (values.ENABLE_MQTT_TUNNEL !== true) return undefined;
-  const isTold = faults.some((fault) => fault.startsWith('MQTT_BROKER='));
-  if (values.MQTT_BROKER === undefined && !isTold)
+  if (isMissing('MQTT_BROKER', values, faults))
     faults.push('MQTT_BROKER is not set: it is required with ENABLE_MQTT_TUNNEL=true');
   const hasCert = values.MQTT_CLIENT_CRT_PATH !== undefined;
   if (hasCert !== (values.MQTT_CLIENT_KEY_PATH !== undefined)) {
@@ -133,4 +155,37 @@ function httpOf(values: Values): HttpConfig | undefined {
     token: values.HTTP_TUNNEL_TOKEN,
     baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
   });
+}
+
+const WITH_MEMBERS = 'with IS_CLUSTER=true and ENABLE_HTTP_TUNNEL=true';
+
+function clusterOf(values: Values, faults: string[]): ClusterConfig | undefined {
+  if (values.IS_CLUSTER !== true) return undefined;
+  const isHeard = values.ENABLE_HTTP_TUNNEL === true;
+  if (isHeard) checkMember(values, faults);
+  return Object.freeze({
+    memberAddress: isHeard ? memberAddressOf(values) : undefined,
+    memberToken: isHeard ? values.MEMBER_TOKEN : undefined,
+    maxLevel: values.WORKLOAD_MAX_LEVEL ?? 0,
+    rebalance: values.REBALANCE ?? true,
+    namespace: values.POD_NAMESPACE ?? '',
+  });
+}
+
+/** Over HTTP a base speaks to one member, which passes it on: members have to reach and to trust each other. */
+function checkMember(values: Values, faults: string[]): void {
+  const { MEMBER_TOKEN: token, POD_IP: ip } = values;
+  if (isMissing('MEMBER_TOKEN', values, faults)) faults.push(`MEMBER_TOKEN is not set: it is required ${WITH_MEMBERS}`);
+  if (token !== undefined && token === values.HTTP_TUNNEL_TOKEN)
+    faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member');
+  if (ip === undefined) faults.push(`POD_IP is not set: it is required ${WITH_MEMBERS}`);
+  // A zone (`fe80::1%eth0`) is a name of our own network interface.
+  else if (isIP(ip) === 0 || ip.includes('%'))
+    faults.push(`POD_IP=${JSON.stringify(ip)}: must be an IP address ${WITH_MEMBERS}`);
+  if (values.HTTP_TUNNEL_LISTEN_PORT === 0)
+    faults.push(`HTTP_TUNNEL_LISTEN_PORT="0": must be from 1 to 65535 ${WITH_MEMBERS}`);
+}
+
+function memberAddressOf({ POD_IP: ip = '', HTTP_TUNNEL_LISTEN_PORT: port }: Values): string {
+  return `${isIPv6(ip) ? `[${ip}]` : ip}:${port}`;
 }

@@ -31,8 +31,22 @@ export const VARIABLES = {
   ),
   IS_CLUSTER: variable(
     rules.boolean,
-    'Several replicas run; a lease that another one holds is not taken before it expires.',
+    'Several replicas share the bases: each leads some of them, and takes over from one that fails. Each needs a CLIENT_ID of its own.',
     'false',
+  ),
+  MEMBER_TOKEN: variable(
+    rules.longToken,
+    'What replicas send each other over HTTP as `Authorization: Bearer {token}`, the same for all and not HTTP_TUNNEL_TOKEN. Required with IS_CLUSTER and the HTTP tunnel. Never logged.',
+  ),
+  WORKLOAD_MAX_LEVEL: variable(
+    rules.integer(1, 100),
+    'In how many levels a replica measures its share of the bases; the higher its level, the longer it leaves a new base to others.',
+    '3',
+  ),
+  REBALANCE: variable(
+    rules.boolean,
+    'A replica with more than its share hands bases over to those with less. `false`: only what is new or left alone is shared out.',
+    'true',
   ),
   VNODE_WORKER_NUM: variable(
     rules.integer(1, 256),
@@ -52,7 +66,11 @@ export const VARIABLES = {
   MQTT_CLIENT_CRT_PATH: variable(rules.text, 'PEM file of our client certificate; with MQTT_CLIENT_KEY_PATH only.'),
   MQTT_CLIENT_KEY_PATH: variable(rules.text, 'PEM file of the key to it.'),
   ENABLE_HTTP_TUNNEL: variable(rules.boolean, 'Find bases over HTTP.', 'false'),
-  HTTP_TUNNEL_LISTEN_PORT: variable(rules.port, 'Port that bases send their heartbeats to; 0 = any free one.', '7777'),
+  HTTP_TUNNEL_LISTEN_PORT: variable(
+    rules.port,
+    'Port that bases send their heartbeats to; 0 = any free one (not with IS_CLUSTER).',
+    '7777',
+  ),
   HTTP_TUNNEL_TOKEN: variable(
     rules.token,
     'What bases must send over HTTP as `Authorization: Bearer {token}`. Not set: bases are not authenticated. Never logged.',
@@ -80,8 +98,15 @@ export const VARIABLES = {
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),
   POD_NAME: variable(rules.text, 'Name of our Pod (downward API).'),
-  POD_NAMESPACE: variable(rules.text, 'Its namespace (downward API).', 'default'),
-  POD_IP: variable(rules.text, 'Its address (downward API).'),
+  POD_NAMESPACE: variable(
+    rules.dnsLabel,
+    'Its namespace (downward API); the replicas’ own Leases are there.',
+    'default',
+  ),
+  POD_IP: variable(
+    rules.text,
+    'Its address (downward API), where the other replicas reach it. Required, as an IP address, with IS_CLUSTER and the HTTP tunnel.',
+  ),
 } as const;
 
 export type VariableName = keyof typeof VARIABLES;
@@ -89,7 +114,6 @@ export type VariableName = keyof typeof VARIABLES;
 /** The Go program's variables that do nothing here (yet); set ones are named in a warning at start. */
 export const WITHOUT_EFFECT = [
   'NAMESPACE',
-  'WORKLOAD_MAX_LEVEL',
   'REPORT_HOOKS',
   'ENABLE_MODULE_REPLICAS_SYNC_WITH_BASE',
   'KUBELET_PROXY_ENABLED',

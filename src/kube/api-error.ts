@@ -66,6 +66,10 @@ export const isTooManyRequests = (error: unknown): boolean => hasStatus(error, 4
 export const isConnectionFailed = (error: unknown): boolean =>
   error instanceof ControllerError && error.code === 'Kube.ConnectionFailed';
 
+/** It was held back: another replica may lead the Node by now. */
+export const isNotPermitted = (error: unknown): boolean =>
+  error instanceof ControllerError && error.code === 'Kube.NotPermitted';
+
 /**
  * Whether the very same request may succeed later: no whole answer, 401 (credentials rotate), 408, 429, 5xx.
  * A conflict is not: it needs a new look at the object first.

@@ -4,32 +4,39 @@ import type { EventObject, LeaseObject, NodeObject, PodObject } from './objects.
 export type Patch = Record<string, unknown>;
 
 /**
+ * Asked at the last moment before a request leaves, also before each further try of it. Where it says no, the call
+ * rejects with ControllerError `Kube.NotPermitted` and nothing was sent. Default: always.
+ */
+export type Permit = () => boolean;
+
+/**
  * The few calls the controller makes. Each rejects with `ApiError` (an answer with an error status) or with
  * ControllerError `Kube.ConnectionFailed` (no whole answer: the write has possibly happened).
  * 429 and cut idle connections are tried again inside, a bounded number of times.
  */
 export interface KubeClient {
   getNode(name: string): Promise<NodeObject>;
-  createNode(node: NodeObject): Promise<NodeObject>;
+  createNode(node: NodeObject, permit?: Permit): Promise<NodeObject>;
   /** Merge patch of metadata and spec. */
-  patchNode(name: string, patch: Patch): Promise<NodeObject>;
+  patchNode(name: string, patch: Patch, permit?: Permit): Promise<NodeObject>;
   /** Strategic merge patch: conditions are merged by type, addresses by type. */
-  patchNodeStatus(name: string, patch: Patch): Promise<NodeObject>;
+  patchNodeStatus(name: string, patch: Patch, permit?: Permit): Promise<NodeObject>;
   /** Deletes that incarnation only; 409 when another one has the name. */
-  deleteNode(name: string, uid: string): Promise<void>;
+  deleteNode(name: string, uid: string, permit?: Permit): Promise<void>;
 
   /** Every Pod with the label as it is stored now, past all caches; several requests where there are many. */
   listPods(labelSelector: string): Promise<PodObject[]>;
   /** Strategic merge patch: conditions are merged by type, containerStatuses are replaced whole. */
-  patchPodStatus(namespace: string, name: string, patch: Patch): Promise<PodObject>;
+  patchPodStatus(namespace: string, name: string, patch: Patch, permit?: Permit): Promise<PodObject>;
   /** Grace 0, that incarnation only; 409 when another one has the name. */
-  forceDeletePod(namespace: string, name: string, uid: string): Promise<void>;
+  forceDeletePod(namespace: string, name: string, uid: string, permit?: Permit): Promise<void>;
 
   /** Leases of Nodes live in `kube-node-lease`; these calls have a lane of their own. */
   getLease(name: string): Promise<LeaseObject>;
   createLease(lease: LeaseObject): Promise<LeaseObject>;
   patchLease(name: string, patch: Patch): Promise<LeaseObject>;
-  deleteLease(name: string, uid: string): Promise<void>;
+  /** Where a version is given, only that one; 409 otherwise. */
+  deleteLease(name: string, uid: string, resourceVersion?: string): Promise<void>;
 
   createEvent(event: EventObject): Promise<EventObject>;
   patchEvent(namespace: string, name: string, patch: Patch): Promise<EventObject>;

@@ -1,4 +1,5 @@
 import { type Dispatcher, Pool } from 'undici';
+import type { Permit } from './client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
 /** Below the 90 s after which the API server closes an idle connection, so that we are the ones to close it. */
@@ -10,6 +11,10 @@ export interface ConnectionPoolOptions {
   /** At most so many at a time; null = one for each request in flight. */
   readonly connections: number | null;
   readonly connectTimeoutMs: number;
+}
+
+export interface PooledRequest extends Omit<Dispatcher.RequestOptions, 'headersTimeout' | 'bodyTimeout'> {
+  readonly permit: Permit | undefined;
 }
 
 /** Keep-alive HTTP/1.1 connections to the API server, made anew when the certificates change. */
@@ -26,10 +31,12 @@ export class ConnectionPool {
     options.access.onTlsChange(() => this.#replace());
   }
 
-  send(request: Omit<Dispatcher.RequestOptions, 'headersTimeout' | 'bodyTimeout'>): Promise<Dispatcher.ResponseData> {
+  /** `permit`: asked when the request comes to its connection; where it says no, the promise is rejected unsent. */
+  send({ permit, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
     // Deadlines are kept by the lane, which also counts the wait for a free connection.
     // reset: undici closes the connection behind a DELETE with a body unless told not to.
-    return this.#pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false });
+    const pool = permit === undefined ? this.#pool : this.#pool.compose(guardedBy(permit));
+    return pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false });
   }
 
   /** Cuts what is still in flight. */
@@ -63,4 +70,19 @@ export class ConnectionPool {
     const forget = (): void => void this.#draining.delete(old);
     old.close().then(forget, forget);
   }
+}
+
+/** undici lets requests wait for a free connection, and tells just before it writes one: what throws then is not written. */
+function guardedBy(permit: Permit): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => {
+        if (!permit()) throw new Error('not permitted any more');
+        handler.onRequestStart?.(controller, context);
+      },
+      onResponseStart: (...start) => handler.onResponseStart?.(...start),
+      onResponseData: (...data) => handler.onResponseData?.(...data),
+      onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+      onResponseError: (...error) => handler.onResponseError?.(...error),
+    });
 }

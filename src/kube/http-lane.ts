@@ -7,7 +7,7 @@ import { apiErrorOf } from './api-response.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { Deadline } from './deadline.ts';
-import { mayResend, retryDelayMs } from './request-retry.ts';
+import { mayResend, retryDelayMs, type TriesSoFar } from './request-retry.ts';
 import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -43,7 +43,7 @@ export class HttpLane implements RestLane {
   }
 
   async request<T = unknown>(request: RestRequest): Promise<T> {
-    const { clock, metrics, random } = this.#options;
+    const { clock, metrics } = this.#options;
     const text = request.body === undefined ? null : JSON.stringify(request.body);
     const receive = async ({ body }: Dispatcher.ResponseData): Promise<T> => (await body.json()) as T;
     const exchange = { request, text, receive, isStream: false };
@@ -54,10 +54,7 @@ export class HttpLane implements RestLane {
       } catch (error) {
         const soFar = { tries, resends, elapsedMs: clock.now() - startedAt };
         if (mayResend(error, request, soFar)) resends++;
-        else {
-          const delay = retryDelayMs(error, soFar, random);
-          if (delay === undefined || !(await this.#wait(delay, request.signal))) throw error;
-        }
+        else if (!(await this.#waitToRetry(error, request, soFar))) throw error;
         metrics.restRetries.inc({ verb: request.method });
       }
     }
@@ -65,6 +62,12 @@ export class HttpLane implements RestLane {
 
   async open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>> {
     return this.#attempt({ request, text: null, receive: ({ body }) => body, isStream: true });
+  }
+
+  /** False when it is not to be tried again. */
+  async #waitToRetry(error: unknown, request: RestRequest, soFar: TriesSoFar): Promise<boolean> {
+    const delayMs = request.isOnce ? undefined : retryDelayMs(error, soFar, this.#options.random);
+    return delayMs !== undefined && this.#wait(delayMs, request.signal);
   }
 
   /** False when the wait was cut short. */
@@ -91,6 +94,7 @@ export class HttpLane implements RestLane {
     const { clock, metrics, pool } = this.#options;
     const { method } = request;
     const startedAt = clock.now();
+    assertPermitted(request);
     const deadline = new Deadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     let code = '<error>';
     try {
@@ -100,6 +104,7 @@ export class HttpLane implements RestLane {
         headers: headersOf(request, text, authorization),
         body: text,
         signal: deadline.signal,
+        permit: request.permit,
       });
       const response = await deadline.bound(sending);
       code = String(response.statusCode);
@@ -110,6 +115,7 @@ export class HttpLane implements RestLane {
     } catch (error) {
       deadline.unlink();
       if (error instanceof ApiError) throw error;
+      assertPermitted(request);
       const why = deadline.reason ?? messageOf(error);
       throw new ControllerError('Kube.ConnectionFailed', `${describeRequest(request)}: ${why}`, { cause: error });
     } finally {
@@ -125,6 +131,13 @@ export class HttpLane implements RestLane {
       if (value !== undefined) text += `${text === '' ? '?' : '&'}${key}=${encodeURIComponent(value)}`;
     }
     return this.#pathPrefix + request.path + text;
+  }
+}
+
+/** Also what undici let wait for a connection has not left when the permit was gone by then. */
+function assertPermitted(request: RestRequest): void {
+  if (request.permit?.() === false) {
+    throw new ControllerError('Kube.NotPermitted', `${describeRequest(request)}: another replica may lead by now`);
   }
 }
 

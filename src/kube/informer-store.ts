@@ -82,6 +82,10 @@ export class InformerStore<T extends CachedObject> {
     }
   }
 
+  progressed(resourceVersion: string): void {
+    for (const handler of this.#handlers) this.#guard(() => handler.onProgress?.(resourceVersion));
+  }
+
   #force(object: T): void {
     const old = this.#objects.get(objectKey(object));
     if (old?.resourceVersion !== object.resourceVersion || old.uid !== object.uid) this.#set(old, object);

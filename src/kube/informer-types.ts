@@ -24,6 +24,8 @@ export interface InformerHandler<T> {
   onUpdate?(old: T, object: T): void;
   /** `last` is the state that the deletion was reported with, or the last cached one after a gap. */
   onDelete?(last: T): void;
+  /** Everything that happened up to this version was handed to all handlers. Called after each event of the watch. */
+  onProgress?(resourceVersion: string): void;
 }
 
 /** A local copy of one kind of object, kept current by a watch. */

@@ -22,6 +22,8 @@ export interface SharedInformerOptions<T extends CachedObject> {
   readonly project: (raw: KubeObject) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
   readonly lane: RestLane;
+  /** A watch on which nothing comes for so long is begun anew. Default: see `WatchSession`. */
+  readonly silenceMs?: number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -56,6 +58,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       lane,
       path,
       query: { labelSelector, fieldSelector },
+      silenceMs: options.silenceMs,
       clock,
       logger: options.logger.child({ kind }),
       random: options.random ?? Math.random,
@@ -131,6 +134,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       onListItem: (item) => this.#onListed(item),
       onChange: (event, isListed) => this.#onChange(event, isListed),
       onListed: (rolledBack) => this.#takeList(rolledBack),
+      onProgress: (resourceVersion) => this.#store.progressed(resourceVersion),
       onBytes: () => {
         this.#lastBytesAt = clock.now();
       },

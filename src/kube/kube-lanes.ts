@@ -23,6 +23,7 @@ export interface KubeLanesOptions {
 export interface KubeLanes {
   readonly rest: RestLane;
   readonly leases: RestLane;
+  readonly members: RestLane;
   readonly watches: RestLane;
   /** Cuts everything in flight; to be called when all users of the lanes have ended. */
   close(): Promise<void>;
@@ -40,6 +41,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
   return {
     rest: lane(options.restConnections ?? 8),
     leases: lane(options.leaseConnections ?? 4),
+    members: lane(2),
     watches: lane(null),
     close: async () => {
       closing.abort();

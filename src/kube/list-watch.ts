@@ -29,6 +29,8 @@ export interface ListWatchSink {
   onChange(event: WatchEvent, isListed: boolean): void;
   /** The list is whole. `rolledBack`: it is older than what was seen before. */
   onListed(rolledBack: boolean): Promise<void>;
+  /** All up to this version was told. */
+  onProgress(resourceVersion: string): void;
   onBytes(): void;
   onUnreadable(why: string): void;
   onRelist(reason: RelistReason): void;
@@ -38,6 +40,8 @@ export interface ListWatchOptions {
   readonly lane: RestLane;
   readonly path: string;
   readonly query: NonNullable<RestRequest['query']>;
+  /** Default: twice the time from bookmark to bookmark. */
+  readonly silenceMs: number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly random: () => number;
@@ -113,7 +117,9 @@ export class ListWatch {
         this.#silencesInRow = 0;
         sink.onBytes();
       },
+      silenceMs: this.#options.silenceMs,
       onChange: (event, isListed) => sink.onChange(event, isListed),
+      onProgress: (resourceVersion) => sink.onProgress(resourceVersion),
       onListed: (resourceVersion) => this.#finishList(resourceVersion),
       onUnreadable: (why) => sink.onUnreadable(why),
     });
@@ -144,6 +150,7 @@ export class ListWatch {
     await this.#options.sink.onListed(before !== undefined && compareResourceVersions(resourceVersion, before) < 0);
     this.#resourceVersion = resourceVersion;
     this.#mustList = false;
+    this.#options.sink.onProgress(resourceVersion);
   }
 
   /** Decides from the error how to go on, and how long to wait before. */

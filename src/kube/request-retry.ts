@@ -38,7 +38,7 @@ function askedDelayMs(error: unknown): number | undefined {
  * A create is left to its caller: it may have happened, and only the caller can tell what AlreadyExists means.
  */
 export function mayResend(error: unknown, request: RestRequest, soFar: TriesSoFar): boolean {
-  return request.method !== 'POST' && soFar.resends === 0 && isCutConnection(error);
+  return request.method !== 'POST' && !request.isOnce && soFar.resends === 0 && isCutConnection(error);
 }
 
 function isCutConnection(error: unknown): boolean {

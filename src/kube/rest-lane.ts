@@ -1,3 +1,5 @@
+import type { Permit } from './client.ts';
+
 export interface RestRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** From the root of the API, its parts escaped already. */
@@ -9,6 +11,10 @@ export interface RestRequest {
   readonly signal?: AbortSignal;
   /** From queueing to the whole answer (of a stream: to its headers), for each try anew. Default 10 s. */
   readonly timeoutMs?: number;
+  /** Default: always; see `Permit`. */
+  readonly permit?: Permit;
+  /** One try, whatever the answer. Default: 429 and cut idle connections are tried again. */
+  readonly isOnce?: boolean;
 }
 
 /**

@@ -13,10 +13,10 @@ const HEADERS_TIMEOUT_MS = 30_000;
 export const SILENCE_MS = 120_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** No byte came for `SILENCE_MS`: the path is dead, or the server has nothing it could send. */
+/** No byte came for so long: the path is dead, or the server has nothing it could send. */
 export class WatchSilentError extends ControllerError {
-  constructor() {
-    super('Kube.WatchFailed', `no byte for ${SILENCE_MS / 1000} s`);
+  constructor(silenceMs: number) {
+    super('Kube.WatchFailed', `no byte for ${silenceMs / 1000} s`);
   }
 }
 
@@ -32,6 +32,8 @@ export interface WatchSessionOptions {
   readonly path: string;
   readonly query: NonNullable<RestRequest['query']>;
   readonly clock: Clock;
+  /** A watch on which nothing comes for so long is dead. Default `SILENCE_MS`. */
+  readonly silenceMs: number | undefined;
   /** Where to resume; undefined = send everything first. */
   readonly resourceVersion: string | undefined;
   /** The server has taken the watch. */
@@ -39,6 +41,8 @@ export interface WatchSessionOptions {
   readonly onBytes: () => void;
   /** `isListed`: the object is of the list that the stream begins with, or changed one before its end. */
   readonly onChange: (event: WatchEvent, isListed: boolean) => void;
+  /** All up to this version was told. */
+  readonly onProgress: (resourceVersion: string) => void;
   /** The list is whole. */
   readonly onListed: (resourceVersion: string) => Promise<void>;
   readonly onUnreadable: (why: string) => void;
@@ -72,8 +76,9 @@ export class WatchSession {
     if (signal.aborted) return;
     const { lane, path, query, clock } = this.#options;
     const onAbort = (): void => this.#cut.abort();
-    const guard = new InactivityGuard(clock, SILENCE_MS, () => {
-      this.#cutReason = new WatchSilentError();
+    const { silenceMs = SILENCE_MS } = this.#options;
+    const guard = new InactivityGuard(clock, silenceMs, () => {
+      this.#cutReason = new WatchSilentError(silenceMs);
       this.#cut.abort();
     });
     signal.addEventListener('abort', onAbort, { once: true });
@@ -118,7 +123,7 @@ export class WatchSession {
     if (event.type === 'ERROR') throw apiErrorOfStatus(`watch ${this.#options.path}`, event.object as StatusObject);
     const isListed = this.#resourceVersion === undefined;
     this.#options.onChange(event, isListed);
-    if (!isListed) this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    if (!isListed) this.#progress(event.object.metadata.resourceVersion);
     return undefined;
   }
 
@@ -131,7 +136,13 @@ export class WatchSession {
       return this.#options.onListed(resourceVersion);
     }
     if (compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) throw new RolledBackError();
-    this.#resourceVersion = resourceVersion;
+    this.#progress(resourceVersion);
     return undefined;
+  }
+
+  #progress(resourceVersion: string | undefined): void {
+    if (resourceVersion === undefined) return;
+    this.#resourceVersion = resourceVersion;
+    this.#options.onProgress(resourceVersion);
   }
 }

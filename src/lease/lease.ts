@@ -1,10 +1,14 @@
 import type { Patch } from '../kube/client.ts';
 import type { KubeObject, LeaseObject, OwnerReference } from '../kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
+import { type MemberFacts, memberFactsOf } from './member.ts';
+import type { HolderState } from './membership.ts';
 
 /** As a kubelet: 40 s, renewed each 10 s; kube-controller-manager gives a Node up after 50 s without. */
 export const LEASE_DURATION_SECONDS = 40;
 export const RENEW_INTERVAL_MS = 10_000;
+/** One of several replicas does not lead on a lease that it could not renew for so long: others may at 40 s. */
+export const LED_FOR_MS = 36_000;
 
 /** What the informer keeps of a Lease. */
 export interface CachedLease {
@@ -16,6 +20,8 @@ export interface CachedLease {
   readonly renewTime: string;
   readonly transitions: number;
   readonly ownerUid: string | undefined;
+  /** Of a membership lease; undefined for the lease of a Node. */
+  readonly member: MemberFacts | undefined;
 }
 
 export function projectLease(object: KubeObject): CachedLease {
@@ -29,6 +35,7 @@ export function projectLease(object: KubeObject): CachedLease {
     renewTime: spec.renewTime ?? '',
     transitions: spec.leaseTransitions ?? 0,
     ownerUid: metadata.ownerReferences?.[0]?.uid,
+    member: memberFactsOf(metadata),
   };
 }
 
@@ -101,15 +108,45 @@ export function otherEnvOf({ metadata }: LeaseObject, env: string): string | und
   return other === env ? undefined : other;
 }
 
+/** Stops being the holder, in favour of `to`; '' = of whoever takes it. */
+export function handOverPatchOf(lease: CachedLease, to: string, nowText: string): Patch {
+  return {
+    metadata: { uid: lease.uid, resourceVersion: lease.resourceVersion },
+    // Null takes the field away.
+    spec: {
+      holderIdentity: to === '' ? null : to,
+      renewTime: nowText,
+      acquireTime: nowText,
+      leaseTransitions: lease.transitions + 1,
+    },
+  };
+}
+
+/** Why a lease may be taken, or is ours already. */
+export type TakeReason = 'New' | 'Own' | 'HandedOver' | 'Released' | 'HolderGone' | 'Expired' | 'Alone';
+
+export interface LeaseView {
+  readonly holder: string;
+  /** Who held a lease that was deleted; '' = nobody. */
+  readonly formerHolder: string;
+  readonly isCluster: boolean;
+  readonly stateOf: (holder: string) => HolderState;
+  /** So long it has been as it is, for sure. */
+  readonly silentMs: number;
+}
+
 /**
- * Whether the Lease may be ours now. `unchangedMs`: how long it has been as it is on my own clock; the times
- * written in it are another machine's.
+ * Why the lease may be ours now; undefined while it is another replica's. The times written in it are another
+ * machine's and are not looked at. A leader stops a little earlier, see `LED_FOR_MS`.
  */
-export function canHold(
-  lease: CachedLease | undefined,
-  options: { readonly holder: string; readonly isCluster: boolean; readonly unchangedMs: number },
-): boolean {
-  if (lease === undefined || lease.holder === options.holder || lease.holder === '') return true;
-  if (!options.isCluster) return true;
-  return options.unchangedMs >= LEASE_DURATION_SECONDS * 1000;
+export function takeReasonOf(lease: CachedLease | undefined, view: LeaseView): TakeReason | undefined {
+  const holder = lease === undefined ? view.formerHolder : lease.holder;
+  if (lease?.holder === view.holder) return 'Own';
+  if (lease?.holder === '') return 'Released';
+  if (lease && !view.isCluster) return 'Alone';
+  // Who led it when somebody deleted it leads it still, and makes it again.
+  const isNobodys = !view.isCluster || holder === '' || holder === view.holder;
+  if (isNobodys || view.stateOf(holder) === 'Gone') return lease ? 'HolderGone' : 'New';
+  if (view.silentMs < LEASE_DURATION_SECONDS * 1000) return undefined;
+  return lease ? 'Expired' : 'New';
 }

@@ -1,38 +1,27 @@
 import type { Clock } from '../clock.ts';
-import { ControllerError } from '../errors.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Informer } from '../kube/informer-types.ts';
-import { microTime } from '../kube/micro-time.ts';
-import type { LeaseObject } from '../kube/objects.ts';
-import { compareResourceVersions } from '../kube/resource-version.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import {
-  type CachedLease,
-  canHold,
-  LEASE_DURATION_SECONDS,
-  type LeaseFacts,
-  leaseKeyOf,
-  leasePatchOf,
-  newLeaseOf,
-  otherEnvOf,
-  projectLease,
-  RENEW_INTERVAL_MS,
-} from './lease.ts';
+import { FreeLeases } from './free-leases.ts';
+import { HoldTable } from './hold-table.ts';
+import { type CachedLease, leaseKeyOf, RENEW_INTERVAL_MS, type TakeReason, takeReasonOf } from './lease.ts';
+import { gainOf, type HandOverReason, type Hold, type LossReason, newHold, observe } from './lease-hold.ts';
+import type { LeaseSubjects } from './lease-subjects.ts';
+import { LeaseWriter } from './lease-writer.ts';
+import type { Membership } from './membership.ts';
 
-export interface NodeLeaseControllerOptions {
-  readonly api: KubeClient;
+export interface NodeLeaseControllerOptions extends LeaseSubjects {
+  readonly api: Pick<KubeClient, 'getLease' | 'createLease' | 'patchLease' | 'deleteLease'>;
   readonly informer: Informer<CachedLease>;
+  readonly membership: Membership;
   readonly env: string;
   /** The holderIdentity: CLIENT_ID, exactly. */
   readonly holder: string;
   readonly isCluster: boolean;
-  readonly nodeUidOf: (nodeName: string) => string | undefined;
-  /** The lease is ours since now: called once per gain. */
-  readonly onHeld: (nodeName: string) => void;
+  /** V18. */
+  readonly maxLevel: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -41,38 +30,37 @@ export interface NodeLeaseControllerOptions {
 /** A Lease gets its owner with the first renewal after its Node was made; one without for this long has no Node. */
 const ORPHAN_AFTER_MS = 60_000;
 
-/** A name that another ENV has is asked for again this often. */
-const FOREIGN_AFTER_MS = 60_000;
-
-interface Hold {
-  /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
-  lease: CachedLease | undefined;
-  isHeld: boolean;
-  renewedAt: number;
-}
-
-/** Takes and renews the node leases of this process's VNodes, on a queue and a lane that nothing else uses. */
+/** Takes and renews the node leases of VNodes, on a queue and a lane that nothing else uses. */
 export class NodeLeaseController {
   readonly #options: NodeLeaseControllerOptions;
   readonly #queue: WorkQueue;
-  /** Emptied by `release`. */
-  readonly #holds = new Map<string, Hold>();
-  /** Since when another holder's lease has been as it is, on our clock. Emptied when the lease or the hold goes. */
-  readonly #seen = new Map<string, { resourceVersion: string; at: number }>();
+  readonly #writer: LeaseWriter;
+  /** Of every VNode that we know, ours or not. Emptied by `release` and `forget`. */
+  readonly #holds: HoldTable;
+  readonly #free: FreeLeases;
 
   constructor(options: NodeLeaseControllerOptions) {
     this.#options = options;
+    this.#holds = new HoldTable(options);
     const { clock, logger, metrics, informer } = options;
     // A renewal that failed is tried again soon and at least each 7 s, as a kubelet does.
     const backoff = { baseMs: 200, maxMs: 7_000 };
-    this.#queue = new WorkQueue({
-      name: 'leases',
-      workers: 16,
-      sync: (key) => this.#sync(key),
-      clock,
-      logger,
-      metrics,
-      backoff,
+    const sync = (key: string): Promise<void> => this.#sync(key);
+    this.#queue = new WorkQueue({ name: 'leases', workers: 16, sync, clock, logger, metrics, backoff });
+    this.#free = new FreeLeases({
+      ...options,
+      holds: this.#holds,
+      onTurn: (nodeName, hold) => {
+        hold.isClaiming = true;
+        this.#queue.add(nodeName);
+      },
+    });
+    this.#writer = new LeaseWriter({
+      ...options,
+      queue: this.#queue,
+      onLease: (lease) => this.#onLease(lease),
+      onWritten: (nodeName, hold, at) => this.#held(nodeName, hold, at),
+      onRefused: (nodeName, hold, reason) => this.#lose(nodeName, hold, reason),
     });
     informer.addHandler({
       onAdd: (lease) => this.#onLease(lease),
@@ -81,169 +69,182 @@ export class NodeLeaseController {
     });
   }
 
-  /** Begins to take the lease and keeps it from then on; `onHeld` tells when it is ours. */
+  /** How many VNodes there are, and how many of their leases wait to be taken by somebody. */
+  size(): { readonly known: number; readonly free: number } {
+    return { known: this.#holds.size, free: this.#free.size };
+  }
+
+  /** Begins to follow the lease, and to take it when that is our turn; `onHeld` tells when it is ours. */
   hold(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
     const lease = this.#options.informer.get(leaseKeyOf(nodeName));
-    this.#holds.set(nodeName, { lease: undefined, isHeld: false, renewedAt: Number.NEGATIVE_INFINITY });
+    const hold = newHold(this.#options.clock.now());
+    this.#holds.set(nodeName, hold);
     if (lease) this.#onLease(lease);
-    this.#queue.add(nodeName);
+    else this.#consider(nodeName, hold);
   }
 
-  /** Whether commands may be sent and statuses written for the Node. */
+  /** Whether commands may be sent and statuses written for the Node, now. */
   isHeld(nodeName: string): boolean {
+    return this.#holds.isHeld(nodeName);
+  }
+
+  /** Whether another replica may lead it: then we listen, and say nothing. */
+  isFollowed(nodeName: string): boolean {
+    return this.#options.isCluster && !this.isHeld(nodeName);
+  }
+
+  heldNames(): string[] {
+    return this.#holds.heldNames();
+  }
+
+  /** Leases by holder, as far as we see. */
+  counts(): Map<string, number> {
+    return this.#holds.counts();
+  }
+
+  /** Stops leading now and makes another replica the holder. Resolves when that is written or has become needless. */
+  handOver(nodeName: string, to: string, reason: HandOverReason): Promise<void> {
     const hold = this.#holds.get(nodeName);
-    if (!hold?.isHeld) return false;
-    // Alone, nobody can take it from us, so an API server that is down does not stop us.
-    const ageMs = this.#options.clock.now() - hold.renewedAt;
-    return !this.#options.isCluster || ageMs < LEASE_DURATION_SECONDS * 1000;
+    if (hold === undefined || hold.handOver || !this.isHeld(nodeName)) return Promise.resolve();
+    return new Promise((done) => {
+      hold.handOver = { to, reason, done };
+      this.#lose(nodeName, hold, reason);
+      this.#queue.add(nodeName);
+    });
   }
 
   /** Stops renewing and deletes the lease; the base is gone. */
   async release(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
-    this.#holds.delete(nodeName);
-    this.#seen.delete(nodeName);
-    this.#queue.forget(nodeName);
-    const lease = this.#options.informer.get(leaseKeyOf(nodeName)) ?? hold?.lease;
-    if (lease === undefined) return;
+    this.forget(nodeName);
     try {
-      await this.#options.api.deleteLease(nodeName, lease.uid);
+      await this.#writer.remove(hold?.lease ?? this.#options.informer.get(leaseKeyOf(nodeName)));
     } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return;
-      // Still ours: without the hold the removal of the VNode could not be tried again.
-      if (hold) this.#holds.set(nodeName, hold);
+      // Still ours, or gone already: without the hold the removal of the VNode could not be tried again.
+      if (hold) this.#holds.set(nodeName, { ...hold, term: undefined });
       this.#queue.add(nodeName);
       throw error;
     }
   }
 
+  /** Follows it no longer, and leaves it to those who do. */
+  forget(nodeName: string): void {
+    this.#holds.get(nodeName)?.handOver?.done();
+    this.#holds.delete(nodeName);
+    this.#free.delete(nodeName);
+    this.#queue.forget(nodeName);
+  }
+
   run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#free.stop(), { once: true });
     return this.#queue.run(signal);
   }
 
+  /** Our own renewals have proven more of the silence of others; also at the begin of each term of our membership. */
+  reconsider(): void {
+    for (const [nodeName, hold] of this.#holds) if (!this.isHeld(nodeName)) this.#consider(nodeName, hold);
+  }
+
+  /** Our membership is over for now. */
+  onFenced(): void {
+    for (const [nodeName, hold] of this.#holds) {
+      hold.isClaiming = false;
+      if (hold.term !== undefined) this.#lose(nodeName, hold, 'Fenced');
+    }
+  }
+
   #onLease(lease: CachedLease): void {
+    if (lease.member) return;
     const hold = this.#holds.get(lease.name);
     if (hold === undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
-    if (hold === undefined || isOlder(lease, hold.lease)) return;
-    hold.lease = lease;
-    if (lease.holder === this.#options.holder) {
-      this.#seen.delete(lease.name);
-      return;
-    }
-    if (this.#seen.get(lease.name)?.resourceVersion !== lease.resourceVersion) {
-      this.#seen.set(lease.name, { resourceVersion: lease.resourceVersion, at: this.#options.clock.now() });
-    }
-    this.#queue.add(lease.name);
+    const { holder, clock } = this.#options;
+    if (hold === undefined || !observe(hold, lease, { holder, now: clock.now() })) return;
+    this.#free.delete(lease.name);
+    if (lease.holder !== holder) this.#lose(lease.name, hold, 'Taken');
+    if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
   }
 
   #onDelete(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
     if (hold === undefined || hold.lease?.uid !== lease.uid) return;
     hold.lease = undefined;
+    hold.formerHolder = lease.holder;
+    hold.changedAt = this.#options.clock.now();
     this.#queue.add(lease.name);
+    if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
+  }
+
+  /** Ours, or alone: at once. Anybody's: when it is our turn. */
+  #consider(nodeName: string, hold: Hold): void {
+    const { isCluster } = this.#options;
+    const reason = this.#takeReason(hold);
+    if (reason === undefined) return;
+    if (!isCluster || reason === 'Own') {
+      this.#queue.add(nodeName);
+    } else if (!hold.isClaiming) {
+      this.#free.add(nodeName);
+    }
+  }
+
+  #takeReason({ lease, changedAt, formerHolder }: Hold): TakeReason | undefined {
+    const { membership, holder, isCluster } = this.#options;
+    const stateOf = (other: string) => membership.stateOf(other);
+    return takeReasonOf(lease, {
+      holder,
+      formerHolder,
+      isCluster,
+      stateOf,
+      silentMs: membership.silentMs(changedAt),
+    });
   }
 
   async #sync(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
     if (hold === undefined) {
-      await this.#removeOrphan(nodeName);
+      await this.#writer.removeOrphan(nodeName);
       return;
     }
-    const { clock, holder, isCluster } = this.#options;
-    const startedAt = clock.now();
-    const seen = this.#seen.get(nodeName);
-    const unchangedMs = seen === undefined ? 0 : startedAt - seen.at;
-    const { lease } = hold;
-    if (!canHold(lease, { holder, isCluster, unchangedMs })) {
-      hold.isHeld = false;
-      this.#queue.addAfter(nodeName, LEASE_DURATION_SECONDS * 1000 - unchangedMs);
+    const { clock, membership, isCluster } = this.#options;
+    if (hold.handOver && (await this.#writer.writeHandOver(nodeName, hold, membership.isValid()))) return;
+    const isHeld = this.isHeld(nodeName);
+    // What is to be confirmed is confirmed on a fresh view; the term begins with a look at all of them.
+    if (!isHeld && !membership.isCurrent()) return;
+    const reason = this.#takeReason(hold);
+    const isOurTurn = isHeld || reason === 'Own' || hold.isClaiming || !isCluster;
+    if (reason === undefined || !isOurTurn) {
+      hold.isClaiming = false;
+      this.#consider(nodeName, hold);
       return;
     }
     const dueAt = hold.renewedAt + RENEW_INTERVAL_MS;
-    const isDue = !this.isHeld(nodeName) || lease === undefined || startedAt >= dueAt - 50;
-    if (isDue) await this.#write(nodeName, hold, lease, startedAt);
-    else this.#queue.addAfter(nodeName, dueAt - startedAt);
+    const isDue = !isHeld || hold.lease === undefined || clock.now() >= dueAt - 50;
+    if (isDue) await this.#writer.write(nodeName, hold, gainOf(hold, reason));
+    else this.#queue.addAfter(nodeName, dueAt - clock.now());
   }
 
-  /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
-  async #removeOrphan(nodeName: string): Promise<void> {
-    const { api, informer, logger, nodeUidOf } = this.#options;
-    const lease = informer.get(leaseKeyOf(nodeName));
-    if (lease === undefined || lease.ownerUid !== undefined || nodeUidOf(nodeName) !== undefined) return;
-    try {
-      await api.deleteLease(nodeName, lease.uid);
-      logger.info({ node: nodeName }, 'lease without a node deleted');
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
-  }
-
-  async #write(nodeName: string, hold: Hold, lease: CachedLease | undefined, startedAt: number): Promise<void> {
-    const { api, informer, metrics } = this.#options;
-    const facts = this.#factsOf(nodeName);
-    try {
-      const answer =
-        lease === undefined
-          ? await api.createLease(newLeaseOf(facts))
-          : await api.patchLease(nodeName, leasePatchOf(lease, facts));
-      metrics.leaseRenewals.inc({ result: 'ok' });
-      hold.lease = projectLease(answer);
-      informer.upsert(answer);
-      this.#held(nodeName, hold, startedAt);
-    } catch (error) {
-      metrics.leaseRenewals.inc({ result: 'error' });
-      await this.#afterError(nodeName, hold, error);
-    }
-  }
-
-  #held(nodeName: string, hold: Hold, renewedAt: number): void {
+  #held(nodeName: string, hold: Hold, at: { sentAt: number; term: number; reason: TakeReason }): void {
+    const { logger, metrics, onHeld, isCluster } = this.#options;
     const isGain = !this.isHeld(nodeName);
-    hold.isHeld = true;
-    hold.renewedAt = renewedAt;
-    // The first renewal comes early by a phase of the name's own, so that bases found at once spread out.
-    const phase = isGain ? 0.2 + 0.8 * phaseOf(nodeName) : 1;
-    if (isGain) hold.renewedAt = renewedAt - (1 - phase) * RENEW_INTERVAL_MS;
-    this.#queue.addAfter(nodeName, RENEW_INTERVAL_MS * phase);
-    if (isGain) this.#options.onHeld(nodeName);
+    hold.renewedAt = at.sentAt;
+    // Given away while it was being renewed.
+    if (hold.handOver) return;
+    hold.term = at.term;
+    hold.isClaiming = false;
+    hold.isGiven = false;
+    if (!isGain || !this.isHeld(nodeName)) return;
+    metrics.leaseTakeovers.inc({ reason: at.reason });
+    if (isCluster) logger.info({ node: nodeName, reason: at.reason }, 'node is led by us');
+    onHeld(nodeName, at.reason);
   }
 
-  /** Our view of the lease was old: look at it once, then decide again. Anything else is tried again as it is. */
-  async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
-    const isStale = hold.lease !== undefined && (isNotFound(error) || isInvalidUid(error));
-    if (isStale) {
-      hold.lease = undefined;
-      this.#queue.add(nodeName);
-      return;
-    }
-    if (!isAlreadyExists(error) && !isConflict(error)) throw error;
-    const answer = await this.#options.api.getLease(nodeName);
-    if (this.#isForeign(answer)) {
-      hold.isHeld = false;
-      this.#queue.addAfter(nodeName, FOREIGN_AFTER_MS);
-      return;
-    }
-    this.#options.informer.upsert(answer);
-    // What the server says now counts, whatever we believed.
-    hold.lease = undefined;
-    this.#onLease(projectLease(answer));
-    this.#queue.add(nodeName);
+  #lose(nodeName: string, hold: Hold, reason: LossReason): void {
+    const { logger, metrics, onLost } = this.#options;
+    hold.isClaiming = false;
+    if (hold.term === undefined) return;
+    hold.term = undefined;
+    metrics.leaseLosses.inc({ reason });
+    logger.info({ node: nodeName, reason, holder: hold.lease?.holder }, 'node is not led by us any more');
+    onLost(nodeName, reason);
   }
-
-  #isForeign(lease: LeaseObject): boolean {
-    const env = otherEnvOf(lease, this.#options.env);
-    if (env === undefined) return false;
-    this.#options.metrics.nodeNameConflicts.inc();
-    const message = `lease ${lease.metadata.name} is of ENV ${env}: two ENVs of one cluster need different identities`;
-    this.#options.logger.warn({ err: new ControllerError('VNode.NameTaken', message) }, 'base cannot become a node');
-    return true;
-  }
-  #factsOf(nodeName: string): LeaseFacts {
-    const { env, holder, clock, nodeUidOf } = this.#options;
-    return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
-  }
-}
-
-function isOlder(lease: CachedLease, known: CachedLease | undefined): boolean {
-  return known?.uid === lease.uid && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0;
 }

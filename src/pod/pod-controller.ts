@@ -23,6 +23,8 @@ export interface PodControllerOptions {
   readonly informer: Informer<VPod>;
   /** The base behind a Node that this process leads; undefined = not ours to touch. */
   readonly baseOf: (nodeName: string) => ManagedBase | undefined;
+  /** Whether this process leads the Node, asked at the last moment before a write. */
+  readonly isLed: (nodeName: string) => boolean;
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
   readonly workers: number;
@@ -152,7 +154,8 @@ export class PodController {
   async #deletePod(pod: VPod): Promise<void> {
     this.#deleted.add(pod.uid);
     try {
-      await this.#options.api.forceDeletePod(pod.namespace, pod.name, pod.uid);
+      const { api, isLed } = this.#options;
+      await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
       this.#deleted.delete(pod.uid);

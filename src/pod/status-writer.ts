@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, objectKey } from '../kube/informer-types.ts';
@@ -18,6 +18,8 @@ export interface StatusWriterOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
   readonly recorder: EventRecorder;
+  /** Whether this process leads the Node, asked at the last moment before a write. */
+  readonly isLed: (nodeName: string) => boolean;
   readonly clock: Clock;
   readonly metrics: Metrics;
 }
@@ -100,12 +102,12 @@ export class StatusWriter {
 
   async #write(change: Change): Promise<void> {
     const { pod, next } = change;
-    const { api, informer, metrics } = this.#options;
+    const { api, informer, metrics, isLed } = this.#options;
     const patch = podStatusPatchOf(this.#stored(pod), next);
     try {
       // Empty when the write before was carried out and only its answer was lost.
       if (Object.keys(patch.status).length > 0) {
-        informer.upsert(await api.patchPodStatus(pod.namespace, pod.name, patch));
+        informer.upsert(await api.patchPodStatus(pod.namespace, pod.name, patch, () => isLed(pod.nodeName ?? '')));
         metrics.podStatusWrites.inc({ result: 'ok' });
       }
       this.#unwritten.delete(pod.uid);
@@ -117,6 +119,7 @@ export class StatusWriter {
         this.#unwritten.delete(pod.uid);
         return;
       }
+      if (isNotPermitted(error)) throw error;
       this.#unwritten.set(pod.uid, next);
       this.#tell(change);
       throw error;

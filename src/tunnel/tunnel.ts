@@ -81,6 +81,16 @@ export interface Tunnel {
   /** Whether the link is up now and all subscriptions are acknowledged. */
   isUp(): boolean;
   /**
+   * Since when the link does not work, on our clock: the time of the last sign of life on it, or of the start for one
+   * that has never been up. Undefined while it is up, and before `run`.
+   */
+  downSince(): number | undefined;
+  /**
+   * Cuts every connection on which something may still be under way, without waiting: nothing of it arrives later.
+   * The tunnel connects again by itself. For a replica that may no longer speak to its bases.
+   */
+  abandon(): void;
+  /**
    * Proves that messages of bases can reach us: over MQTT by a message to ourselves that comes back through the
    * broker, over HTTP by anything that a base sends. True when that came within `timeoutMs`. Never rejects.
    */

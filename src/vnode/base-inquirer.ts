@@ -4,13 +4,23 @@ import type { Logger } from '../logger.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { VNode } from './vnode.ts';
 
+export interface BaseInquirerOptions {
+  readonly tunnels: Tunnels;
+  /** Another replica may lead the Node: its base is not asked by us. */
+  readonly isFollowed: (nodeName: string) => boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** Asks bases for their list and health; answers come to the VNodeController like any other message. */
 export class BaseInquirer {
+  readonly #isFollowed: (nodeName: string) => boolean;
   readonly #tunnels: Tunnels;
   readonly #clock: Clock;
   readonly #logger: Logger;
 
-  constructor(options: { tunnels: Tunnels; clock: Clock; logger: Logger }) {
+  constructor(options: BaseInquirerOptions) {
+    this.#isFollowed = options.isFollowed;
     this.#tunnels = options.tunnels;
     this.#clock = options.clock;
     this.#logger = options.logger;
@@ -23,11 +33,13 @@ export class BaseInquirer {
   }
 
   askList(vnode: VNode): void {
+    if (this.#isFollowed(vnode.nodeName)) return;
     vnode.ledger.listAsked(this.#clock.now());
     this.#send(vnode, 'queryModules');
   }
 
   askHealth(vnode: VNode): void {
+    if (this.#isFollowed(vnode.nodeName)) return;
     vnode.healthAskedAt = this.#clock.now();
     this.#send(vnode, 'queryHealth');
   }

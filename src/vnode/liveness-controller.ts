@@ -22,6 +22,8 @@ export interface LivenessControllerOptions {
   readonly store: VNodeStore;
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
+  /** Another replica may lead the Node, and judges the base. */
+  readonly isFollowed: (nodeName: string) => boolean;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
   readonly clock: Clock;
@@ -155,8 +157,10 @@ export class LivenessController {
   }
 
   #judge(vnode: VNode, state: TunnelState, now: number): void {
-    const { enqueueNode, enqueuePods, logger } = this.#options;
-    const verdict = livenessOf(silenceOf(vnode, state, now), state.brake.kind !== 'Released');
+    const { enqueueNode, enqueuePods, logger, isFollowed } = this.#options;
+    const isOthers = isFollowed(vnode.nodeName);
+    const found = livenessOf(silenceOf(vnode, state, now), state.brake.kind !== 'Released');
+    const verdict = isOthers && found === 'Dead' ? 'Unreachable' : found;
     const isSuspended = verdict === 'Suspended';
     // Only a sign of life makes a base reachable again: the VNodeController sees to that.
     if (verdict === 'Reachable') return;
@@ -167,7 +171,7 @@ export class LivenessController {
     if (!isSuspended) {
       if (vnode.liveness === 'Reachable') vnode.ledger.linkLost();
       vnode.liveness = verdict;
-      logger.warn({ node: vnode.nodeName, liveness: verdict, silentSeconds }, 'base is silent');
+      if (!isOthers) logger.warn({ node: vnode.nodeName, liveness: verdict, silentSeconds }, 'base is silent');
     }
     enqueueNode(vnode.nodeName);
     enqueuePods(vnode.nodeName);

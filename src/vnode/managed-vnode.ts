@@ -24,6 +24,8 @@ export interface ManagedVNodeParts {
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** We are about to end: what is under way is finished, and nothing begun. */
+  readonly isLeaving: () => boolean;
 }
 
 /** A VNode that this process leads, as the Pods see it. */
@@ -34,6 +36,7 @@ export class ManagedVNode implements ManagedBase {
   readonly #metrics: Metrics;
   readonly #tunnels: Tunnels;
   readonly #recorder: EventRecorder;
+  readonly #isLeaving: () => boolean;
 
   constructor(vnode: VNode, parts: ManagedVNodeParts) {
     this.#vnode = vnode;
@@ -42,6 +45,7 @@ export class ManagedVNode implements ManagedBase {
     this.#inquirer = parts.inquirer;
     this.#clock = parts.clock;
     this.#metrics = parts.metrics;
+    this.#isLeaving = parts.isLeaving;
   }
 
   get nodeName(): string {
@@ -66,7 +70,7 @@ export class ManagedVNode implements ManagedBase {
 
   get isReachable(): boolean {
     const { liveness, isSuspended, isDisplaced } = this.#vnode;
-    return liveness === 'Reachable' && !isSuspended && !isDisplaced;
+    return liveness === 'Reachable' && !isSuspended && !isDisplaced && !this.#isLeaving();
   }
 
   get ledger(): ModuleLedger {

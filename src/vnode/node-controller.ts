@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { KubeClient, Permit } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
@@ -11,11 +11,11 @@ import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
-import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { LatePods } from './late-pods.ts';
+import { NodeMemories, type NodeMemory, spreadOf } from './node-memory.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
-import { NODE_STATUS_PERIOD_MS, planNode } from './node-plan.ts';
+import { planNode } from './node-plan.ts';
 import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
 import { type CachedNode, projectNode } from './vnode-object.ts';
@@ -29,7 +29,6 @@ export interface NodeControllerOptions {
   readonly leases: NodeLeaseController;
   readonly recorder: EventRecorder;
   readonly env: string;
-  readonly isCluster: boolean;
   readonly version: string;
   readonly workers: number;
   readonly clock: Clock;
@@ -43,20 +42,12 @@ const WAIT_FOR_HEALTH_MS = 1_000;
 /** A Node that the watch still shows but that is gone is looked at again after this long. */
 const LOOK_AGAIN_MS = 1_000;
 
-interface NodeMemory {
-  /** The Node as our own POST returned it, until the watch brings it. */
-  created: CachedNode | undefined;
-  statusWrittenAt: number;
-  memoryWrittenAt: number;
-}
-
 /** Keeps the Node of each VNode as it should be, and takes it away with all that belongs to it when the base is dead. */
 export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
   readonly #latePods: LatePods;
-  /** Emptied when the VNode is removed. */
-  readonly #memory = new Map<string, NodeMemory>();
+  readonly #memory = new NodeMemories();
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
@@ -72,6 +63,11 @@ export class NodeController {
 
   enqueue(nodeName: string): void {
     this.#queue.add(nodeName);
+  }
+
+  /** Another replica leads it, or has led it: what we wrote, and when, is old. */
+  onLeaderChange(nodeName: string): void {
+    this.#memory.forget(nodeName);
   }
 
   /** The UID of the Node that stands now, for the Lease that belongs to it. */
@@ -95,18 +91,26 @@ export class NodeController {
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
     if (!leases.isHeld(nodeName)) {
-      // Another replica has it, and takes the Node away.
-      if (vnode.liveness === 'Dead' && this.#options.isCluster) this.#forget(vnode);
+      this.#follow(vnode);
       return;
     }
     if (vnode.liveness === 'Dead') {
       await this.#remove(vnode);
       return;
     }
-    const memory = this.#memoryOf(vnode);
+    const memory = this.#memory.of(vnode);
     const node = informer.get(nodeName) ?? memory.created;
     if (node === undefined) await this.#create(vnode, memory);
     else if (!node.isDeleting) await this.#update(vnode, node, memory);
+  }
+
+  /** Another replica may lead it. What is left of it goes when its Node is gone and nothing is heard of the base. */
+  #follow(vnode: VNode): void {
+    const { leases, informer } = this.#options;
+    const { nodeName, wasHeard, liveness } = vnode;
+    if (!leases.isFollowed(nodeName) || informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
+    leases.forget(nodeName);
+    this.#forget(vnode);
   }
 
   async #create(vnode: VNode, memory: NodeMemory): Promise<void> {
@@ -118,7 +122,9 @@ export class NodeController {
     }
     const nowText = secondsTime(clock.wallTime());
     try {
-      memory.created = projectNode(await api.createNode(newNodeOf(this.#factsOf(vnode), nowText)));
+      memory.created = projectNode(
+        await api.createNode(newNodeOf(this.#factsOf(vnode), nowText), this.#permitOf(vnode)),
+      );
       memory.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
       if (vnode.health) memory.memoryWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
@@ -138,9 +144,9 @@ export class NodeController {
     const { statusWrittenAt, memoryWrittenAt } = memory;
     const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryWrittenAt });
     try {
-      if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata));
+      if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata, this.#permitOf(vnode)));
       if (plan.status) {
-        this.#store(await api.patchNodeStatus(node.name, plan.status));
+        this.#store(await api.patchNodeStatus(node.name, plan.status, this.#permitOf(vnode)));
         metrics.nodeStatusWrites.inc({ result: 'ok' });
         if ('conditions' in (plan.status.status as object)) memory.statusWrittenAt = now;
         if (plan.writesMemory || 'capacity' in (plan.status.status as object)) memory.memoryWrittenAt = now;
@@ -172,13 +178,16 @@ export class NodeController {
     const { api, podInformer, leases, logger, metrics, informer, clock } = this.#options;
     const { nodeName } = vnode;
     const pods = podInformer.byIndex('node', nodeName);
-    await Promise.all(pods.map((pod) => this.#forceDelete(pod)));
+    const permit = this.#permitOf(vnode);
+    await Promise.all(pods.map((pod) => this.#forceDelete(pod, permit)));
     const node = informer.get(nodeName) ?? this.#memory.get(nodeName)?.created;
-    if (node) await unlessGone(api.deleteNode(nodeName, node.uid));
+    if (node) await unlessGone(api.deleteNode(nodeName, node.uid, permit));
     // Pods that were bound meanwhile; later ones come from a scheduler whose cache is behind.
     const isLate = (pod: VPod): boolean => !pods.some(({ uid }) => uid === pod.uid);
     const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
-    await Promise.all(latePods.map((pod) => this.#forceDelete(pod)));
+    await Promise.all(latePods.map((pod) => this.#forceDelete(pod, permit)));
+    // Between two steps it may have become another's, which goes on where we are.
+    if (!leases.isHeld(nodeName)) return;
     await leases.release(nodeName);
     this.#latePods.noteRemoval(nodeName);
     this.#forget(vnode);
@@ -190,25 +199,20 @@ export class NodeController {
 
   #forget(vnode: VNode): void {
     this.#options.store.remove(vnode);
-    this.#memory.delete(vnode.nodeName);
+    this.#memory.forget(vnode.nodeName);
     this.#queue.forget(vnode.nodeName);
   }
 
-  #forceDelete(pod: VPod): Promise<void> {
-    return unlessGone(this.#options.api.forceDeletePod(pod.namespace, pod.name, pod.uid));
+  #forceDelete(pod: VPod, permit: Permit): Promise<void> {
+    return unlessGone(this.#options.api.forceDeletePod(pod.namespace, pod.name, pod.uid, permit));
+  }
+
+  #permitOf({ nodeName }: VNode): Permit {
+    return () => this.#options.leases.isHeld(nodeName);
   }
 
   #store(answer: NodeObject): void {
     this.#options.informer.upsert(answer);
-  }
-
-  #memoryOf(vnode: VNode): NodeMemory {
-    const known = this.#memory.get(vnode.nodeName);
-    if (known) return known;
-    const statusWrittenAt = spreadOf(vnode.nodeName, vnode.metAt);
-    const memory = { created: undefined, statusWrittenAt, memoryWrittenAt: Number.NEGATIVE_INFINITY };
-    this.#memory.set(vnode.nodeName, memory);
-    return memory;
   }
 
   #factsOf(vnode: VNode): NodeFacts {
@@ -227,11 +231,6 @@ export class NodeController {
     const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
     throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
   }
-}
-
-/** The periodic reports of Nodes that come to us together are each at a moment of its own. */
-function spreadOf(nodeName: string, now: number): number {
-  return now - phaseOf(nodeName) * NODE_STATUS_PERIOD_MS;
 }
 
 /** Deleted already, or deleted and made again by somebody else: either way, the one we meant is gone. */

@@ -111,6 +111,20 @@ export class VNodeAdmission {
     if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';
   }
 
+  /** Where the base is now, as the replica that leads it says: perhaps nothing of that has reached us. */
+  follow(node: CachedNode): void {
+    const { store, leases, tunnels } = this.#options;
+    const vnode = store.get(node.name);
+    if (vnode === undefined || !leases.isFollowed(node.name)) return;
+    const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
+    if (tunnel === undefined || tunnels.get(tunnel) === undefined) return;
+    const base = baseOf(node, vnode.identity);
+    if (placeOf({ tunnel, base }) === placeOf(vnode)) return;
+    vnode.base = base;
+    vnode.tunnel = tunnel;
+    store.settle(vnode);
+  }
+
   #discover(tunnel: TunnelName, base: BaseInfo): VNode {
     const { logger, inquirer } = this.#options;
     logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');

@@ -16,6 +16,10 @@ import type { CachedNode } from './vnode-object.ts';
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
+  /** See ManagedVNodeParts. */
+  readonly isLeaving: () => boolean;
+  /** A tunnel came up or went down: other replicas are to know. */
+  readonly onLinkChange: () => void;
 }
 
 /**
@@ -29,7 +33,27 @@ export class VNodeController implements TunnelHandler {
   constructor(options: VNodeControllerOptions) {
     this.#options = options;
     this.#admission = new VNodeAdmission(options);
-    options.nodeInformer.addHandler({ onAdd: (node) => this.#admission.adopt(node) });
+    options.nodeInformer.addHandler({
+      onAdd: (node) => this.#admission.adopt(node),
+      onUpdate: (_old, node) => this.#admission.follow(node),
+    });
+  }
+
+  /** Whether the base of a Node was heard here not long ago. */
+  isHeard(nodeName: string): boolean {
+    const vnode = this.#options.store.get(nodeName);
+    return vnode?.wasHeard === true && vnode.liveness === 'Reachable';
+  }
+
+  /** We have come to lead the VNode after another replica, or it is another's now. */
+  onLeaderChange(nodeName: string): void {
+    const { store, clock, inquirer, enqueueNode, enqueuePods } = this.#options;
+    const vnode = store.get(nodeName);
+    if (vnode === undefined) return;
+    vnode.changeLeader(clock.now());
+    inquirer.ask(vnode);
+    enqueueNode(nodeName);
+    enqueuePods(nodeName);
   }
 
   /** The base behind a Node, when this process leads it. */
@@ -59,6 +83,7 @@ export class VNodeController implements TunnelHandler {
   onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
+    if (this.#options.leases.isFollowed(vnode.nodeName)) return;
     this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
     vnode.liveness = 'Dead';
     vnode.isSuspended = false;
@@ -118,6 +143,7 @@ export class VNodeController implements TunnelHandler {
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
+    this.#options.onLinkChange();
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);
       this.#options.enqueuePods(vnode.nodeName);
@@ -126,6 +152,7 @@ export class VNodeController implements TunnelHandler {
 
   onLinkDown(tunnel: TunnelName): void {
     this.#options.logger.warn({ tunnel }, 'tunnel is down');
+    this.#options.onLinkChange();
     for (const vnode of this.#vnodesOf(tunnel)) vnode.ledger.linkLost();
   }
 
@@ -135,13 +162,14 @@ export class VNodeController implements TunnelHandler {
 
   /**
    * The VNode that a message is for, which any message keeps alive. Undefined for a base that no heartbeat or Node
-   * told of, that is being removed, or that is spoken to elsewhere (or was, when it was asked this).
+   * told of, that is being removed, that another replica may lead, or that is spoken to elsewhere (or was, when it was
+   * asked this).
    */
   #heard(envelope: Envelope): VNode | undefined {
     const { identity, tunnel, askedAt } = envelope;
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
-    if (this.#isForeign(vnode, envelope)) return undefined;
+    if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
     this.#noteLife(vnode);
     return vnode;

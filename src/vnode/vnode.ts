@@ -21,8 +21,9 @@ export interface VNodeOptions {
 export class VNode {
   readonly identity: string;
   readonly nodeName: string;
-  /** What is on the base and what was commanded. */
-  readonly ledger: ModuleLedger;
+  readonly #ledgerOptions: LedgerOptions;
+  /** What is on the base and what was commanded; another one after others led it. */
+  ledger: ModuleLedger;
   /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
   readonly debts = new Map<ModuleKey, ModuleId>();
 
@@ -50,7 +51,8 @@ export class VNode {
 
   /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */
   lastHeardAt: number;
-  readonly metAt: number;
+  /** When we met it, or came to lead it. */
+  metAt: number;
   /** False for a base that we only know from its Node: nothing is said of it before it speaks or is judged. */
   wasHeard = false;
   liveness: Liveness = 'Reachable';
@@ -69,6 +71,25 @@ export class VNode {
     this.lastHeardAt = now;
     this.metAt = now;
     this.placedAt = now;
+    this.#ledgerOptions = ledger;
     this.ledger = new ModuleLedger(ledger);
+  }
+
+  /**
+   * Another replica leads it from now on, or has led it: what we knew of its modules is old, and answers to what was
+   * asked before are no news.
+   */
+  changeLeader(now: number): void {
+    this.ledger = new ModuleLedger(this.#ledgerOptions);
+    this.debts.clear();
+    this.unknown.clear();
+    this.runTime = undefined;
+    this.refreshAt = undefined;
+    this.isRefusing = false;
+    this.healthAskedAt = Number.NEGATIVE_INFINITY;
+    this.placedAt = now;
+    this.metAt = now;
+    // The next leader judges by what it hears itself.
+    if (this.liveness === 'Dead') this.liveness = 'Unreachable';
   }
 }

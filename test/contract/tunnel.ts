@@ -57,6 +57,14 @@ export interface ReceivedCommand {
   readonly body: string;
 }
 
+/** Operations that have left and are not finished. */
+export interface Stall {
+  /** Resolves when so many have left. */
+  left(count: number): Promise<void>;
+  /** Finishes them, and stalls no other. */
+  end(): void;
+}
+
 /** A tunnel that is not yet running and one real base behind its transport, played by the test. */
 export interface TunnelWorld {
   readonly tunnel: Tunnel;
@@ -69,6 +77,12 @@ export interface TunnelWorld {
   answer(command: string, data: unknown): void;
   /** The next command that the base has received. */
   received(): Promise<ReceivedCommand>;
+  /** Whether the tunnel may command any base; true at first. */
+  mayCommand: boolean;
+  /** How many operations may be under way before others wait. */
+  readonly capacity: number;
+  /** Installs that leave from now on stay under way. */
+  stall(): Stall;
   /** Cuts the tunnel off its broker or network for good. */
   breakLink(): Promise<void>;
   close(): Promise<void>;
@@ -101,6 +115,7 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
     it('tells of its link before anything else, and is up then', () => {
       expect(handler.calls[0]).toEqual({ on: 'linkUp', tunnel: world.tunnel.name });
       expect(world.tunnel.isUp()).toBe(true);
+      expect(world.tunnel.downSince()).toBeUndefined();
     });
 
     it('hands over the heartbeat of a base', async () => {
@@ -227,8 +242,88 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
       stop.abort();
       await running;
       expect(world.tunnel.isUp()).toBe(false);
+      expect(world.tunnel.downSince()).toBeTypeOf('number');
       expect(await world.tunnel.probeLink(5_000)).toBe(false);
       await expect(world.tunnel.queryHealth(world.base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+    });
+
+    const installOf = (index: number) => ({
+      name: `biz${index}`,
+      version: '1',
+      url: 'file:///a.jar',
+      args: [],
+      envs: {},
+    });
+
+    /** As many installs as can be under way, and an uninstall that waits for one of them. */
+    async function fillUp() {
+      const { tunnel, base, capacity } = world;
+      const stall = world.stall();
+      const codeOf = (sent: Promise<void>): Promise<unknown> => sent.then(() => 'sent').catch(({ code }) => code);
+      const installs = Array.from({ length: capacity }, (_, index) =>
+        codeOf(tunnel.installModule(base, installOf(index))),
+      );
+      await stall.left(capacity);
+      return { stall, installs: Promise.all(installs), waiting: tunnel.uninstallModule(base, BIZ) };
+    }
+
+    /** What the base has received, up to a question that it is asked now. */
+    async function receivedBeforeQuestion(): Promise<string[]> {
+      await world.tunnel.queryHealth(world.base);
+      const commands: string[] = [];
+      for (;;) {
+        const { command } = await world.received();
+        if (command === 'health') return commands;
+        commands.push(command);
+      }
+    }
+
+    const NOT_ALLOWED = {
+      code: 'Tunnel.NotConnected',
+      message: 'command not sent: another replica may lead the base',
+    };
+
+    it('sends nothing, no question either, to a base that it may not command', async () => {
+      world.mayCommand = false;
+      const { tunnel, base } = world;
+      for (const sent of [
+        tunnel.installModule(base, installOf(1)),
+        tunnel.queryHealth(base),
+        tunnel.queryModules(base),
+      ]) {
+        await expect(sent).rejects.toMatchObject(NOT_ALLOWED);
+      }
+      world.mayCommand = true;
+      expect(await receivedBeforeQuestion()).toEqual([]);
+    });
+
+    it('does not send a command that has waited when it may no longer', async () => {
+      const { stall, installs, waiting } = await fillUp();
+      const refused = expect(waiting).rejects.toMatchObject(NOT_ALLOWED);
+      world.mayCommand = false;
+      stall.end();
+      await refused;
+      expect(await installs).toEqual(Array(world.capacity).fill('sent'));
+      world.mayCommand = true;
+      expect(await receivedBeforeQuestion()).toEqual(Array(world.capacity).fill('installBiz'));
+    });
+
+    it('proves its link though it may command no base', async () => {
+      world.mayCommand = false;
+      const probe = world.tunnel.probeLink(5_000);
+      await world.beat(world.heartPayload());
+      expect(await probe).toBe(true);
+    });
+
+    it('ends at once what is under way when it is abandoned, sends nothing of what waits, and works again', async () => {
+      const { stall, installs, waiting } = await fillUp();
+      const refused = expect(waiting).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+      world.tunnel.abandon();
+      await refused;
+      expect(await installs).toEqual(Array(world.capacity).fill('Tunnel.SendFailed'));
+      stall.end();
+      if (!world.tunnel.isUp()) await handler.first('linkUp', 2);
+      expect(await receivedBeforeQuestion()).not.toContain('uninstallBiz');
     });
 
     it('refuses commands without a link', async () => {

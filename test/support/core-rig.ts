@@ -1,5 +1,6 @@
 import { secondsTime } from '../../src/kube/micro-time.ts';
 import { projectLease } from '../../src/lease/lease.ts';
+import { SoleMembership } from '../../src/lease/membership.ts';
 import { NodeLeaseController } from '../../src/lease/node-lease-controller.ts';
 import { silentLogger } from '../../src/logger.ts';
 import { createMetrics } from '../../src/metrics.ts';
@@ -20,6 +21,7 @@ import { idOf, LEDGER_OPTIONS, makeBase, makeHealth, makePodObject, makeResult, 
 import { FakeApi } from './fake-api.ts';
 import { FakeClock, settle } from './fake-clock.ts';
 import { FakeInformer } from './fake-informer.ts';
+import { FakeMembership } from './fake-membership.ts';
 import { FakeTunnel } from './fake-tunnel.ts';
 import { execute, type RigBase } from './rig-base.ts';
 
@@ -65,22 +67,28 @@ export class CoreRig {
   readonly nodeInformer = new FakeInformer(this.clock, projectNode);
   readonly podInformer = new FakeInformer(this.clock, projectPod, { node: (pod: VPod) => pod.nodeName });
   readonly leaseInformer = new FakeInformer(this.clock, projectLease);
+  /** Of a rig that is one of several replicas. */
+  readonly membership = new FakeMembership(this.clock);
+  isLeaving = false;
   readonly leases: NodeLeaseController;
   readonly nodes: NodeController;
   readonly pods: PodController;
   readonly vnodes: VNodeController;
   readonly liveness: LivenessController;
+  readonly #isCluster: boolean;
   #commandCount = 0;
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
   constructor({ isCluster = false, unknownModulePolicy = 'remove' }: CoreRigOptions = {}) {
+    this.#isCluster = isCluster;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
     const { api, clock, metrics, store } = this;
     const shared = { clock, logger: silentLogger, metrics };
     const tunnels = new Tunnels([this.tunnel, this.http]);
-    const inquirer = new BaseInquirer({ tunnels, clock, logger: silentLogger });
+    const isFollowed = (name: string): boolean => this.leases.isFollowed(name);
+    const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger: silentLogger });
     const recorder = {
       event: (subject: { name: string }, type: string, reason: string, message: string): void => {
         this.events.push(`${type} ${reason} ${subject.name}`);
@@ -95,11 +103,17 @@ export class CoreRig {
       env: 'dev',
       holder: 'me',
       isCluster,
+      membership: isCluster ? this.membership : new SoleMembership('me'),
+      maxLevel: 3,
       nodeUidOf: (name) => this.nodes.uidOf(name),
+      tunnelOf: (name) => store.get(name)?.tunnel,
+      isWanted: (name) => this.vnodes.isHeard(name) || this.nodes.uidOf(name) !== undefined,
       onHeld: (name) => {
+        if (isCluster) this.#onLeaderChange(name);
         enqueueNode(name);
         enqueuePods(name);
       },
+      onLost: (name) => this.#onLeaderChange(name),
       ...shared,
     });
     this.nodes = new NodeController({
@@ -111,7 +125,6 @@ export class CoreRig {
       recorder,
       env: 'dev',
       version: '0.1.0',
-      isCluster,
       workers: 8,
       ...shared,
     });
@@ -119,6 +132,7 @@ export class CoreRig {
       api,
       informer: this.podInformer,
       baseOf: (name) => this.vnodes.managedBase(name),
+      isLed: (name) => this.leases.isHeld(name),
       tunnels,
       recorder,
       workers: 8,
@@ -132,12 +146,15 @@ export class CoreRig {
       leases: this.leases,
       inquirer,
       recorder,
+      isLeaving: () => this.isLeaving,
+      onLinkChange: () => {},
       enqueueNode,
       enqueuePods,
       ledger: LEDGER_OPTIONS,
       ...shared,
     });
-    this.liveness = new LivenessController({ store, tunnels, inquirer, enqueueNode, enqueuePods, ...shared });
+    const liveness = { store, tunnels, inquirer, isFollowed, enqueueNode, enqueuePods };
+    this.liveness = new LivenessController({ ...liveness, ...shared });
     for (const tunnel of [this.tunnel, this.http]) {
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
     }
@@ -148,6 +165,7 @@ export class CoreRig {
     const { signal } = this.#abort;
     for (const part of [this.leases, this.nodes, this.pods, this.liveness]) this.#running.push(part.run(signal));
     for (const { name } of [this.tunnel, this.http]) this.#beatOver(name);
+    if (this.#isCluster) this.#renewMembership();
     await settle();
   }
 
@@ -278,6 +296,19 @@ export class CoreRig {
   condition(node: string, type: string): string | undefined {
     const found = this.api.node(node)?.status?.conditions?.find((condition) => condition.type === type);
     return found && `${found.status} ${found.reason}`;
+  }
+
+  /** As often as the real one tells that more is proven. */
+  #renewMembership(): void {
+    this.clock.setTimer(() => {
+      if (this.membership.valid) this.leases.reconsider();
+      this.#renewMembership();
+    }, 2_000);
+  }
+
+  #onLeaderChange(nodeName: string): void {
+    this.nodes.onLeaderChange(nodeName);
+    this.vnodes.onLeaderChange(nodeName);
   }
 
   #beatOver(tunnel: TunnelName): void {

@@ -1,6 +1,6 @@
 import { ControllerError } from '../../src/errors.ts';
 import { ApiError } from '../../src/kube/api-error.ts';
-import type { KubeClient, Patch } from '../../src/kube/client.ts';
+import type { KubeClient, Patch, Permit } from '../../src/kube/client.ts';
 import type { EventObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
 import type { WatchEvent } from './fake-informer.ts';
 
@@ -86,22 +86,26 @@ export class FakeApi implements KubeClient {
   }
 
   getNode = (name: string) => this.#ask('get node', name, () => this.#get('node', name)) as Promise<NodeObject>;
-  createNode = (node: NodeObject) => this.#create('node', node);
-  patchNode = (name: string, patch: Patch) => this.#patch('node', '', name, patch) as Promise<NodeObject>;
-  patchNodeStatus = (name: string, patch: Patch) => this.#patch('node', '/status', name, patch) as Promise<NodeObject>;
-  deleteNode = (name: string, uid: string) => this.#delete('node', name, uid);
+  createNode = (node: NodeObject, permit?: Permit) => this.#create('node', node, permit);
+  patchNode = (name: string, patch: Patch, permit?: Permit) =>
+    this.#patch('node', '', name, { patch, permit }) as Promise<NodeObject>;
+  patchNodeStatus = (name: string, patch: Patch, permit?: Permit) =>
+    this.#patch('node', '/status', name, { patch, permit }) as Promise<NodeObject>;
+  deleteNode = (name: string, uid: string, permit?: Permit) => this.#delete('node', name, { uid }, permit);
   listPods = (_labelSelector: string): Promise<PodObject[]> =>
     this.#ask('list pods', '', () => {
       const pods = [...this.objects].filter(([key]) => key.startsWith('pod ')).map(([, pod]) => pod);
       return structuredClone(pods) as PodObject[];
     });
-  patchPodStatus = (namespace: string, name: string, patch: Patch) =>
-    this.#patch('pod', '/status', `${namespace}/${name}`, patch) as Promise<PodObject>;
-  forceDeletePod = (namespace: string, name: string, uid: string) => this.#delete('pod', `${namespace}/${name}`, uid);
+  patchPodStatus = (namespace: string, name: string, patch: Patch, permit?: Permit) =>
+    this.#patch('pod', '/status', `${namespace}/${name}`, { patch, permit }) as Promise<PodObject>;
+  forceDeletePod = (namespace: string, name: string, uid: string, permit?: Permit) =>
+    this.#delete('pod', `${namespace}/${name}`, { uid }, permit);
   getLease = (name: string) => this.#ask('get lease', name, () => this.#get('lease', name)) as Promise<LeaseObject>;
   createLease = (lease: LeaseObject) => this.#create('lease', lease);
-  patchLease = (name: string, patch: Patch) => this.#patch('lease', '', name, patch) as Promise<LeaseObject>;
-  deleteLease = (name: string, uid: string) => this.#delete('lease', name, uid);
+  patchLease = (name: string, patch: Patch) => this.#patch('lease', '', name, { patch }) as Promise<LeaseObject>;
+  deleteLease = (name: string, uid: string, resourceVersion?: string) =>
+    this.#delete('lease', name, { uid, resourceVersion });
   createEvent = (event: EventObject) => Promise.resolve(event);
   patchEvent = (_namespace: string, _name: string, patch: Patch) => Promise.resolve(patch as unknown as EventObject);
 
@@ -111,15 +115,21 @@ export class FakeApi implements KubeClient {
     return object;
   }
 
-  #create<T extends KubeObject>(kind: Kind, object: T): Promise<T> {
-    return this.#ask(`post ${kind}`, object.metadata.name, () => {
+  #create<T extends KubeObject>(kind: Kind, object: T, permit?: Permit): Promise<T> {
+    const act = (): T => {
       if (this.objects.has(keyOf(kind, object))) throw apiError(409, 'AlreadyExists');
       return this.#save(kind, { ...object, metadata: { ...object.metadata, uid: `u${this.#uid++}` } }) as T;
-    });
+    };
+    return this.#ask(`post ${kind}`, object.metadata.name, act, permit);
   }
 
-  #patch(kind: Kind, part: string, name: string, patch: Patch): Promise<KubeObject> {
-    return this.#ask(`patch ${kind}${part}`, name, () => {
+  #patch(
+    kind: Kind,
+    part: string,
+    name: string,
+    { patch, permit }: { patch: Patch; permit?: Permit | undefined },
+  ): Promise<KubeObject> {
+    const act = (): KubeObject => {
       const object = this.#get(kind, name);
       const { uid, resourceVersion } = (patch.metadata ?? {}) as Json;
       if (uid !== undefined && uid !== object.metadata.uid) throw uidError();
@@ -127,23 +137,37 @@ export class FakeApi implements KubeClient {
         throw apiError(409, 'Conflict');
       }
       return this.#save(kind, merge(object as unknown as Json, patch) as unknown as KubeObject);
-    });
+    };
+    return this.#ask(`patch ${kind}${part}`, name, act, permit);
   }
 
-  async #delete(kind: Kind, name: string, uid: string): Promise<void> {
-    await this.#ask(`delete ${kind}`, name, () => {
+  async #delete(
+    kind: Kind,
+    name: string,
+    { uid, resourceVersion }: { uid: string; resourceVersion?: string | undefined },
+    permit?: Permit,
+  ): Promise<void> {
+    const act = (): KubeObject => {
       const object = this.#get(kind, name);
       if (object.metadata.uid !== uid) throw apiError(409, 'Conflict');
+      if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) {
+        throw apiError(409, 'Conflict');
+      }
       this.objects.delete(`${kind} ${name}`);
       this.#onChange(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
       return object;
-    });
+    };
+    await this.#ask(`delete ${kind}`, name, act, permit);
   }
 
-  async #ask<T>(verb: string, name: string, act: () => T): Promise<T> {
+  async #ask<T>(verb: string, name: string, act: () => T, permit: Permit = () => true): Promise<T> {
     const request = `${verb} ${name}`;
     const index = this.requests.push(request) - 1;
     await this.delay(request);
+    if (!permit()) {
+      this.requests.splice(this.requests.indexOf(request), 1);
+      throw new ControllerError('Kube.NotPermitted', request);
+    }
     const fault = this.#faults.find(({ match, times }) => times > 0 && request.startsWith(match));
     try {
       if (fault) {

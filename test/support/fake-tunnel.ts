@@ -36,6 +36,18 @@ export class FakeTunnel implements Tunnel {
     return this.isLinkUp;
   }
 
+  /** When the link broke; for tests that say so. */
+  brokenAt: number | undefined;
+  abandonCount = 0;
+
+  downSince(): number | undefined {
+    return this.brokenAt;
+  }
+
+  abandon(): void {
+    this.abandonCount++;
+  }
+
   probeLink(): Promise<boolean> {
     return this.probe();
   }

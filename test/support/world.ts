@@ -149,9 +149,16 @@ export class World {
 
   /** Resolves when the controller is ready: caches synced and the tunnel up. One for each ENV at a time. */
   async startController(env: Record<string, string> = {}): Promise<ControllerProcess> {
-    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
+    const controller = await this.launchController(env);
+    await controller.line((line) => line.msg === 'tunnel is up');
+    return controller;
+  }
+
+  /** Does not wait for it to be ready. */
+  async launchController(env: Record<string, string> = {}): Promise<ControllerProcess> {
+    const serviceAccount = 'koupleless-system/module-controller';
     const controller = new ControllerProcess({
-      KUBECONFIG: kubeconfig,
+      KUBECONFIG: env.KUBECONFIG ?? (await this.controlPlane.kubeconfig({ serviceAccount })),
       ENV: this.env,
       CLIENT_ID: 'controller-0',
       HEALTH_PROBE_PORT: '0',
@@ -160,7 +167,6 @@ export class World {
       ...env,
     });
     this.#controllers.push(controller);
-    await controller.line((line) => line.msg === 'tunnel is up');
     return controller;
   }
 

@@ -9,7 +9,7 @@ import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
 import { Attempt } from './attempt.ts';
 import { BaseAgent } from './base-agent.ts';
 import { ExpectIgnorers } from './expect-ignorers.ts';
-import { notConnected } from './failures.ts';
+import { notAllowed, notConnected } from './failures.ts';
 
 export interface ArkletRequest {
   readonly base: BaseAddress;
@@ -30,6 +30,10 @@ export interface ArkletRequest {
 
 export interface ArkletClientOptions {
   readonly clock: Clock;
+  /** What every command says of who sends it. */
+  readonly userAgent: string;
+  /** Asked before each connection and again when the payload is about to leave. Default: always. */
+  readonly mayCommand?: ((identity: string) => boolean) | undefined;
   /** Nobody listens at the base's address; called once for every `post`, before it rejects. */
   readonly onConnectionRefused: (base: BaseAddress) => void;
 }
@@ -43,6 +47,8 @@ export class ArkletClient {
   readonly #options: ArkletClientOptions;
   readonly #agent: BaseAgent;
   readonly #ignorers = new ExpectIgnorers();
+  /** What ends each command that is under way; emptied when they have ended. */
+  readonly #underWay = new Set<AbortController>();
 
   constructor(options: ArkletClientOptions) {
     this.#options = options;
@@ -63,13 +69,20 @@ export class ArkletClient {
     const stop = (): void => over.abort('the tunnel was stopped');
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
+    this.#underWay.add(over);
     const timer = this.#options.clock.setTimer(() => over.abort(`no answer within ${timeoutMs} ms`), timeoutMs);
     try {
       return await this.#offer(request, payload, over.signal);
     } finally {
       timer.cancel();
+      this.#underWay.delete(over);
       signal.removeEventListener('abort', stop);
     }
+  }
+
+  /** Ends every command that is under way. */
+  abandon(reason: string): void {
+    for (const over of this.#underWay) over.abort(reason);
   }
 
   /** Closes the connections that nobody uses. */
@@ -80,11 +93,22 @@ export class ArkletClient {
   /** On one connection after the other: each lands on another event loop of the base. */
   async #offer(request: ArkletRequest, payload: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     const { base, isQuestion: leavesUnproven, leaveWithinMs, onLeft = () => {} } = request;
-    const { clock } = this.#options;
+    const { clock, mayCommand = () => true } = this.#options;
+    const mayLeave = (): boolean => mayCommand(base.identity);
     const leaveBy = clock.now() + leaveWithinMs;
     for (let busyCount = 0; ; busyCount++) {
+      if (!mayLeave()) throw notAllowed();
       const isProofAwaited = !this.#ignorers.has(base);
-      const attempt = new Attempt({ clock, payload, isProofAwaited, leavesUnproven, leaveBy, onLeft, signal });
+      const attempt = new Attempt({
+        clock,
+        payload,
+        isProofAwaited,
+        leavesUnproven,
+        leaveBy,
+        mayLeave,
+        onLeft,
+        signal,
+      });
       try {
         return await this.#exchange(request, attempt);
       } catch (error) {
@@ -107,6 +131,7 @@ export class ArkletClient {
         'content-type': 'application/json',
         accept: 'application/json',
         'accept-encoding': 'identity',
+        'user-agent': this.#options.userAgent,
         ...attempt.headers,
       },
       data: attempt.body,

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import axios from 'axios';
 import type { Clock, Timer } from '../../src/clock.ts';
 import { type ControllerError, messageOf } from '../../src/errors.ts';
-import { notConnected, sendFailed } from './failures.ts';
+import { notAllowed, notConnected, sendFailed } from './failures.ts';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** From the open connection to `100 Continue`: a round trip and a pause of the base's garbage collector. */
@@ -18,9 +18,11 @@ export interface AttemptOptions {
   readonly leavesUnproven: boolean;
   /** On the clock: when the payload should have left, on this attempt or a later one. */
   readonly leaveBy: number;
+  /** Asked when the payload is about to leave. */
+  readonly mayLeave: () => boolean;
   /** Called once when the whole payload is with the operating system. */
   readonly onLeft: () => void;
-  /** Ends the attempt; its reason, a text, is told. */
+  /** Resets the connection, so that nothing of it arrives later; its reason, a text, is told. */
   readonly signal: AbortSignal;
 }
 
@@ -42,6 +44,7 @@ export class Attempt {
   #isProven = false;
   #isAnswered = false;
   #isBusy = false;
+  #isForbidden = false;
   /** Why we ended it ourselves. */
   #reason: string | undefined;
 
@@ -103,6 +106,7 @@ export class Attempt {
 
   /** `busyCount`: attempts before this one that no event loop took up. */
   failureOf(error: unknown, busyCount: number): ControllerError {
+    if (this.#isForbidden) return notAllowed();
     const why = this.#reason ?? messageWithCode(error);
     const reason = busyCount === 0 ? why : `${why}, after ${busyCount} connections without 100 Continue`;
     // Of axios' own error only the cause: the rest holds the payload, and so the envs of a module.
@@ -139,12 +143,22 @@ export class Attempt {
     // Left already, when the base says it late.
     if (this.#hasLeft || this.#abort.signal.aborted) return;
     this.#timer.cancel();
+    if (!this.#options.mayLeave()) {
+      this.#isForbidden = true;
+      this.#abort.abort();
+      return;
+    }
     this.#hasLeft = true;
     this.body.push(this.#options.payload);
     this.body.push(null);
   }
 
-  readonly #stop = (): void => this.#giveUp(String(this.#options.signal.reason));
+  readonly #stop = (): void => {
+    const socket = this.#request?.socket;
+    // One that is being closed has nothing to send, and cannot be reset.
+    if (socket && !socket.writableEnded) socket.resetAndDestroy();
+    this.#giveUp(String(this.#options.signal.reason));
+  };
 
   #giveUp(reason: string): void {
     this.#reason ??= reason;

@@ -15,10 +15,11 @@ const LEAVE_WITHIN_MS = 10_000;
 const QUESTION_LEAVES_WITHIN_MS = 9_000;
 /** Also for one that has waited for its place until the end. */
 const MIN_LEAVE_WITHIN_MS = 1_000;
+const ABANDONED = 'all commands under way were given up';
 
 export interface CommandDispatcherOptions {
   readonly clock: Clock;
-  readonly client: Pick<ArkletClient, 'post'>;
+  readonly client: Pick<ArkletClient, 'post' | 'abandon'>;
   readonly policy: AddressPolicy;
   /** How long a command may take from when it has its place. */
   readonly timeoutsMs: Readonly<Record<CommandName, number>>;
@@ -36,6 +37,8 @@ export interface Answered {
 interface Course {
   readonly signal: AbortSignal;
   readonly leaveWithinMs: number;
+  /** How often all had been abandoned when it was given to us. */
+  readonly round: number;
   readonly onLeft?: () => void;
 }
 
@@ -55,6 +58,7 @@ export class CommandDispatcher {
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
   readonly #underWay = new Set<Promise<void>>();
+  #round = 0;
 
   constructor(options: CommandDispatcherOptions) {
     this.#options = options;
@@ -79,6 +83,13 @@ export class CommandDispatcher {
     await Promise.allSettled(this.#underWay);
   }
 
+  /** Ends at once what is under way, and with it what waits for that. What is sent from now on is not concerned. */
+  abandon(): void {
+    this.#round += 1;
+    this.#questions.clear();
+    this.#options.client.abandon(ABANDONED);
+  }
+
   #ask(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
     const key = `${command.name} ${baseKeyOf(base)}`;
     const asked = this.#questions.get(key);
@@ -89,25 +100,27 @@ export class CommandDispatcher {
   }
 
   async #question(base: BaseAddress, command: Command, key: string, signal: AbortSignal): Promise<void> {
+    const round = this.#round;
     let answered: Answered;
     try {
-      answered = await this.#exchange(base, command, { signal, leaveWithinMs: QUESTION_LEAVES_WITHIN_MS });
+      answered = await this.#exchange(base, command, { signal, round, leaveWithinMs: QUESTION_LEAVES_WITHIN_MS });
     } finally {
       // Before the answer is heard: whoever asks again because of it wants a new one.
-      this.#questions.delete(key);
+      if (round === this.#round) this.#questions.delete(key);
     }
     this.#options.onAnswer(base, command, answered);
   }
 
   async #operate(base: BaseAddress, command: Command, signal: AbortSignal): Promise<void> {
     const { clock, onAnswer } = this.#options;
+    const round = this.#round;
     const leaveBy = clock.now() + LEAVE_WITHIN_MS;
     const giveBack = await this.#places.take(baseKeyOf(base), LEAVE_WITHIN_MS);
     try {
       const onLeft = await this.#door.take(baseKeyOf(base), leaveBy - clock.now());
       try {
         const leaveWithinMs = Math.max(MIN_LEAVE_WITHIN_MS, leaveBy - clock.now());
-        onAnswer(base, command, await this.#exchange(base, command, { signal, leaveWithinMs, onLeft }));
+        onAnswer(base, command, await this.#exchange(base, command, { signal, round, leaveWithinMs, onLeft }));
       } finally {
         onLeft();
       }
@@ -116,8 +129,14 @@ export class CommandDispatcher {
     }
   }
 
-  async #exchange(base: BaseAddress, { name, payload, isQuestion }: Command, course: Course): Promise<Answered> {
+  async #exchange(
+    base: BaseAddress,
+    { name, payload, isQuestion }: Command,
+    { round, ...course }: Course,
+  ): Promise<Answered> {
     const { client, policy, clock, timeoutsMs } = this.#options;
+    // It waited when all were abandoned, or had just been let in.
+    if (round !== this.#round) throw notConnected(ABANDONED);
     // A Node of an earlier process tells an address that was not checked, and no port.
     const fault = policy.faultOf(base.ip);
     if (fault !== undefined) throw notConnected(`the address ${base.ip} ${fault}`);

@@ -8,6 +8,9 @@ import express, {
 import type { Logger } from '../../src/logger.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { carriesToken } from './bearer-token.ts';
+import { MAX_BATCH_BYTES } from './member-batch.ts';
+import { MEMBERS_PATH } from './member-client.ts';
+import type { Taken } from './member-inbox.ts';
 import type { MessageType } from './receive.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -21,19 +24,40 @@ export interface HeartbeatAppOptions {
   readonly onMessage: (type: MessageType, sender: string, body: Uint8Array) => InvalidMessage | undefined;
   /** Hears of every message that is refused, also of those whose body is not read. */
   readonly onInvalid: (invalid: InvalidMessage) => void;
+  /** Default: there is no path for other members. */
+  readonly members?: MemberPath | undefined;
+}
+
+/** Where other members pass on what bases said to them. */
+export interface MemberPath {
+  readonly token: string;
+  /** Takes the body of a batch, or says why it cannot. */
+  readonly onBatch: (member: string, body: Uint8Array) => Taken | InvalidMessage;
 }
 
 const PATHS: Readonly<Record<string, MessageType>> = { '/heartbeat': 'heart', '/queryBaseline': 'queryBaseline' };
 
-/** The paths that bases post to. A refusal is JSON: a code and, in the message, the field. */
+/** The paths that bases post to, and other members. A refusal is JSON: a code and, in the message, the field. */
 export function heartbeatApp(options: HeartbeatAppOptions): Express {
+  const { token, members } = options;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   // What costs us least comes first. A compressed body is refused.
-  const readBody = [authenticating(options), takingJson(options), express.raw({ ...RAW, limit: MAX_BODY_BYTES })];
-  for (const [path, type] of Object.entries(PATHS)) app.post(path, readBody, taking(type, options));
-  app.all(Object.keys(PATHS), (_request, response) => sendError(response.set('Allow', 'POST'), 405, 'only POST'));
+  const readBody = (what: string, limit: number, expected?: string): RequestHandler[] => [
+    authenticating(options, what, expected),
+    takingJson(options),
+    express.raw({ ...RAW, limit }),
+  ];
+  const ofBase = readBody('token', MAX_BODY_BYTES, token);
+  for (const [path, type] of Object.entries(PATHS)) app.post(path, ofBase, taking(type, options));
+  const paths = Object.keys(PATHS);
+  if (members) {
+    const ofMember = readBody('members’ token', MAX_BATCH_BYTES, members.token);
+    app.post(MEMBERS_PATH, ofMember, takingBatch(members, options));
+    paths.push(MEMBERS_PATH);
+  }
+  app.all(paths, (_request, response) => sendError(response.set('Allow', 'POST'), 405, 'only POST'));
   app.use((_request, response) => sendError(response, 404, 'no such path'));
   app.use(refusingUnread(options));
   return app;
@@ -42,14 +66,14 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
 /** Any type, since that is checked before. */
 const RAW = { type: () => true, inflate: false };
 
-function authenticating(options: HeartbeatAppOptions): RequestHandler {
-  const { token } = options;
+/** `what`: how the token is called. */
+function authenticating(options: HeartbeatAppOptions, what: string, token: string | undefined): RequestHandler {
   return (request, response, next) => {
     if (token === undefined || carriesToken(request.headers.authorization, token)) {
       next();
       return;
     }
-    const fault = invalidOf(options, request, 'the Authorization header does not carry the token');
+    const fault = invalidOf(options, request, `the Authorization header does not carry the ${what}`);
     refuse(options, response.set('WWW-Authenticate', 'Bearer'), 401, { ...fault, code: 'Arklet.Unauthenticated' });
   };
 }
@@ -63,8 +87,7 @@ function takingJson(options: HeartbeatAppOptions): RequestHandler {
 
 function taking(type: MessageType, options: HeartbeatAppOptions): RequestHandler {
   return (request, response) => {
-    const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-    const invalid = options.onMessage(type, senderOf(request), body);
+    const invalid = options.onMessage(type, senderOf(request), bodyOf(request));
     if (invalid) refuse(options, response, invalid.code === 'Arklet.AddressRefused' ? 403 : 400, invalid);
     else if (type === 'heart') response.type('text/plain').send('SUCCESS');
     // No baseline: a base is told what to install by commands, whose answers say what became of it.
@@ -72,16 +95,24 @@ function taking(type: MessageType, options: HeartbeatAppOptions): RequestHandler
   };
 }
 
+function takingBatch({ onBatch }: MemberPath, options: HeartbeatAppOptions): RequestHandler {
+  return (request, response) => {
+    const outcome = onBatch(senderOf(request), bodyOf(request));
+    if ('code' in outcome) refuse(options, response, 400, outcome);
+    else response.json(outcome);
+  };
+}
+
 /** The reader of bodies throws: too long, compressed, cut off. */
 function refusingUnread(options: HeartbeatAppOptions): ErrorRequestHandler {
-  return (error: { status?: number; type?: string }, request, response, _next) => {
-    const { status = 500, type } = error;
+  return (error: { status?: number; type?: string; limit?: number }, request, response, _next) => {
+    const { status = 500, type, limit } = error;
     if (status >= 500) {
       options.logger.error({ err: error, tunnel: options.tunnel }, 'message of a base could not be taken');
       sendError(response, 500, 'internal error');
       return;
     }
-    const reason = status === 413 ? `has more than ${MAX_BODY_BYTES} bytes` : `cannot be read: ${type}`;
+    const reason = status === 413 ? `has more than ${limit} bytes` : `cannot be read: ${type}`;
     refuse(options, response, status, invalidOf(options, request, `payload ${reason}`));
   };
 }
@@ -105,4 +136,8 @@ function invalidOf({ tunnel }: HeartbeatAppOptions, request: Request, message: s
 
 function senderOf({ socket }: Request): string {
   return socket.remoteAddress ?? '';
+}
+
+function bodyOf({ body }: Request): Uint8Array {
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }

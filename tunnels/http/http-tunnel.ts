@@ -5,7 +5,6 @@ import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { InvalidMessages } from '../arklet/invalid-messages.ts';
-import type { Source } from '../arklet/parse.ts';
 import { AddressPolicy, type Network } from './address-policy.ts';
 import { ArkletClient } from './arklet-client.ts';
 import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
@@ -19,10 +18,11 @@ import {
   uninstallCommand,
 } from './commands.ts';
 import { notConnected, sendFailed } from './failures.ts';
-import { heartbeatApp } from './heartbeat-app.ts';
 import { LinkProbe } from './link-probe.ts';
-import { type ListenerLimits, listen } from './listener.ts';
-import { MESSAGE_TYPES, type MessageType, receive } from './receive.ts';
+import type { ListenerLimits } from './listener.ts';
+import type { Members } from './member-relay.ts';
+import { MessageIntake } from './message-intake.ts';
+import { MESSAGE_TYPES } from './receive.ts';
 
 export interface HttpTunnelOptions {
   /** Where bases send their heartbeats; 0 = any free one, the log line `listening` tells which. */
@@ -31,9 +31,15 @@ export interface HttpTunnelOptions {
   readonly token?: string | undefined;
   /** Where bases may be. Default: anywhere but loopback, link-local and the like. */
   readonly baseNetworks?: readonly Network[] | undefined;
+  /** Who else is to hear what a base says to us. Default: nobody. */
+  readonly members?: Members | undefined;
   /** After these an answer is of no use, and the connection is closed a little later. */
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
+  /** What every command says of who sends it. */
+  readonly userAgent: string;
+  /** Asked for every command at the last moments before it leaves. Default: always. */
+  readonly mayCommand?: ((identity: string) => boolean) | undefined;
   /** Default: those of `listener.ts`. */
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly clock: Clock;
@@ -66,10 +72,13 @@ export class HttpTunnel implements Tunnel {
   readonly #commands: CommandCounter;
   readonly #client: ArkletClient;
   readonly #dispatcher: CommandDispatcher;
+  readonly #intake: MessageIntake;
   #session: Session | undefined;
+  /** Nothing but its stop ends the listening. */
+  #downSince: number | undefined;
 
   constructor(options: HttpTunnelOptions) {
-    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs } = options;
+    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs, userAgent, mayCommand } = options;
     this.#options = options;
     this.#policy = new AddressPolicy(baseNetworks);
     this.#probe = new LinkProbe(clock);
@@ -77,6 +86,8 @@ export class HttpTunnel implements Tunnel {
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#client = new ArkletClient({
       clock,
+      userAgent,
+      mayCommand,
       onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
     });
     this.#dispatcher = new CommandDispatcher({
@@ -92,23 +103,21 @@ export class HttpTunnel implements Tunnel {
       },
       onAnswer: (base, command, answered) => this.#onAnswer(base, command, answered),
     });
+    this.#intake = new MessageIntake({
+      tunnel: this.name,
+      ...options,
+      policy: this.#policy,
+      invalid: this.#invalid,
+      take: (type, hear) => this.#take(type, hear),
+    });
     this.#createSeries();
   }
 
   async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
-    const { port, token, limits, logger } = this.#options;
-    if (token === undefined) {
-      logger.warn({ tunnel: this.name }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
-    }
-    const app = heartbeatApp({
-      tunnel: this.name,
-      token,
-      logger,
-      onMessage: (type, sender, body) => this.#onMessage(type, sender, body),
-      onInvalid: (invalid) => this.#invalid.add(invalid),
-    });
-    const onListening = (): void => this.#onUp({ handler, signal });
-    await listen({ name: this.name, port, app, logger, limits, onListening }, signal);
+    const { clock } = this.#options;
+    this.#downSince = clock.now();
+    await this.#intake.run(() => this.#onUp({ handler, signal }), signal);
+    this.#downSince = clock.now();
     this.#probe.giveUp();
     await this.#dispatcher.stop();
     this.#client.close();
@@ -117,6 +126,14 @@ export class HttpTunnel implements Tunnel {
 
   isUp(): boolean {
     return this.#session !== undefined && !this.#session.signal.aborted;
+  }
+
+  downSince(): number | undefined {
+    return this.#downSince;
+  }
+
+  abandon(): void {
+    this.#dispatcher.abandon();
   }
 
   async probeLink(timeoutMs: number): Promise<boolean> {
@@ -159,11 +176,6 @@ export class HttpTunnel implements Tunnel {
     throw sendFailed(`its answer cannot be read: ${invalid.message}`);
   }
 
-  #onMessage(type: MessageType, sender: string, payload: Uint8Array): InvalidMessage | undefined {
-    const source: Source = { tunnel: this.name, identity: sender };
-    return this.#take(type, (handler) => receive(type, { source, payload, handler, policy: this.#policy }));
-  }
-
   /** Counts what a base said and hands it over; says why it is refused. */
   #take(type: string, hear: (handler: TunnelHandler) => InvalidMessage | undefined): InvalidMessage | undefined {
     this.#options.metrics.tunnelMessages.inc({ tunnel: this.name, type });
@@ -175,6 +187,7 @@ export class HttpTunnel implements Tunnel {
   #onUp(session: Session): void {
     if (session.signal.aborted) return;
     this.#session = session;
+    this.#downSince = undefined;
     this.#options.metrics.tunnelUp.set({ tunnel: this.name }, 1);
     this.#call((handler) => handler.onLinkUp(this.name));
   }

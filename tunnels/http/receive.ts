@@ -3,10 +3,19 @@ import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
 import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
 import type { AddressPolicy } from './address-policy.ts';
+import { baseKeyOf } from './base-key.ts';
 
 /** What a base posts. */
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+/** What is to be known of a message that is taken. */
+export interface Accepted {
+  /** Its kind and its base, the address included: a newer message of the same key makes it worthless. */
+  readonly key: string;
+  /** Unlike a heartbeat, which the base repeats. */
+  readonly isSaidOnce: boolean;
+}
 
 /** What a message comes with. */
 export interface Reception {
@@ -15,6 +24,8 @@ export interface Reception {
   readonly payload: Uint8Array;
   readonly handler: TunnelHandler;
   readonly policy: AddressPolicy;
+  /** Called before the handler is. */
+  readonly onAccepted?: ((accepted: Accepted) => void) | undefined;
 }
 
 /** Hands a base's message to the handler, or says why it cannot. */
@@ -22,7 +33,7 @@ export function receive(type: MessageType, reception: Reception): InvalidMessage
   return type === 'heart' ? receiveHeart(reception) : receiveBaselineQuery(reception);
 }
 
-function receiveHeart({ source, payload, handler, policy }: Reception): InvalidMessage | undefined {
+function receiveHeart({ source, payload, handler, policy, onAccepted }: Reception): InvalidMessage | undefined {
   const read = readFrom(source, payload, readHttpHeart, (heart) => heart.baseMetadata.identity);
   if (read.invalid) return read.invalid;
   const { message, envelope } = read;
@@ -31,14 +42,17 @@ function receiveHeart({ source, payload, handler, policy }: Reception): InvalidM
     const { tunnel, identity } = envelope;
     return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
-  if (isGoingDown(message)) handler.onGoingDown(envelope, baseInfoOf(message));
-  else handler.onHeartbeat(envelope, baseInfoOf(message));
+  const base = baseInfoOf(message);
+  onAccepted?.({ key: `heart ${baseKeyOf(base)}`, isSaidOnce: isGoingDown(message) });
+  if (isGoingDown(message)) handler.onGoingDown(envelope, base);
+  else handler.onHeartbeat(envelope, base);
   return undefined;
 }
 
-function receiveBaselineQuery({ source, payload, handler }: Reception): InvalidMessage | undefined {
+function receiveBaselineQuery({ source, payload, handler, onAccepted }: Reception): InvalidMessage | undefined {
   const read = readFrom(source, payload, readBaseMetadata, (metadata) => metadata.identity);
   if (read.invalid) return read.invalid;
+  onAccepted?.({ key: `queryBaseline ${read.envelope.identity}`, isSaidOnce: true });
   handler.onBaselineQuery(read.envelope);
   return undefined;
 }

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect as connectTcp, type Socket } from 'node:net';
-import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls, createSecureContext } from 'node:tls';
+import type { Clock } from '../../src/clock.ts';
+
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Files in PEM. They are read at every connect, so that renewed ones are taken. */
 export interface BrokerTls {
@@ -46,10 +50,47 @@ async function readPem(path: string | undefined): Promise<Buffer | undefined> {
   return path === undefined ? undefined : readFile(path);
 }
 
-/** Starts to connect; what comes of it are the socket's events. The broker's certificate is always verified. */
-export function openBrokerSocket(address: BrokerAddress, certificates: BrokerCertificates): Socket {
+export interface BrokerSocket {
+  readonly stream: Socket;
+  /** Ends it at once, with RST: the operating system throws away what it has not sent yet. */
+  reset(): void;
+}
+
+export interface BrokerSocketOptions {
+  readonly address: BrokerAddress;
+  /** Not used without TLS. */
+  readonly certificates: BrokerCertificates;
+  readonly clock: Clock;
+}
+
+/**
+ * Resolves when there is a TCP connection; the handshake of TLS, in which the broker's certificate is always verified,
+ * is still to come. Rejects when there is none in time, or when `signal` is aborted.
+ */
+export async function openBrokerSocket(options: BrokerSocketOptions, signal: AbortSignal): Promise<BrokerSocket> {
+  const { address, certificates } = options;
+  const { host } = address;
+  // Throws when they are none, while there is no connection yet that could be left behind.
+  const secureContext = address.isTls ? createSecureContext({ minVersion: 'TLSv1.2', ...certificates }) : undefined;
+  const tcp = await connected(options, signal);
+  const reset = (): void => void tcp.resetAndDestroy();
+  if (!secureContext) return { stream: tcp, reset };
+  // Around a socket of our own, for only that can be reset. One that still connects may change its handle.
+  return { stream: connectTls({ socket: tcp, host, rejectUnauthorized: true, secureContext }), reset };
+}
+
+async function connected({ address, clock }: BrokerSocketOptions, signal: AbortSignal): Promise<Socket> {
   const { host, port } = address;
-  if (!address.isTls) return connectTcp({ host, port, noDelay: true });
-  const socket = connectTls({ host, port, rejectUnauthorized: true, minVersion: 'TLSv1.2', ...certificates });
-  return socket.setNoDelay(true);
+  const tcp = connectTcp({ host, port, noDelay: true });
+  const reason = `no connection within ${CONNECT_TIMEOUT_MS} ms`;
+  const timer = clock.setTimer(() => tcp.destroy(new Error(reason)), CONNECT_TIMEOUT_MS);
+  try {
+    await once(tcp, 'connect', { signal });
+    return tcp;
+  } catch (error) {
+    tcp.destroy();
+    throw error;
+  } finally {
+    timer.cancel();
+  }
 }

@@ -2,7 +2,7 @@ import { sleep } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
 import { MqttSession, type MqttSessionOptions } from './mqtt-session.ts';
-import { notConnected } from './publish-window.ts';
+import { type Message, notConnected } from './publish-window.ts';
 
 const MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 5_000;
@@ -24,6 +24,9 @@ export class MqttConnection {
   readonly #options: MqttConnectionOptions;
   #session: MqttSession | undefined;
   #upAt: number | undefined;
+  #startedAt: number | undefined;
+  /** The last one that was up. */
+  #lastUp: MqttSession | undefined;
 
   constructor(options: MqttConnectionOptions) {
     this.#options = options;
@@ -33,9 +36,14 @@ export class MqttConnection {
     return this.#session?.isUp ?? false;
   }
 
-  async publish(topic: string, payload: string): Promise<void> {
+  /** Of a link that went silent before it broke: since it went silent. */
+  downSince(): number | undefined {
+    return this.isUp() ? undefined : (this.#lastUp?.heardAt ?? this.#startedAt);
+  }
+
+  async publish(message: Message): Promise<void> {
     if (!this.#session?.isUp) throw notConnected();
-    await this.#session.publish(topic, payload);
+    await this.#session.publish(message);
   }
 
   /** Sends if the link is up, and never says whether. */
@@ -43,10 +51,16 @@ export class MqttConnection {
     if (this.#session?.isUp) this.#session.post(topic, payload);
   }
 
+  /** Breaks the link if anything of it may still be under way. */
+  abandon(): void {
+    this.#session?.abandon();
+  }
+
   /** Resolves when `signal` is aborted and the socket closed. Throws TypeError at once if the URL is none. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger, url } = this.#options;
     const { host, port } = brokerAddressOf(url);
+    this.#startedAt = clock.now();
     for (let failures = 0; !signal.aborted; ) {
       const { error, upForMs } = await this.#runSession(signal);
       if (signal.aborted) return;
@@ -77,13 +91,14 @@ export class MqttConnection {
     const { url, tls, clock, logger, onUp } = this.#options;
     const address = brokerAddressOf(url);
     const certificates = address.isTls ? await readCertificates(tls ?? {}) : {};
-    if (signal.aborted) return undefined;
+    const socket = await openBrokerSocket({ address, certificates, clock }, signal);
     const noteUp = (): void => {
       this.#upAt = clock.now();
+      this.#lastUp = this.#session;
       logger.info({ broker: `${address.host}:${address.port}` }, 'link to the broker is up');
       onUp();
     };
-    this.#session = new MqttSession({ ...this.#options, onUp: noteUp }, () => openBrokerSocket(address, certificates));
+    this.#session = new MqttSession({ ...this.#options, onUp: noteUp }, socket);
     return this.#session.run(signal);
   }
 }

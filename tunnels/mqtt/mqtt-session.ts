@@ -1,15 +1,19 @@
-import type { Socket } from 'node:net';
 import { type IClientOptions, MqttClient, type Packet, UniqueMessageIdProvider } from 'mqtt';
 import type { Clock } from '../../src/clock.ts';
+import type { BrokerSocket } from './broker-socket.ts';
 import { intervalsOf } from './intervals.ts';
-import { PublishWindow } from './publish-window.ts';
+import { type Message, PublishWindow } from './publish-window.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SEND_TIMEOUT_MS = 10_000;
 const GOODBYE_TIMEOUT_MS = 1_000;
 const MAX_OUTSTANDING = 512;
-/** mqtt.js pings after one such period of hearing nothing and gives up after one and a half: 15 s. */
-const KEEPALIVE_SECONDS = 10;
+/**
+ * mqtt.js pings when it has got no acknowledgement and no answer to a ping for one such period, and gives up after one
+ * and a half: 7.5 s after the last sign of life at most, less than it takes until another replica is to take over (10 s).
+ * The broker gives us up after the same time.
+ */
+const KEEPALIVE_SECONDS = 5;
 /** A SUBACK's word for "no"; every other value grants. */
 const REFUSED = 0x80;
 
@@ -34,31 +38,39 @@ export interface MqttSessionOptions {
  */
 export class MqttSession {
   readonly #options: MqttSessionOptions;
-  readonly #socket: Socket;
+  readonly #socket: BrokerSocket;
   readonly #client: MqttClient;
   readonly #window: PublishWindow;
   #isUp = false;
   #isLeaving = false;
+  #heardAt: number;
   #error: Error | undefined;
 
-  /** Takes over a socket that has just begun to connect. */
-  constructor(options: MqttSessionOptions, openSocket: () => Socket) {
+  /** Takes over a socket that has just been connected. */
+  constructor(options: MqttSessionOptions, socket: BrokerSocket) {
     this.#options = options;
-    const socket = openSocket();
-    socket.on('error', (error) => this.#note(error));
+    this.#heardAt = options.clock.now();
+    socket.stream.on('error', (error) => this.#note(error));
     this.#socket = socket;
-    this.#client = new MqttClient(() => socket, clientOptionsOf(options));
+    this.#client = new MqttClient(() => socket.stream, clientOptionsOf(options));
+    // Its own would leave it to the operating system to go on with what was written.
+    this.#client.onKeepaliveTimeout = () => this.#fail('the broker has stopped to answer');
     this.#window = new PublishWindow({
       clock: options.clock,
       size: MAX_OUTSTANDING,
       timeoutMs: SEND_TIMEOUT_MS,
-      send: (topic, payload, acknowledged) => this.#send(topic, payload, acknowledged),
+      send: (message, acknowledged) => this.#send(message, acknowledged),
       onStuck: () => this.#fail('the broker acknowledges nothing'),
     });
   }
 
   get isUp(): boolean {
     return this.#isUp;
+  }
+
+  /** On the clock: when the broker last said anything; at first, when the connection was there. */
+  get heardAt(): number {
+    return this.#heardAt;
   }
 
   /** Resolves when the socket is closed, with the reason; undefined when it was `signal` that ended it. */
@@ -70,6 +82,7 @@ export class MqttSession {
     );
     const sayGoodbye = (): void => this.#sayGoodbye();
     signal.addEventListener('abort', sayGoodbye, { once: true });
+    if (signal.aborted) sayGoodbye();
     this.#listen();
     await closed;
     deadline.cancel();
@@ -78,26 +91,34 @@ export class MqttSession {
   }
 
   /** At least once, never retained. */
-  publish(topic: string, payload: string): Promise<void> {
-    return this.#window.publish(topic, payload);
+  publish(message: Message): Promise<void> {
+    return this.#window.publish(message);
   }
 
   /** The same past the window, with nobody waiting for the acknowledgement. */
   post(topic: string, payload: string): void {
-    this.#send(topic, payload, () => {});
+    this.#send({ topic, payload }, () => {});
+  }
+
+  /** Ends the session if anything of it may still be under way to the broker. */
+  abandon(): void {
+    if (this.#isLeaving) return;
+    if (this.#window.unacknowledgedCount > 0 || this.#socket.stream.writableLength > 0) {
+      this.#fail('given up, with what was under way to the broker');
+    }
   }
 
   #listen(): void {
     const client = this.#client;
     client.on('error', (error) => this.#note(error));
     client.on('connect', () => client.subscribe([...this.#options.filters], { qos: 1 }, () => {}));
-    client.on('packetreceive', (packet) => this.#onPacket(packet));
+    client.on('packetreceive', (packet) => {
+      this.#heardAt = this.#options.clock.now();
+      this.#onPacket(packet);
+    });
     client.on('message', (topic, payload, packet) => this.#options.onMessage(topic, payload, packet.retain));
     // First of all listeners to the end, so that nobody sees a session up whose socket is gone.
-    this.#socket.prependListener('close', () => {
-      this.#isUp = false;
-      this.#window.close();
-    });
+    this.#socket.stream.prependListener('close', () => this.#close());
   }
 
   /** mqtt.js tells of a SUBACK by a promise, hence after the messages that came with it; here it is in order. */
@@ -115,29 +136,36 @@ export class MqttSession {
     }
   }
 
-  #send(topic: string, payload: string, acknowledged: (error?: Error) => void): void {
+  #send({ topic, payload }: Message, acknowledged: (error?: Error) => void): void {
     this.#client.publish(topic, payload, { qos: 1, retain: false }, (error) => acknowledged(error));
   }
 
   #sayGoodbye(): void {
     const client = this.#client;
+    const { stream } = this.#socket;
     this.#isLeaving = true;
-    this.#isUp = false;
+    this.#close();
     if (!client.connected) {
-      this.#socket.destroy();
+      stream.destroy();
       return;
     }
-    this.#window.close();
     // `end` would wait for acknowledgements for ever.
     for (const id of Object.keys(client.outgoing)) client.removeOutgoingMessage(Number(id));
     client.end();
-    const timer = this.#options.clock.setTimer(() => this.#socket.destroy(), GOODBYE_TIMEOUT_MS);
-    this.#socket.once('close', () => timer.cancel());
+    const timer = this.#options.clock.setTimer(() => stream.destroy(), GOODBYE_TIMEOUT_MS);
+    stream.once('close', () => timer.cancel());
   }
 
+  /** What was written does not arrive later. */
   #fail(reason: string): void {
     this.#note(new Error(reason));
-    this.#socket.destroy();
+    this.#close();
+    this.#socket.reset();
+  }
+
+  #close(): void {
+    this.#isUp = false;
+    this.#window.close();
   }
 
   /** The first error is the cause, later ones follow from it. */

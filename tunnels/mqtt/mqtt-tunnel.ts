@@ -11,7 +11,7 @@ import type { BrokerTls } from './broker-socket.ts';
 import { deliver } from './deliver.ts';
 import { LinkProbe } from './link-probe.ts';
 import { MqttConnection } from './mqtt-connection.ts';
-import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, Topics } from './topics.ts';
+import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, type MessageType, Topics } from './topics.ts';
 
 export interface MqttTunnelOptions {
   /** `mqtt://host:port` or `mqtts://host:port`. */
@@ -22,10 +22,20 @@ export interface MqttTunnelOptions {
   /** The whole MQTT client id; unique at the broker, or the two throw each other out. */
   readonly clientId: string;
   readonly env: string;
+  /** Asked for every command when it is about to be written. Default: always. */
+  readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  /**
+   * Whether it matters what a base says besides that it is there: its lists, health and answers. Where not, they are
+   * counted and not read. Default: always.
+   */
+  readonly hears?: ((identity: string) => boolean) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
+
+/** What tells of a base that it is there. */
+const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
 
 /**
  * Bases behind an MQTT broker. Commands are acknowledged by the broker, never retained (a base would execute
@@ -69,6 +79,14 @@ export class MqttTunnel implements Tunnel {
     return this.#connection.isUp();
   }
 
+  downSince(): number | undefined {
+    return this.#connection.downSince();
+  }
+
+  abandon(): void {
+    this.#connection.abandon();
+  }
+
   async probeLink(timeoutMs: number): Promise<boolean> {
     if (!this.isUp()) return false;
     return this.#probe.run((id) => this.#connection.post(this.#topics.echo, id), timeoutMs);
@@ -96,8 +114,14 @@ export class MqttTunnel implements Tunnel {
   }
 
   #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
-    const topic = this.#topics.command(base.identity, command);
-    return this.#commands.count(command, () => this.#connection.publish(topic, JSON.stringify(payload)));
+    const { identity } = base;
+    const { mayCommand = () => true } = this.#options;
+    const message = {
+      topic: this.#topics.command(identity, command),
+      payload: JSON.stringify(payload),
+      mayLeave: () => mayCommand(identity),
+    };
+    return this.#commands.count(command, () => this.#connection.publish(message));
   }
 
   #onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void {
@@ -114,7 +138,9 @@ export class MqttTunnel implements Tunnel {
   }
 
   #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
-    this.#options.metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    const { metrics, hears = () => true } = this.#options;
+    metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
     this.#call((handler) => {
       const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
       if (invalid) this.#invalid.add(invalid);

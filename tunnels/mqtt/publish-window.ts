@@ -1,20 +1,26 @@
 import type { Clock, Timer } from '../../src/clock.ts';
 import { ControllerError } from '../../src/errors.ts';
 
+export interface Message {
+  readonly topic: string;
+  readonly payload: string;
+  /** Asked when it is about to be written. Default: yes. */
+  readonly mayLeave?: () => boolean;
+}
+
 export interface PublishWindowOptions {
   readonly clock: Clock;
   /** How many messages may wait for the broker's acknowledgement. */
   readonly size: number;
   readonly timeoutMs: number;
   /** Writes one message; `acknowledged` is called once at most. */
-  readonly send: (topic: string, payload: string, acknowledged: (error?: Error) => void) => void;
+  readonly send: (message: Message, acknowledged: (error?: Error) => void) => void;
   /** A message found no room for a whole `timeoutMs`: the broker has stopped to acknowledge. */
   readonly onStuck: () => void;
 }
 
 interface Publish {
-  readonly topic: string;
-  readonly payload: string;
+  readonly message: Message;
   readonly settle: (error?: ControllerError) => void;
   readonly timer: Timer;
 }
@@ -34,8 +40,13 @@ export class PublishWindow {
     this.#options = options;
   }
 
+  /** What was written and may be on its way, however long ago. */
+  get unacknowledgedCount(): number {
+    return this.#inFlight.size;
+  }
+
   /** Resolves when the broker has acknowledged; rejects within `timeoutMs` otherwise. */
-  publish(topic: string, payload: string): Promise<void> {
+  publish(message: Message): Promise<void> {
     if (this.#isClosed) return Promise.reject(notConnected());
     return new Promise((resolve, reject) => {
       const timer = this.#options.clock.setTimer(() => this.#onTimeout(publish), this.#options.timeoutMs);
@@ -44,7 +55,7 @@ export class PublishWindow {
         if (error) reject(error);
         else resolve();
       };
-      const publish: Publish = { topic, payload, settle, timer };
+      const publish: Publish = { message, settle, timer };
       this.#waiting.add(publish);
       this.#fill();
     });
@@ -65,9 +76,14 @@ export class PublishWindow {
     for (const publish of this.#waiting) {
       if (this.#inFlight.size >= this.#options.size) return;
       this.#waiting.delete(publish);
-      this.#inFlight.add(publish);
-      this.#options.send(publish.topic, publish.payload, (error) => this.#onAcknowledged(publish, error));
+      if (publish.message.mayLeave?.() ?? true) this.#write(publish);
+      else publish.settle(notAllowed());
     }
+  }
+
+  #write(publish: Publish): void {
+    this.#inFlight.add(publish);
+    this.#options.send(publish.message, (error) => this.#onAcknowledged(publish, error));
   }
 
   #onAcknowledged(publish: Publish, error: Error | undefined): void {
@@ -84,6 +100,10 @@ export class PublishWindow {
 
 export function notConnected(): ControllerError {
   return new ControllerError('Tunnel.NotConnected', 'the link to the broker is down');
+}
+
+function notAllowed(): ControllerError {
+  return new ControllerError('Tunnel.NotConnected', 'command not sent: another replica may lead the base');
 }
 
 function sendFailed(reason: string, cause?: Error): ControllerError {

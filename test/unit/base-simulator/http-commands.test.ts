@@ -43,6 +43,18 @@ describe('commands over HTTP', () => {
     );
   });
 
+  it('are recorded with who sent them', async () => {
+    rig = await startHttpRig();
+    const { localIP, port } = rig.base;
+    const headers = { 'user-agent': 'module-controller/1.2.3 (replica-1)' };
+    for (const name of ['health', 'installBiz', 'nosuch']) {
+      await fetch(`http://${localIP}:${port}/${name}`, { method: 'POST', headers, body: JSON.stringify(BIZ) });
+    }
+    expect(rig.fleet.history.records().map(({ command: name, userAgent }) => [name, userAgent])).toEqual(
+      ['health', 'installBiz', 'nosuch'].map((name) => [name, headers['user-agent']]),
+    );
+  });
+
   it('install a list', async () => {
     rig = await startHttpRig();
     const { code, data } = await ask('batchInstallBiz', { bizList: [BIZ, { ...BIZ, bizName: 'biz2' }] });

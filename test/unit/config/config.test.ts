@@ -3,6 +3,13 @@ import { ConfigError, loadConfig } from '../../../src/config/config.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 
 const LEAST = { ENABLE_MQTT_TUNNEL: 'true', MQTT_BROKER: 'broker.example' };
+/** A replica that hears bases over HTTP. */
+const MEMBER = {
+  ENABLE_HTTP_TUNNEL: 'true',
+  IS_CLUSTER: 'true',
+  POD_IP: '192.0.2.1',
+  MEMBER_TOKEN: 'members-only-1234',
+};
 const load = (env: Record<string, string | undefined> = {}) => loadConfig({ ...LEAST, ...env }, 'host-1');
 
 function faultsOf(env: Record<string, string>): readonly string[] {
@@ -21,6 +28,7 @@ describe('the configuration', () => {
       kubeconfig: undefined,
       env: 'dev',
       isCluster: false,
+      cluster: undefined,
       workers: 8,
       mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },
       http: undefined,
@@ -41,6 +49,9 @@ describe('the configuration', () => {
       ENV: 'test',
       CLIENT_ID: 'c1',
       IS_CLUSTER: 'TRUE',
+      MEMBER_TOKEN: 'members-only-1234',
+      WORKLOAD_MAX_LEVEL: '10',
+      REBALANCE: 'false',
       VNODE_WORKER_NUM: '3',
       MQTT_PORT: '8883',
       MQTT_USERNAME: 'u',
@@ -50,7 +61,7 @@ describe('the configuration', () => {
       MQTT_CLIENT_CRT_PATH: '/crt',
       MQTT_CLIENT_KEY_PATH: '/key',
       ENABLE_HTTP_TUNNEL: 'true',
-      HTTP_TUNNEL_LISTEN_PORT: '0',
+      HTTP_TUNNEL_LISTEN_PORT: '7000',
       HTTP_TUNNEL_TOKEN: 'token',
       HTTP_TUNNEL_BASE_NETWORKS: '10.0.0.0/8,fd00::/8',
       INSTALL_DEADLINE_SECONDS: '5',
@@ -68,6 +79,13 @@ describe('the configuration', () => {
       env: 'test',
       clientId: 'c1',
       isCluster: true,
+      cluster: {
+        memberAddress: '192.0.2.1:7000',
+        memberToken: 'members-only-1234',
+        maxLevel: 10,
+        rebalance: false,
+        namespace: 'ns',
+      },
       workers: 3,
       mqtt: {
         host: 'broker.example',
@@ -80,7 +98,7 @@ describe('the configuration', () => {
         clientKeyPath: '/key',
       },
       http: {
-        port: 0,
+        port: 7000,
         token: 'token',
         baseNetworks: [
           { address: '10.0.0.0', prefixLength: 8 },
@@ -114,16 +132,29 @@ describe('the configuration', () => {
     expect(loadConfig({ ENABLE_HTTP_TUNNEL: 'true' }, 'host-1')).toMatchObject({ mqtt: undefined, http });
   });
 
+  it('of a replica among others has where these post to it, with the HTTP tunnel only', () => {
+    const shared = { maxLevel: 3, rebalance: true, namespace: 'default' };
+    expect(load({ IS_CLUSTER: 'true', POD_IP: '', MEMBER_TOKEN: 'members-only-1234' }).cluster).toEqual({
+      ...shared,
+      memberAddress: undefined,
+      memberToken: undefined,
+    });
+    const memberToken = 'members-only-1234';
+    expect(load(MEMBER).cluster).toEqual({ ...shared, memberAddress: '192.0.2.1:7777', memberToken });
+    expect(load({ ...MEMBER, POD_IP: 'fd00::7' }).cluster?.memberAddress).toBe('[fd00::7]:7777');
+    expect(load({ ...MEMBER, IS_CLUSTER: 'false' })).toMatchObject({ isCluster: false, cluster: undefined });
+  });
+
   it('cannot be changed after it was read', () => {
-    const config = load({ ENABLE_HTTP_TUNNEL: 'true' });
-    for (const part of [config, config.pod, config.mqtt, config.http]) expect(Object.isFrozen(part)).toBe(true);
+    const config = load({ ...MEMBER });
+    for (const part of [config, config.pod, config.mqtt, config.http, config.cluster])
+      expect(Object.isFrozen(part)).toBe(true);
   });
 
   it('names variables of the Go program that do nothing here', () => {
-    expect(load({ REPORT_HOOKS: 'x', NAMESPACE: '', KUBELET_PROXY_PORT: '1' }).withoutEffect).toEqual([
-      'REPORT_HOOKS',
-      'KUBELET_PROXY_PORT',
-    ]);
+    expect(
+      load({ REPORT_HOOKS: 'x', NAMESPACE: '', KUBELET_PROXY_PORT: '1', WORKLOAD_MAX_LEVEL: '3' }).withoutEffect,
+    ).toEqual(['REPORT_HOOKS', 'KUBELET_PROXY_PORT']);
   });
 });
 
@@ -135,6 +166,13 @@ describe('a wrong configuration', () => {
     ['CLIENT_ID', '#'],
     ['CLIENT_ID', 'x'.repeat(129)],
     ['IS_CLUSTER', 'maybe'],
+    ['WORKLOAD_MAX_LEVEL', '0'],
+    ['WORKLOAD_MAX_LEVEL', '101'],
+    ['REBALANCE', 'later'],
+    ['POD_NAMESPACE', 'Koupleless'],
+    ['POD_NAMESPACE', '-a'],
+    ['POD_NAMESPACE', 'a.b'],
+    ['POD_NAMESPACE', 'x'.repeat(64)],
     ['VNODE_WORKER_NUM', '0'],
     ['VNODE_WORKER_NUM', '257'],
     ['VNODE_WORKER_NUM', '1.5'],
@@ -191,6 +229,36 @@ describe('a wrong configuration', () => {
     ]);
   });
 
+  it.each<[string, Record<string, string>]>([
+    ['MEMBER_TOKEN is not set: it is required', { MEMBER_TOKEN: '' }],
+    ['POD_IP is not set: it is required', { POD_IP: '' }],
+    ['POD_IP="controller-0": must be an IP address', { POD_IP: 'controller-0' }],
+    ['POD_IP="fe80::1%eth0": must be an IP address', { POD_IP: 'fe80::1%eth0' }],
+    ['HTTP_TUNNEL_LISTEN_PORT="0": must be from 1 to 65535', { HTTP_TUNNEL_LISTEN_PORT: '0' }],
+  ])('is one of a replica that others cannot reach: %s', (fault, env) => {
+    const withMembers = `${fault} with IS_CLUSTER=true and ENABLE_HTTP_TUNNEL=true`;
+    expect(faultsOf({ ...LEAST, ...MEMBER, ...env })).toEqual([withMembers]);
+    expect(faultsOf({ ...LEAST, ...MEMBER, ...env, IS_CLUSTER: '' })).toEqual([]);
+    expect(faultsOf({ ...LEAST, ...MEMBER, ...env, ENABLE_HTTP_TUNNEL: '' })).toEqual([]);
+  });
+
+  it('is one in which bases know the token of the replicas', () => {
+    const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: MEMBER.MEMBER_TOKEN };
+    expect(faultsOf(env)).toEqual([
+      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+    ]);
+  });
+
+  it('of a replica is told in all its faults at once, each once', () => {
+    const env = { ...MEMBER, MEMBER_TOKEN: 'short', POD_IP: '', HTTP_TUNNEL_LISTEN_PORT: '0', ENV: '?' };
+    expect(faultsOf(env).map((fault) => fault.split(/[ =]/)[0])).toEqual([
+      'ENV',
+      'MEMBER_TOKEN',
+      'POD_IP',
+      'HTTP_TUNNEL_LISTEN_PORT',
+    ]);
+  });
+
   it('is one whose host name cannot name the replica', () => {
     expect(faultsOf({ ...LEAST, POD_NAME: 'not a name' })).toEqual([
       expect.stringMatching(/^CLIENT_ID is not set, and "not a name" cannot stand in: must be at most 128/),
@@ -198,9 +266,16 @@ describe('a wrong configuration', () => {
   });
 
   it('never shows a password or token', () => {
-    const env = { ...LEAST, MQTT_PASSWORD: 'hunter2', HTTP_TUNNEL_TOKEN: 'hunter 2', ENV: '?' };
+    const env = {
+      ...LEAST,
+      MQTT_PASSWORD: 'hunter2',
+      HTTP_TUNNEL_TOKEN: 'hunter 2',
+      MEMBER_TOKEN: 'hunter2',
+      ENV: '?',
+    };
     expect(() => loadConfig(env, 'host-1')).toThrow(ConfigError);
     expect(faultsOf(env).join()).not.toMatch(/hunter ?2/);
     expect(faultsOf(env)).toContain(`HTTP_TUNNEL_TOKEN=***: must be ${VARIABLES.HTTP_TUNNEL_TOKEN.rule.text}`);
+    expect(faultsOf(env)).toContain(`MEMBER_TOKEN=***: must be ${VARIABLES.MEMBER_TOKEN.rule.text}`);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CachedLease, canHold, leasePatchOf, newLeaseOf, projectLease } from '../../../src/lease/lease.ts';
+import { type CachedLease, leasePatchOf, newLeaseOf, projectLease, takeReasonOf } from '../../../src/lease/lease.ts';
+import type { HolderState } from '../../../src/lease/membership.ts';
 
 const facts = { nodeName: 'vnode.b1', env: 'dev', holder: 'me', nowText: '2026-01-01T00:00:00.123000Z', nodeUid: 'n1' };
 const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
@@ -11,6 +12,7 @@ const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
   renewTime: '',
   transitions: 2,
   ownerUid: 'n1',
+  member: undefined,
   ...more,
 });
 
@@ -70,18 +72,24 @@ describe('the patch of a lease', () => {
 });
 
 describe('whether a lease may be ours', () => {
-  const inCluster = { holder: 'me', isCluster: true, unchangedMs: 0 };
+  const stateOf = (holder: string): HolderState => (holder === 'gone' ? 'Gone' : 'Alive');
+  const inCluster = { holder: 'me', formerHolder: '', isCluster: true, stateOf, silentMs: 0 };
 
   it.each([
-    ['there is none', undefined, inCluster, true],
-    ['it is ours', lease(), inCluster, true],
-    ['nobody holds it', lease({ holder: '' }), inCluster, true],
-    ['we are alone', lease({ holder: 'other' }), { ...inCluster, isCluster: false }, true],
-    ['another one renews it', lease({ holder: 'other' }), inCluster, false],
-    ['it did not change for 39.9 s', lease({ holder: 'other' }), { ...inCluster, unchangedMs: 39_999 }, false],
-    ['it did not change for 40 s', lease({ holder: 'other' }), { ...inCluster, unchangedMs: 40_000 }, true],
-  ])('when %s', (_, candidate, options, isAllowed) => {
-    expect(canHold(candidate, options)).toBe(isAllowed);
+    ['there is none', undefined, inCluster, 'New'],
+    ['it was deleted', undefined, { ...inCluster, formerHolder: 'other' }, undefined],
+    ['ours was deleted', undefined, { ...inCluster, formerHolder: 'me' }, 'New'],
+    ['that of one who is gone was deleted', undefined, { ...inCluster, formerHolder: 'gone' }, 'New'],
+    ['it was not made again', undefined, { ...inCluster, formerHolder: 'other', silentMs: 40_000 }, 'New'],
+    ['it is ours', lease(), inCluster, 'Own'],
+    ['nobody holds it', lease({ holder: '' }), inCluster, 'Released'],
+    ['we are alone', lease({ holder: 'other' }), { ...inCluster, isCluster: false }, 'Alone'],
+    ['another one renews it', lease({ holder: 'other' }), inCluster, undefined],
+    ['its holder is gone', lease({ holder: 'gone' }), inCluster, 'HolderGone'],
+    ['it did not change for 39.9 s', lease({ holder: 'other' }), { ...inCluster, silentMs: 39_999 }, undefined],
+    ['it did not change for 40 s', lease({ holder: 'other' }), { ...inCluster, silentMs: 40_000 }, 'Expired'],
+  ])('when %s', (_, candidate, view, reason) => {
+    expect(takeReasonOf(candidate, view)).toBe(reason);
   });
 });
 
@@ -96,6 +104,7 @@ describe('a lease in the cache', () => {
       renewTime: '',
       transitions: 0,
       ownerUid: undefined,
+      member: undefined,
     });
   });
 });

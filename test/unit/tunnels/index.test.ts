@@ -4,6 +4,8 @@ import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { createTunnels } from '../../../tunnels/index.ts';
 import { RecordingHandler } from '../../contract/tunnel.ts';
+import { FakeHttpBase } from './http/fake-http-base.ts';
+import { LOOPBACK } from './http/http-world.ts';
 import { TestBroker } from './mqtt/test-broker.ts';
 
 describe('createTunnels', () => {
@@ -16,6 +18,7 @@ describe('createTunnels', () => {
   const shared = () => ({
     env: 'dev',
     clientId: 'replica-1',
+    version: '1.2.3',
     clock: systemClock,
     logger: silentLogger,
     metrics: createMetrics(),
@@ -35,6 +38,29 @@ describe('createTunnels', () => {
     expect(await clientId).toBe('koupleless@@@replica-1');
     abort.abort();
     await running;
+  });
+
+  it('tells both tunnels whom they may command, and the bases over HTTP who does', async () => {
+    const base = await FakeHttpBase.start();
+    const http = { port: 0, baseNetworks: LOOPBACK, installDeadlineMs: 300_000, uninstallDeadlineMs: 60_000 };
+    const mqtt = { url: broker.url, clientPrefix: 'koupleless' };
+    const mayCommand = (identity: string): boolean => identity === 'base-1';
+    const abort = new AbortController();
+    const running: Promise<void>[] = [];
+    for (const tunnel of createTunnels({ ...shared(), http, mqtt, mayCommand })) {
+      const handler = new RecordingHandler();
+      running.push(tunnel.run(handler, abort.signal));
+      await handler.first('linkUp');
+      const address = { ip: '127.0.0.1', port: base.port };
+      await tunnel.uninstallModule({ ...address, identity: 'base-1' }, { name: 'biz1', version: '1' });
+      const refused = tunnel.queryHealth({ ...address, identity: 'base-2' });
+      await expect(refused).rejects.toThrow('command not sent: another replica may lead the base');
+    }
+    expect((await base.received()).request.headers['user-agent']).toBe('module-controller/1.2.3 (replica-1)');
+    expect(base.commands).toEqual(['uninstallBiz']);
+    abort.abort();
+    await Promise.all(running);
+    await base.close();
   });
 
   it('makes a HTTP tunnel, besides the other', () => {

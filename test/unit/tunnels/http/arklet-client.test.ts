@@ -15,12 +15,19 @@ describe('ArkletClient', () => {
   let client: ArkletClient;
   let stop: AbortController;
   let refused: number;
+  let mayCommand: (identity: string) => boolean;
 
   beforeEach(async () => {
     clock = new FakeClock();
     base = await RawBase.start();
     refused = 0;
-    client = new ArkletClient({ clock, onConnectionRefused: () => refused++ });
+    mayCommand = () => true;
+    client = new ArkletClient({
+      clock,
+      userAgent: 'tests/1 (replica-1)',
+      mayCommand: (identity) => mayCommand(identity),
+      onConnectionRefused: () => refused++,
+    });
     stop = new AbortController();
   });
 
@@ -83,6 +90,7 @@ describe('ArkletClient', () => {
     expect(head).toMatch(/^post \/installbiz http\/1\.1\r\n/);
     expect(head).toContain('\r\nexpect: 100-continue');
     expect(head).toContain(`\r\ncontent-length: ${PAYLOAD.length}`);
+    expect(head).toContain('\r\nuser-agent: tests/1 (replica-1)');
     clock.advance(999);
     await settle();
     expect([connection.rest, leftCount]).toEqual(['', 0]);
@@ -257,6 +265,91 @@ describe('ArkletClient', () => {
     await second.closed;
     await expect(post()).rejects.toMatchObject(NOT_CONNECTED);
     expect(base.connections).toHaveLength(3);
+  });
+
+  const NOT_ALLOWED = { ...NOT_CONNECTED, message: 'command not sent: another replica may lead the base' };
+
+  it('connects to no base that it may not command', async () => {
+    mayCommand = (identity) => identity !== 'base-1';
+    await expect(post()).rejects.toMatchObject(NOT_ALLOWED);
+    const allowed = post({ base: { identity: 'base-2', ip: '127.0.0.1', port: base.port } });
+    const connection = await base.next();
+    await connection.head();
+    connection.socket.write(CONTINUE);
+    await connection.payload(PAYLOAD.length);
+    connection.socket.end(OK);
+    expect(await allowed).toContain('SUCCESS');
+    expect(base.connections).toHaveLength(1);
+  });
+
+  it('sends no payload to a base that it may no longer command when that says 100 Continue', async () => {
+    const failed = expect(post()).rejects.toMatchObject(NOT_ALLOWED);
+    const connection = await base.next();
+    await connection.head();
+    mayCommand = () => false;
+    connection.socket.write(CONTINUE);
+    await failed;
+    await connection.closed;
+    expect([connection.rest, base.connections.length]).toEqual(['', 1]);
+  });
+
+  it('takes no other connection to a base that it may no longer command', async () => {
+    const failed = expect(post()).rejects.toMatchObject(NOT_ALLOWED);
+    const connection = await base.next();
+    await connection.head();
+    await settle();
+    mayCommand = () => false;
+    clock.advance(1_000);
+    await failed;
+    await connection.closed;
+    expect(base.connections).toHaveLength(1);
+  });
+
+  it('sends no payload without 100 Continue either', async () => {
+    await learnThatExpectIsIgnored();
+    const answers = [true, false];
+    mayCommand = () => answers.shift() ?? true;
+    await expect(post()).rejects.toMatchObject(NOT_ALLOWED);
+    const connection = await base.next();
+    await connection.closed;
+    expect([answers, connection.rest]).toEqual([[], '']);
+  });
+
+  it('resets every connection when it is abandoned, and works on', async () => {
+    const failures = [
+      expect(post()).rejects.toMatchObject({ ...NOT_CONNECTED, message: 'command not sent: given up' }),
+      expect(post()).rejects.toMatchObject({ ...SEND_FAILED, message: 'command not answered: given up' }),
+    ];
+    const [first, second] = [await base.next(), await base.next()];
+    await Promise.all([first.head(), second.head()]);
+    second.socket.write(CONTINUE);
+    await second.payload(PAYLOAD.length);
+    client.abandon('given up');
+    await Promise.all([...failures, first.closed, second.closed]);
+    expect([first.isReset, second.isReset, first.rest]).toEqual([true, true, '']);
+    const answered = post();
+    const third = await base.next();
+    await third.head();
+    third.socket.write(CONTINUE);
+    await third.payload(PAYLOAD.length);
+    third.socket.end(OK);
+    expect(await answered).toContain('SUCCESS');
+  });
+
+  it('takes back what a base has not received when it is abandoned', async () => {
+    const payload = { a: 'x'.repeat(1_000_000) };
+    const failed = expect(post({ payload })).rejects.toMatchObject(SEND_FAILED);
+    const connection = await base.next();
+    await connection.head();
+    connection.socket.write(CONTINUE);
+    await connection.payload(1);
+    connection.socket.pause();
+    client.abandon('given up');
+    await failed;
+    connection.socket.resume();
+    await connection.closed;
+    expect(connection.isReset).toBe(true);
+    expect(connection.rest.length).toBeLessThan(1_000_000);
   });
 
   it('does not send a payload above 1 MiB, and sends one of 1 MiB', async () => {

@@ -27,6 +27,9 @@ function createDispatcher({ leavesAtOnce = true } = {}) {
           requests.push({ ...request, resolve, reject });
           if (leavesAtOnce) request.onLeft?.();
         }),
+      abandon: (reason) => {
+        for (const { reject } of requests) reject(new Error(reason));
+      },
     },
     policy: new AddressPolicy(),
     timeoutsMs: { installBiz: 5, uninstallBiz: 4, switchBiz: 3, queryAllBiz: 2, health: 1 },
@@ -99,6 +102,35 @@ describe('CommandDispatcher', () => {
     await stopped;
     expect(await Promise.all(ends)).toEqual([undefined, ...Array(9).fill('Tunnel.NotConnected')]);
     expect([requests.length, dispatcher.size]).toEqual([1, 0]);
+  });
+
+  it('ends what is under way and what waits when it is abandoned, and nothing else', async () => {
+    const { requests, dispatcher, signal, clock } = createDispatcher({ leavesAtOnce: false });
+    const ends = Array.from({ length: 10 }, () => dispatcher.send(BASE, UNINSTALL, signal).catch(({ code }) => code));
+    const asked = dispatcher.send(BASE, LIST_COMMAND, signal).catch(({ message }) => message);
+    await settle();
+    expect(requests.map(({ command }) => command)).toEqual(['queryAllBiz', 'uninstallBiz']);
+    dispatcher.abandon();
+    const askedAgain = dispatcher.send(BASE, LIST_COMMAND, signal);
+    expect(await Promise.all(ends)).toEqual([undefined, ...Array(9).fill('Tunnel.NotConnected')]);
+    expect(await asked).toBe('all commands under way were given up');
+    const askedThrice = dispatcher.send(BASE, LIST_COMMAND, signal);
+    expect(requests).toHaveLength(3);
+    requests[2]?.resolve(ANSWER);
+    await Promise.all([askedAgain, askedThrice]);
+    expect([requests.length, dispatcher.size, clock.pending]).toEqual([3, 0, 0]);
+  });
+
+  it('does not send a command that was let in just before all were abandoned', async () => {
+    const { requests, dispatcher, signal } = createDispatcher({ leavesAtOnce: false });
+    const ends = [UNINSTALL, UNINSTALL].map((command) =>
+      dispatcher.send(BASE, command, signal).catch(({ code }) => code),
+    );
+    await settle();
+    requests[0]?.onLeft?.();
+    dispatcher.abandon();
+    expect(await Promise.all(ends)).toEqual([undefined, 'Tunnel.NotConnected']);
+    expect(requests).toHaveLength(1);
   });
 
   it('tells since when a command was offered, however late an event loop took it: the base may have moved meanwhile', async () => {

@@ -28,9 +28,9 @@ export class FakeHttpBase {
     this.#server.on('connection', () => this.connectionCount++);
   }
 
-  static async start(host = '127.0.0.1'): Promise<FakeHttpBase> {
+  static async start(host = '127.0.0.1', port = 0): Promise<FakeHttpBase> {
     const base = new FakeHttpBase();
-    base.#server.listen(0, host);
+    base.#server.listen(port, host);
     await once(base.#server, 'listening');
     return base;
   }

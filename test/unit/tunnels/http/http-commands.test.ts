@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -20,6 +20,10 @@ const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ a
 
 const NOT_CONNECTED = { code: 'Tunnel.NotConnected' };
 const SEND_FAILED = { code: 'Tunnel.SendFailed' };
+
+/** Resolves when the connection has ended, by RST too. */
+const closeOf = ({ socket }: IncomingMessage): Promise<unknown> =>
+  new Promise((resolve) => socket.once('close', resolve));
 
 describe('commands over HTTP', () => {
   let clock: FakeClock;
@@ -129,6 +133,12 @@ describe('commands over HTTP', () => {
     const { request } = await fakeBase.received();
     expect(request.method).toBe('POST');
     expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'accept-encoding': 'identity' });
+  });
+
+  it('say who sends them', async () => {
+    await world.tunnel.queryHealth(base);
+    const { request } = await fakeBase.received();
+    expect(request.headers['user-agent']).toBe('module-controller/1.2.3 (replica-1)');
   });
 
   it.skipIf(!HAS_IPV6)('go to a base at an IPv6 address', async () => {
@@ -250,7 +260,7 @@ describe('commands over HTTP', () => {
       message: expect.stringContaining('no answer'),
     });
     const { request } = await fakeBase.received();
-    const closed = once(request.socket, 'close');
+    const closed = closeOf(request);
     expect([clock.pending, clock.nextIn]).toEqual([1, timeoutMs]);
     clock.advance(timeoutMs - 1);
     expect(clock.pending).toBe(1);
@@ -334,7 +344,7 @@ describe('commands over HTTP', () => {
     const ends = installs.map((install) => install.catch((error: unknown) => error));
     const held = [];
     for (let count = 0; count < 8; count++) held.push(await arrived());
-    const closed = held.map(({ request }) => once(request.socket, 'close'));
+    const closed = held.map(({ request }) => closeOf(request));
     await world.stop();
     await Promise.all(closed);
     const failures = await Promise.all(ends);
@@ -353,7 +363,7 @@ describe('commands over HTTP', () => {
     clock.advance(3_999);
     await settle();
     expect(await fakeBase.openConnections()).toBe(1);
-    const closed = once(request.socket, 'close');
+    const closed = closeOf(request);
     clock.advance(1);
     await closed;
     await world.tunnel.queryModules(base);

@@ -1,13 +1,16 @@
-import { describeTunnel } from '../../../contract/tunnel.ts';
+import { describeTunnel, type Stall, type TunnelWorld } from '../../../contract/tunnel.ts';
 import { FakeHttpBase } from './fake-http-base.ts';
 import { createTestTunnel, heart, post } from './http-world.ts';
 
 describeTunnel('HttpTunnel', async () => {
   const fakeBase = await FakeHttpBase.start();
   const base = { identity: 'base-1', ip: '127.0.0.1', port: fakeBase.port };
-  const { tunnel, port } = createTestTunnel();
-  return {
+  const { tunnel, port } = createTestTunnel({ mayCommand: () => world.mayCommand });
+  const world: TunnelWorld = {
     tunnel,
+    mayCommand: true,
+    capacity: tunnel.maxOperations,
+    stall: () => stallInstalls(fakeBase),
     base,
     beat: async (payload) => {
       await (await post(port(), payload)).text();
@@ -21,4 +24,25 @@ describeTunnel('HttpTunnel', async () => {
     breakLink: () => fakeBase.close(),
     close: () => fakeBase.close(),
   };
+  return world;
 });
+
+function stallInstalls(base: FakeHttpBase): Stall {
+  const answer: (() => void)[] = [];
+  let wake = (): void => {};
+  base.respond('installBiz', ({ response }) => {
+    answer.push(() => response.end('{"code":"SUCCESS"}'));
+    wake();
+  });
+  return {
+    left: (count) =>
+      new Promise((resolve) => {
+        wake = () => answer.length >= count && resolve();
+        wake();
+      }),
+    end: () => {
+      base.answer('installBiz', { code: 'SUCCESS' });
+      for (const end of answer) end();
+    },
+  };
+}

@@ -18,6 +18,7 @@ export function createTestTunnel(options: Partial<HttpTunnelOptions> = {}) {
     baseNetworks: LOOPBACK,
     installDeadlineMs: 300_000,
     uninstallDeadlineMs: 60_000,
+    userAgent: 'module-controller/1.2.3 (replica-1)',
     clock: systemClock,
     logger,
     metrics,

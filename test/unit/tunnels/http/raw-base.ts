@@ -9,6 +9,8 @@ export class RawConnection {
   received = '';
   /** Resolves when the other end has closed it. */
   readonly closed: Promise<void>;
+  /** Whether it ended by RST. */
+  isReset = false;
   readonly #waiting = new Set<() => void>();
 
   constructor(socket: Socket) {
@@ -18,8 +20,9 @@ export class RawConnection {
       for (const wake of this.#waiting) wake();
       this.#waiting.clear();
     });
-    // A reset is an end like any other.
-    socket.on('error', () => {});
+    socket.on('error', (error) => {
+      this.isReset = 'code' in error && error.code === 'ECONNRESET';
+    });
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
   }
 

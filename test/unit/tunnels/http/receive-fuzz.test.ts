@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AddressPolicy } from '../../../../tunnels/http/address-policy.ts';
-import { MESSAGE_TYPES, receive } from '../../../../tunnels/http/receive.ts';
+import { type Accepted, MESSAGE_TYPES, receive } from '../../../../tunnels/http/receive.ts';
 import { RecordingHandler } from '../../../contract/tunnel.ts';
 import { heart, TUNNEL } from './http-world.ts';
 
@@ -36,8 +36,10 @@ describe('a message over HTTP, whatever it holds', () => {
       fc.property(fc.constantFrom(...MESSAGE_TYPES), anyPayload, (type, payload) => {
         const handler = new RecordingHandler();
         const source = { tunnel: TUNNEL, identity: '192.0.2.9' } as const;
-        const invalid = receive(type, { source, payload, handler, policy: POLICY });
-        expect(handler.calls).toHaveLength(invalid ? 0 : 1);
+        const keys: string[] = [];
+        const onAccepted = ({ key }: Accepted): void => void keys.push(key);
+        const invalid = receive(type, { source, payload, handler, policy: POLICY, onAccepted });
+        expect([handler.calls.length, keys.length]).toEqual(invalid ? [0, 0] : [1, 1]);
         if (invalid) expect(invalid.message).not.toBe('');
         const [call] = handler.calls;
         if (call?.on !== 'heartbeat') return;

@@ -6,7 +6,7 @@ import { TestBroker } from './test-broker.ts';
 
 const BASE = { identity: 'base-1', ip: '192.0.2.2', port: 0 };
 
-/** All that our 10 s, 15 s and 30 s limits count is this clock; only the network is real. */
+/** All that our limits of 5 s and more count is this clock; only the network is real. */
 describe('the link of a MqttTunnel', () => {
   let broker: TestBroker;
   let clock: FakeClock;
@@ -40,6 +40,16 @@ describe('the link of a MqttTunnel', () => {
       if (world && !world.tunnel.isUp()) clock.advance(100);
       await settle();
     }
+  };
+
+  /** Lets 5 s pass, in which the link is quiet but for a ping, its answer and the heartbeat behind it. */
+  const passKeepalive = async ({ handler }: TestTunnel): Promise<void> => {
+    const heartbeats = handler.calls.filter(({ on }) => on === 'heartbeat').length;
+    const ping = new Promise((resolve) => broker.aedes.once('ping', resolve));
+    clock.advance(5_000);
+    await ping;
+    await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
+    await handler.first('heartbeat', heartbeats + 1);
   };
 
   it('comes back with all its subscriptions after the broker died', async () => {
@@ -105,7 +115,8 @@ describe('the link of a MqttTunnel', () => {
       isOver = true;
     });
     sent.catch(() => {});
-    await clock.advanceAsync(9_999);
+    if (world) await passKeepalive(world);
+    await clock.advanceAsync(4_999);
     expect(isOver).toBe(false);
     await clock.advanceAsync(1);
     await expect(sent).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
@@ -127,27 +138,105 @@ describe('the link of a MqttTunnel', () => {
     expect(complaint?.err).toMatchObject({ message: `the broker refused to subscribe ${filter}` });
   });
 
-  it('notices within 25 s that nobody answers any more', async () => {
+  it('notices 7.5 s after the last sign of life that nobody answers any more', async () => {
     const { handler, tunnel } = await start();
-    const probe = tunnel.probeLink(60_000);
-    expect(await probe).toBe(true);
-    broker.freeze();
+    clock.advance(1_000);
+    expect(await tunnel.probeLink(60_000)).toBe(true);
+    const rest = broker.freeze();
     const lastProbe = tunnel.probeLink(60_000);
-    clock.advance(24_000);
+    clock.advance(7_499);
+    await settle();
+    expect(tunnel.isUp()).toBe(true);
+    clock.advance(1);
     await handler.first('linkDown');
     expect(await lastProbe).toBe(false);
+    expect(tunnel.downSince()).toBe(1_000);
+    expect((await rest()).isReset).toBe(true);
+  });
+
+  it('is down since the start while it has never been up, and since the last word of the broker later', async () => {
+    const { port } = broker;
+    await broker.stop();
+    clock.advance(1_000);
+    world = runTestTunnel(broker.url, { clock });
+    const { tunnel, handler, lines } = world;
+    while (lines.length === 0) await settle();
+    clock.advance(200);
+    expect(tunnel.downSince()).toBe(1_000);
+
+    broker = await TestBroker.start({ port });
+    await reconnectUntil(handler.first('linkUp'));
+    expect(tunnel.downSince()).toBeUndefined();
+    clock.advance(700);
+    const heardAt = clock.now();
+    await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
+    await handler.first('heartbeat');
+    clock.advance(800);
+    broker.hangUp();
+    await handler.first('linkDown');
+    expect(tunnel.downSince()).toBe(heardAt);
+
+    // A connection that does not come up changes nothing.
+    broker.aedes.authenticate = (_client, _username, _password, done) => done(null, false);
+    const known = lines.length;
+    while (lines.length <= known) {
+      clock.advance(100);
+      await settle();
+    }
+    expect(tunnel.downSince()).toBe(heardAt);
+    broker.aedes.authenticate = (_client, _username, _password, done) => done(null, true);
+    await reconnectUntil(handler.first('linkUp', 2));
+    expect(tunnel.downSince()).toBeUndefined();
+  });
+
+  it('stays up when it is abandoned with nothing under way', async () => {
+    const { tunnel, handler } = await start();
+    expect(tunnel.downSince()).toBeUndefined();
+    await tunnel.queryHealth(BASE);
+    tunnel.abandon();
+    expect(tunnel.isUp()).toBe(true);
+    await tunnel.queryHealth(BASE);
+    expect(handler.calls.map(({ on }) => on)).toEqual(['linkUp']);
+  });
+
+  it('is reset when it is abandoned while a command is not acknowledged, also one that was given up', async () => {
+    broker.aedes.authorizePublish = () => {};
+    const started = await start();
+    const { tunnel, handler } = started;
+    const sent = expect(tunnel.queryHealth(BASE)).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
+    await passKeepalive(started);
+    await passKeepalive(started);
+    await sent;
+    const rest = broker.freeze();
+    tunnel.abandon();
+    expect(tunnel.isUp()).toBe(false);
+    await handler.first('linkDown');
+    expect((await rest()).isReset).toBe(true);
+    await reconnectUntil(handler.first('linkUp', 2));
+  });
+
+  it('takes back what the broker has not received when it is abandoned', async () => {
+    const { tunnel, handler } = await start();
+    const rest = broker.freeze();
+    const envs = { KEY: 'x'.repeat(100_000) };
+    const installs = Array.from({ length: 100 }, (_, index) =>
+      tunnel.installModule(BASE, { name: `biz${index}`, version: '1', url: 'file:///a.jar', args: [], envs }),
+    );
+    const ends = Promise.allSettled(installs);
+    await settle();
+    tunnel.abandon();
+    for (const end of await ends) expect(end).toMatchObject({ reason: { code: 'Tunnel.SendFailed' } });
+    await handler.first('linkDown');
+    const { isReset, byteCount } = await rest();
+    expect(isReset).toBe(true);
+    expect(byteCount).toBeLessThan(10_000_000);
   });
 
   it('stays up for a quiet ten minutes', async () => {
-    const { handler, tunnel } = await start();
-    for (let beats = 1; beats <= 60; beats++) {
-      const ping = new Promise((resolve) => broker.aedes.once('ping', resolve));
-      clock.advance(10_000);
-      await ping;
-      // Comes behind the answer to the ping.
-      await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
-      await handler.first('heartbeat', beats);
-    }
+    const started = await start();
+    const { handler, tunnel } = started;
+    for (let count = 1; count <= 120; count++) await passKeepalive(started);
+    expect(clock.now()).toBe(600_000);
     expect(tunnel.isUp()).toBe(true);
     expect(handler.calls.filter(({ on }) => on === 'linkDown')).toEqual([]);
   });

@@ -53,9 +53,32 @@ describe('a MqttTunnel over TLS', () => {
     expect(await world.tunnel.probeLink(5_000)).toBe(true);
   });
 
+  it('is reset under its encryption when it is abandoned', async () => {
+    start({ caPath: pathOf('ca.crt'), ...client });
+    await world.handler.first('linkUp');
+    broker.aedes.authorizePublish = () => {};
+    const sent = expect(
+      world.tunnel.queryHealth({ identity: 'base-1', ip: '192.0.2.2', port: 0 }),
+    ).rejects.toMatchObject({
+      code: 'Tunnel.SendFailed',
+    });
+    const rest = broker.freeze();
+    world.tunnel.abandon();
+    await sent;
+    await world.handler.first('linkDown');
+    expect((await rest()).isReset).toBe(true);
+  });
+
   it('trusts no broker of another certificate authority', async () => {
     start({ caPath: pathOf('other-ca.crt'), ...client });
     expect(await firstError()).toMatchObject({ message: expect.stringContaining('certificate') });
+    expect(world.handler.calls).toEqual([]);
+  });
+
+  it('trusts no broker with the certificate of another host', async () => {
+    // Another way to write 127.0.0.1, which the certificate does not name.
+    start({ caPath: pathOf('ca.crt'), ...client }, '127.1');
+    expect(await firstError()).toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
     expect(world.handler.calls).toEqual([]);
   });
 

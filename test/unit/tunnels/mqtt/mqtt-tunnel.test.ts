@@ -172,6 +172,46 @@ describe('MqttTunnel', () => {
   });
 });
 
+describe('a MqttTunnel that does not hear all bases', () => {
+  it('reads of the others only that they are there, and counts the rest', async () => {
+    const broker = await TestBroker.start();
+    const asked: string[] = [];
+    const hears = (identity: string): boolean => {
+      asked.push(identity);
+      return identity === 'base-1';
+    };
+    const world = runTestTunnel(broker.url, { hears });
+    await world.handler.first('linkUp');
+    const { baseMetadata } = heart('base-2');
+    const response = { code: 'FAILED', message: 'no' };
+    for (const [type, data] of [
+      ['heart', heart('base-2')],
+      ['heart', { ...heart('base-2'), state: 'deactivated' }],
+      ['queryBaseline', baseMetadata],
+      ['health', { code: 'FAILED' }],
+      ['simpleBiz', []],
+      ['biz', 'what nobody could read'],
+      ['bizOperation', { command: 'installBiz', response }],
+      ['batchInstallBizResponse', { response }],
+    ] as const) {
+      await broker.publish(`koupleless_default/base-2/base/${type}`, publishedText(data));
+    }
+    await broker.publish('koupleless_default/base-1/base/biz', publishedText([]));
+    await world.handler.first('moduleList');
+    const told = world.handler.calls.flatMap((call) =>
+      'envelope' in call ? [`${call.envelope.identity} ${call.on}`] : [],
+    );
+    expect(told).toEqual(['base-2 heartbeat', 'base-2 goingDown', 'base-2 baselineQuery', 'base-1 moduleList']);
+    expect(asked).toEqual([...Array(5).fill('base-2'), 'base-1']);
+    const { tunnelMessages, tunnelInvalidMessages } = world.metrics;
+    expect(await seriesValue(tunnelMessages, { type: 'biz' })).toBe(2);
+    expect(await seriesValue(tunnelMessages, { type: 'health' })).toBe(1);
+    expect(await seriesValue(tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(0);
+    await world.stop();
+    await broker.stop();
+  });
+});
+
 describe('a MqttTunnel that does not run', () => {
   it('has every series at 0', async () => {
     const { metrics } = createTestTunnel('mqtt://127.0.0.1:1');

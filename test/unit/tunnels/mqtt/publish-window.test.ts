@@ -13,7 +13,7 @@ function openWindow(size: number) {
     clock,
     size,
     timeoutMs: 10_000,
-    send: (_topic, payload, acknowledged) => {
+    send: ({ payload }, acknowledged) => {
       sent.push(payload);
       acknowledge.push(acknowledged);
     },
@@ -21,8 +21,8 @@ function openWindow(size: number) {
       stuckCount++;
     },
   });
-  const publish = (payload: string): Promise<string> =>
-    window.publish('topic', payload).then(
+  const publish = (payload: string, mayLeave?: () => boolean): Promise<string> =>
+    window.publish({ topic: 'topic', payload, ...(mayLeave && { mayLeave }) }).then(
       () => 'acknowledged',
       (error) => error.code,
     );
@@ -32,7 +32,7 @@ function openWindow(size: number) {
 describe('PublishWindow', () => {
   it('keeps at most its size unacknowledged and sends the rest in order', async () => {
     const { sent, acknowledge, publish } = openWindow(2);
-    const ends = ['a', 'b', 'c', 'd'].map(publish);
+    const ends = ['a', 'b', 'c', 'd'].map((payload) => publish(payload));
     expect(sent).toEqual(['a', 'b']);
     acknowledge[1]?.();
     expect(sent).toEqual(['a', 'b', 'c']);
@@ -45,7 +45,7 @@ describe('PublishWindow', () => {
 
   it('tells apart what was written from what was not when the link drops', async () => {
     const { window, publish, clock } = openWindow(1);
-    const ends = ['a', 'b'].map(publish);
+    const ends = ['a', 'b'].map((payload) => publish(payload));
     window.close();
     expect(await Promise.all(ends)).toEqual(['Tunnel.SendFailed', 'Tunnel.NotConnected']);
     expect(await publish('c')).toBe('Tunnel.NotConnected');
@@ -78,9 +78,33 @@ describe('PublishWindow', () => {
     expect(stuckCount()).toBe(1);
   });
 
+  it('asks for each message when there is room for it, and writes the next one in place of one that may not leave', async () => {
+    const { sent, acknowledge, publish, window, clock } = openWindow(1);
+    let mayLeave = true;
+    const ends = [publish('a', () => mayLeave), publish('b', () => mayLeave), publish('c')];
+    expect(sent).toEqual(['a']);
+    mayLeave = false;
+    acknowledge[0]?.();
+    expect(sent).toEqual(['a', 'c']);
+    expect(window.unacknowledgedCount).toBe(1);
+    acknowledge[1]?.();
+    expect(await Promise.all(ends)).toEqual(['acknowledged', 'Tunnel.NotConnected', 'acknowledged']);
+    expect([window.unacknowledgedCount, clock.pending]).toEqual([0, 0]);
+  });
+
+  it('counts a message out of time among those that may be on their way', async () => {
+    const { clock, window, acknowledge, publish } = openWindow(1);
+    const sent = publish('a');
+    clock.advance(10_000);
+    expect(await sent).toBe('Tunnel.SendFailed');
+    expect(window.unacknowledgedCount).toBe(1);
+    acknowledge[0]?.();
+    expect(window.unacknowledgedCount).toBe(0);
+  });
+
   it('passes the refusal of the broker on and goes on', async () => {
     const { acknowledge, publish, sent } = openWindow(1);
-    const ends = ['a', 'b'].map(publish);
+    const ends = ['a', 'b'].map((payload) => publish(payload));
     acknowledge[0]?.(new Error('not authorized'));
     expect(sent).toEqual(['a', 'b']);
     acknowledge[1]?.();

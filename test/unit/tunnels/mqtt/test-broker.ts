@@ -8,6 +8,13 @@ export interface TestBrokerOptions extends AedesOptions {
   readonly tls?: TlsOptions;
 }
 
+/** What came on connections before they ended. */
+interface Rest {
+  readonly byteCount: number;
+  /** By RST, all of them. */
+  readonly isReset: boolean;
+}
+
 /** A real broker on loopback. */
 export class TestBroker {
   readonly aedes: Aedes;
@@ -43,12 +50,23 @@ export class TestBroker {
     return `mqtt://127.0.0.1:${this.port}`;
   }
 
-  /** Stops to read what clients send: they see a link that is there and dead. */
-  freeze(): void {
-    for (const socket of this.#sockets) {
+  /**
+   * Stops to read what clients send: they see a link that is there and dead. Returns what reads the rest of it, up to
+   * the end of the connections.
+   */
+  freeze(): () => Promise<Rest> {
+    const sockets = [...this.#sockets];
+    for (const socket of sockets) {
       socket.removeAllListeners('readable');
       socket.unpipe().pause();
     }
+    return async () => {
+      const rests = await Promise.all(sockets.map(restOf));
+      return {
+        byteCount: sum(rests.map(({ byteCount }) => byteCount)),
+        isReset: rests.every(({ isReset }) => isReset),
+      };
+    };
   }
 
   /** Publishes for whom no client is needed. */
@@ -72,4 +90,23 @@ export class TestBroker {
     await closed;
     await new Promise<void>((resolve) => this.aedes.close(resolve));
   }
+}
+
+function restOf(socket: Socket): Promise<Rest> {
+  return new Promise((resolve) => {
+    let byteCount = 0;
+    let isReset = false;
+    socket.on('error', (error) => {
+      isReset = 'code' in error && error.code === 'ECONNRESET';
+    });
+    socket.once('close', () => resolve({ byteCount, isReset }));
+    socket.on('data', (chunk) => {
+      byteCount += chunk.length;
+    });
+    socket.resume();
+  });
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,0 +1,154 @@
+import { type Clock, sleep } from '../clock.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { workloadLevelOf } from './claim-order.ts';
+import { excessOf, type LeadLease, spread } from './hand-over.ts';
+import type { HandOverReason } from './lease-hold.ts';
+import type { Member } from './member.ts';
+import type { MembershipController } from './membership-controller.ts';
+import type { NodeLeaseController } from './node-lease-controller.ts';
+
+/** A tunnel, as far as it matters who has it. */
+export interface TunnelState {
+  readonly name: string;
+  /** On our clock; undefined = up. */
+  downSince(): number | undefined;
+}
+
+export interface HandOverControllerOptions {
+  readonly membership: Pick<MembershipController, 'isCurrent' | 'isValid' | 'members' | 'announce'>;
+  readonly leases: Pick<NodeLeaseController, 'heldNames' | 'counts' | 'handOver' | 'size'>;
+  readonly holder: string;
+  readonly maxLevel: number;
+  /** Whether the replicas keep their shares even when nothing forces them. */
+  readonly isRebalancing: boolean;
+  readonly tunnels: () => Iterable<TunnelState>;
+  readonly tunnelOf: (nodeName: string) => string | undefined;
+  /** Whether a command is under way at the base. */
+  readonly isBusy: (nodeName: string) => boolean;
+  /** No new commands are to be sent. */
+  readonly onLeaving: () => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+const ROUND_MS = 1_000;
+/** V54, only faster: hand-overs in a round. */
+const MOVES_PER_ROUND = 5;
+/** The members have to be the same ones for so long before leases are moved for balance. */
+const STABLE_MS = 10_000;
+/** So long a tunnel is down before its bases are given to a replica that has it up. */
+const TUNNEL_DOWN_MS = 10_000;
+/** So long a replica that ends waits for commands under way. */
+const COMMANDS_END_MS = 1_000;
+const LOOK_AGAIN_MS = 50;
+
+/** Gives leases away of its own will: when it ends, when it cannot reach the bases, and for balance. */
+export class HandOverController {
+  readonly #options: HandOverControllerOptions;
+  #isGiving = false;
+  #memberText = '';
+  #stableSince = Number.NEGATIVE_INFINITY;
+
+  constructor(options: HandOverControllerOptions) {
+    this.#options = options;
+  }
+
+  /** Looks each second until `signal` is aborted; then everything is given away, and it resolves. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.#options.clock, ROUND_MS, signal);
+      if (!signal.aborted) this.round();
+    }
+    await this.#leave();
+  }
+
+  round(): void {
+    const { membership, clock, isRebalancing, leases } = this.#options;
+    this.#count();
+    const members = membership.members();
+    const text = JSON.stringify(members);
+    if (!membership.isCurrent() || text !== this.#memberText) this.#stableSince = clock.now();
+    this.#memberText = text;
+    if (!membership.isCurrent() || this.#giveUnreachable(members)) return;
+    const isStable = clock.now() - this.#stableSince >= STABLE_MS && leases.size().free === 0;
+    if (isRebalancing && isStable) this.#rebalance(members);
+  }
+
+  /** Whether there was something to give. */
+  #giveUnreachable(members: readonly Member[]): boolean {
+    const { clock, holder, tunnels, tunnelOf, leases } = this.#options;
+    let hasGiven = false;
+    for (const { name, downSince } of [...tunnels()].map((tunnel) => ({
+      name: tunnel.name,
+      downSince: tunnel.downSince(),
+    }))) {
+      if (downSince === undefined || clock.now() - downSince < TUNNEL_DOWN_MS) continue;
+      const others = members.filter(
+        ({ id, isLeaving, tunnels: up }) => id !== holder && !isLeaving && up.includes(name),
+      );
+      if (others.length === 0) continue;
+      const names = leases.heldNames().filter((nodeName) => tunnelOf(nodeName) === name);
+      hasGiven ||= names.length > 0;
+      void this.#give(names, others, 'TunnelDown');
+    }
+    return hasGiven;
+  }
+
+  #rebalance(all: readonly Member[]): void {
+    const { holder: self, leases, tunnels, isBusy } = this.#options;
+    const names = [...tunnels()].map(({ name }) => name);
+    const members = all.filter(({ isLeaving, tunnels: up }) => !isLeaving && names.every((name) => up.includes(name)));
+    if (!members.some(({ id }) => id === self)) return;
+    const receivers = excessOf({ self, members, held: leases.counts(), isGiving: this.#isGiving });
+    this.#isGiving = receivers.length > 0;
+    if (!this.#isGiving) return;
+    const idle = leases.heldNames().filter((nodeName) => !isBusy(nodeName));
+    for (const [index, to] of receivers.slice(0, MOVES_PER_ROUND).entries()) {
+      const nodeName = idle[index];
+      if (nodeName !== undefined) void leases.handOver(nodeName, to, 'Rebalancing');
+    }
+  }
+
+  async #leave(): Promise<void> {
+    const { membership, holder, leases, isBusy, onLeaving, clock, logger } = this.#options;
+    if (!membership.isValid()) return;
+    membership.announce({ isLeaving: true });
+    onLeaving();
+    const others = (): Member[] => membership.members().filter(({ id, isLeaving }) => id !== holder && !isLeaving);
+    const startedAt = clock.now();
+    const count = leases.heldNames().length;
+    await this.#give(
+      leases.heldNames().filter((nodeName) => !isBusy(nodeName)),
+      others(),
+      'Leaving',
+    );
+    while (leases.heldNames().some(isBusy) && clock.now() - startedAt < COMMANDS_END_MS) {
+      await sleep(clock, LOOK_AGAIN_MS);
+      await this.#give(
+        leases.heldNames().filter((nodeName) => !isBusy(nodeName)),
+        others(),
+        'Leaving',
+      );
+    }
+    await this.#give(leases.heldNames(), others(), 'Leaving');
+    logger.info({ nodes: count, tookMs: Math.round(clock.now() - startedAt) }, 'all nodes are handed over');
+  }
+
+  async #give(names: readonly string[], others: readonly Member[], reason: HandOverReason): Promise<void> {
+    const { leases, tunnelOf } = this.#options;
+    const leads: LeadLease[] = names.map((nodeName) => ({ nodeName, tunnel: tunnelOf(nodeName) }));
+    const given = spread(leads, others, leases.counts());
+    await Promise.all(given.map(({ nodeName, to }) => leases.handOver(nodeName, to, reason)));
+  }
+
+  #count(): void {
+    const { leases, metrics, holder, maxLevel } = this.#options;
+    const held = leases.counts().get(holder) ?? 0;
+    metrics.leasesHeld.set(leases.heldNames().length);
+    const { known } = leases.size();
+    metrics.leasesKnown.set(known);
+    metrics.workloadLevel.set(workloadLevelOf(held, known, maxLevel));
+  }
+}

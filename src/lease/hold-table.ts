@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.ts';
+import { LED_FOR_MS } from './lease.ts';
+import type { Hold } from './lease-hold.ts';
+import type { Membership } from './membership.ts';
+
+export interface HoldTableOptions {
+  readonly membership: Membership;
+  readonly holder: string;
+  readonly isCluster: boolean;
+  readonly clock: Clock;
+}
+
+/** The leases of all VNodes that we know, and which of them are ours now. */
+export class HoldTable extends Map<string, Hold> {
+  readonly #options: HoldTableOptions;
+
+  constructor(options: HoldTableOptions) {
+    super();
+    this.#options = options;
+  }
+
+  isHeld(nodeName: string): boolean {
+    const hold = this.get(nodeName);
+    const { membership, clock, isCluster } = this.#options;
+    if (hold?.term === undefined || hold.handOver) return false;
+    if (hold.term !== membership.term || !membership.isValid()) return false;
+    // Alone, nobody can take it from us, so an API server that is down does not stop us.
+    return !isCluster || clock.now() - hold.renewedAt < LED_FOR_MS;
+  }
+
+  heldNames(): string[] {
+    return [...this.keys()].filter((nodeName) => this.isHeld(nodeName));
+  }
+
+  /** Leases by holder, as far as we see; what we are about to take is ours. */
+  counts(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { lease, isClaiming } of this.values()) {
+      const holder = isClaiming ? this.#options.holder : (lease?.holder ?? '');
+      if (holder !== '') counts.set(holder, (counts.get(holder) ?? 0) + 1);
+    }
+    return counts;
+  }
+}

@@ -1,0 +1,69 @@
+import { compareResourceVersions } from '../kube/resource-version.ts';
+import type { CachedLease, TakeReason } from './lease.ts';
+
+/** Why a lease is given away. */
+export type HandOverReason = 'Leaving' | 'TunnelDown' | 'Rebalancing';
+
+/** Why a VNode is not led any more. */
+export type LossReason = HandOverReason | 'Taken' | 'Conflict' | 'Fenced' | 'Foreign';
+
+/** What is known of the lease of one VNode, and what we want of it. */
+export interface Hold {
+  /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
+  lease: CachedLease | undefined;
+  /** Who held it when it was deleted: he makes it again. */
+  formerHolder: string;
+  /** When it was last seen to change, on our clock. */
+  changedAt: number;
+  /** The term of our membership in which it was confirmed as ours; undefined = not ours. */
+  term: number | undefined;
+  renewedAt: number;
+  /** It is our turn to take it. */
+  isClaiming: boolean;
+  /** Another replica has made us the holder. */
+  isGiven: boolean;
+  /** To be given away. */
+  handOver: PendingHandOver | undefined;
+}
+
+export interface PendingHandOver {
+  /** CLIENT_ID; '' = nobody. */
+  readonly to: string;
+  readonly reason: HandOverReason;
+  /** Called once, when it is written, or there is nothing to write any more. */
+  readonly done: () => void;
+}
+
+export function newHold(now: number): Hold {
+  return {
+    lease: undefined,
+    formerHolder: '',
+    changedAt: now,
+    term: undefined,
+    renewedAt: Number.NEGATIVE_INFINITY,
+    isClaiming: false,
+    isGiven: false,
+    handOver: undefined,
+  };
+}
+
+/** Takes a version of the lease; returns false for one that is older than what is known. */
+export function observe(
+  hold: Hold,
+  lease: CachedLease,
+  me: { readonly holder: string; readonly now: number },
+): boolean {
+  const { lease: known } = hold;
+  const isSame = known?.uid === lease.uid;
+  if (isSame && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0) return false;
+  const isNewlyOurs = lease.holder === me.holder && known !== undefined && known.holder !== lease.holder;
+  if (isNewlyOurs) hold.isGiven = !hold.isClaiming;
+  if (!isSame || lease.resourceVersion !== known.resourceVersion) hold.changedAt = me.now;
+  hold.lease = lease;
+  return true;
+}
+
+/** What a gain is told as. */
+export function gainOf(hold: Hold, reason: TakeReason): TakeReason {
+  return reason === 'Own' && hold.isGiven ? 'HandedOver' : reason;
+}

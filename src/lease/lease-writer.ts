@@ -1,0 +1,195 @@
+import type { Clock } from '../clock.ts';
+import { ControllerError } from '../errors.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import { microTime } from '../kube/micro-time.ts';
+import type { LeaseObject } from '../kube/objects.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { phaseOf } from '../queue/phase.ts';
+import type { WorkQueue } from '../queue/work-queue.ts';
+import {
+  type CachedLease,
+  handOverPatchOf,
+  type LeaseFacts,
+  leaseKeyOf,
+  leasePatchOf,
+  newLeaseOf,
+  otherEnvOf,
+  projectLease,
+  RENEW_INTERVAL_MS,
+  type TakeReason,
+} from './lease.ts';
+import type { Hold, LossReason } from './lease-hold.ts';
+import type { Membership } from './membership.ts';
+
+export interface LeaseWriterOptions {
+  readonly api: Pick<KubeClient, 'getLease' | 'createLease' | 'patchLease' | 'deleteLease'>;
+  readonly informer: Pick<Informer<CachedLease>, 'get' | 'upsert'>;
+  readonly membership: Membership;
+  readonly env: string;
+  readonly holder: string;
+  readonly isCluster: boolean;
+  readonly nodeUidOf: (nodeName: string) => string | undefined;
+  readonly queue: Pick<WorkQueue, 'add' | 'addAfter'>;
+  /** What the server says of a lease. */
+  readonly onLease: (lease: CachedLease) => void;
+  readonly onWritten: (nodeName: string, hold: Hold, written: Written) => void;
+  readonly onRefused: (nodeName: string, hold: Hold, reason: LossReason) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface Written {
+  readonly sentAt: number;
+  /** Of our membership, when it was sent. */
+  readonly term: number;
+  readonly reason: TakeReason;
+}
+
+/** A name that another ENV has is asked for again this often. */
+const FOREIGN_AFTER_MS = 60_000;
+
+/** The calls about node leases, and what their answers mean. */
+export class LeaseWriter {
+  readonly #options: LeaseWriterOptions;
+
+  constructor(options: LeaseWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Creates, takes or renews it: one write, without a read before. */
+  async write(nodeName: string, hold: Hold, reason: TakeReason): Promise<void> {
+    const { api, informer, metrics, clock, membership, holder, onWritten, queue } = this.#options;
+    const { lease } = hold;
+    const written = { sentAt: clock.now(), term: membership.term, reason };
+    const isTake = lease?.holder !== holder;
+    const wasHeld = hold.term === membership.term;
+    try {
+      const facts = this.#factsOf(nodeName);
+      const answer =
+        lease === undefined
+          ? await api.createLease(newLeaseOf(facts))
+          : await api.patchLease(nodeName, leasePatchOf(lease, facts));
+      metrics.leaseRenewals.inc({ result: 'ok' });
+      if (isTake) metrics.leaseClaims.inc({ result: 'ok' });
+      hold.lease = projectLease(answer);
+      informer.upsert(answer);
+    } catch (error) {
+      metrics.leaseRenewals.inc({ result: 'error' });
+      if (isTake) metrics.leaseClaims.inc({ result: isAlreadyExists(error) || isConflict(error) ? 'lost' : 'error' });
+      await this.#afterError(nodeName, hold, error);
+      return;
+    }
+    // The first renewal comes early by a phase of the name's own, so that bases found at once spread out.
+    const phase = wasHeld ? 1 : 0.2 + 0.8 * phaseOf(nodeName);
+    onWritten(nodeName, hold, { ...written, sentAt: written.sentAt - (1 - phase) * RENEW_INTERVAL_MS });
+    queue.addAfter(nodeName, RENEW_INTERVAL_MS * phase);
+  }
+
+  /** Gives it away. Returns false when there is nothing to give any more, and the lease has to be looked at anew. */
+  async writeHandOver(nodeName: string, hold: Hold, isMember: boolean): Promise<boolean> {
+    const { api, informer, clock, holder, metrics, logger } = this.#options;
+    const { handOver, lease } = hold;
+    if (handOver === undefined) return false;
+    const end = (): void => {
+      hold.handOver = undefined;
+      handOver.done();
+    };
+    if (!isMember || lease?.holder !== holder) {
+      end();
+      return false;
+    }
+    try {
+      const answer = await api.patchLease(nodeName, handOverPatchOf(lease, handOver.to, microTime(clock.wallTime())));
+      hold.lease = projectLease(answer);
+      hold.changedAt = clock.now();
+      informer.upsert(answer);
+      metrics.leaseHandOvers.inc({ reason: handOver.reason });
+      logger.info({ node: nodeName, to: handOver.to, reason: handOver.reason }, 'node handed over');
+      end();
+    } catch (error) {
+      if (!isConflict(error) && !isNotFound(error) && !isInvalidUid(error)) throw error;
+      end();
+      await this.#afterError(nodeName, hold, error);
+    }
+    return true;
+  }
+
+  /** Deletes it, unless another one has the name by now. */
+  async remove(lease: CachedLease | undefined): Promise<void> {
+    if (lease === undefined) return;
+    try {
+      const { api, isCluster } = this.#options;
+      await api.deleteLease(lease.name, lease.uid, isCluster ? lease.resourceVersion : undefined);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+
+  /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
+  async removeOrphan(nodeName: string): Promise<void> {
+    const { informer, logger, nodeUidOf } = this.#options;
+    const lease = informer.get(leaseKeyOf(nodeName));
+    if (lease === undefined || lease.ownerUid !== undefined || nodeUidOf(nodeName) !== undefined) return;
+    await this.remove(lease);
+    logger.info({ node: nodeName }, 'lease without a node deleted');
+  }
+
+  /** Our view of the lease was old: look at it once, then decide again. Anything else is tried again as it is. */
+  async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
+    const { queue, informer, onLease, onRefused } = this.#options;
+    const isStale = hold.lease !== undefined && (isNotFound(error) || isInvalidUid(error));
+    if (isStale) {
+      hold.lease = undefined;
+      queue.add(nodeName);
+      return;
+    }
+    if (!isAlreadyExists(error) && !isConflict(error)) throw error;
+    const answer = await this.#look(nodeName, hold);
+    if (this.#isForeign(answer)) {
+      onRefused(nodeName, hold, 'Foreign');
+      queue.addAfter(nodeName, FOREIGN_AFTER_MS);
+      return;
+    }
+    informer.upsert(answer);
+    // What the server says now counts, whatever we believed.
+    hold.lease = undefined;
+    onLease(projectLease(answer));
+    queue.add(nodeName);
+  }
+
+  /** Somebody wrote there: until we know who, nothing is led. Often it was ourselves, and the answer was lost. */
+  async #look(nodeName: string, hold: Hold): Promise<LeaseObject> {
+    const { api, holder, isCluster, onRefused } = this.#options;
+    if (!isCluster) return api.getLease(nodeName);
+    const { term, lease } = hold;
+    hold.term = undefined;
+    let answer: LeaseObject | undefined;
+    try {
+      answer = await api.getLease(nodeName);
+      return answer;
+    } finally {
+      hold.term = term;
+      const { holderIdentity, leaseTransitions } = answer?.spec ?? {};
+      const isSame = holderIdentity === holder && leaseTransitions === lease?.transitions;
+      if (!isSame) onRefused(nodeName, hold, 'Conflict');
+    }
+  }
+
+  #isForeign(lease: LeaseObject): boolean {
+    const env = otherEnvOf(lease, this.#options.env);
+    if (env === undefined) return false;
+    this.#options.metrics.nodeNameConflicts.inc();
+    const message = `lease ${lease.metadata.name} is of ENV ${env}: two ENVs of one cluster need different identities`;
+    this.#options.logger.warn({ err: new ControllerError('VNode.NameTaken', message) }, 'base cannot become a node');
+    return true;
+  }
+
+  #factsOf(nodeName: string): LeaseFacts {
+    const { env, holder, clock, nodeUidOf } = this.#options;
+    return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
+  }
+}

@@ -1,0 +1,174 @@
+import { type Clock, sleep } from '../clock.ts';
+import { ControllerError, messageOf } from '../errors.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import type { LeaseClient } from '../kube/lease-client.ts';
+import { microTime } from '../kube/micro-time.ts';
+import type { LeaseObject } from '../kube/objects.ts';
+import { compareResourceVersions } from '../kube/resource-version.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { type CachedLease, projectLease } from './lease.ts';
+import { MEMBER_GONE_MS, type MemberFacts, memberLeaseNameOf, memberPatchOf, newMemberLeaseOf } from './member.ts';
+
+export interface MemberLeaseOptions {
+  readonly api: LeaseClient;
+  readonly env: string;
+  readonly clientId: string;
+  readonly namespace: string;
+  readonly nonce: string;
+  readonly facts: () => MemberFacts;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** When a write that succeeded was sent, on our monotonic clock and on the wall clock (ms). */
+export type OnWritten = (sentAt: number, sentWallMs: number) => void;
+
+/** While we wait for an earlier process of our CLIENT_ID to be gone, its lease is looked at this often. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Our own membership lease and the calls about it. Not before it was seen unchanged for long enough is one taken over. */
+export class MemberLease {
+  readonly #options: MemberLeaseOptions;
+  readonly name: string;
+  /** As we know it; undefined when it has to be created. */
+  #lease: CachedLease | undefined;
+  #isTaken = false;
+
+  constructor(options: MemberLeaseOptions) {
+    this.#options = options;
+    this.name = memberLeaseNameOf(options.env, options.clientId);
+  }
+
+  /** Another process has our CLIENT_ID. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  get resourceVersion(): string {
+    return this.#lease?.resourceVersion ?? '';
+  }
+
+  /** Whether that is what the lease says of us. */
+  isTold(facts: MemberFacts): boolean {
+    const { member } = this.#lease ?? {};
+    return (
+      member !== undefined &&
+      member.isLeaving === facts.isLeaving &&
+      member.tunnels.join() === facts.tunnels.join() &&
+      member.address === facts.address
+    );
+  }
+
+  /** What the watch shows of it. */
+  observe(lease: CachedLease | undefined): void {
+    const known = this.#lease;
+    if (known === undefined) return;
+    if (lease === undefined) this.#lease = undefined;
+    else if (lease.uid !== known.uid || compareResourceVersions(lease.resourceVersion, known.resourceVersion) > 0) {
+      this.#adopt(lease);
+    }
+  }
+
+  /** Resolves when the lease is ours, or with `signal`. */
+  async join(signal: AbortSignal, onWritten: OnWritten): Promise<void> {
+    const { clock, logger } = this.#options;
+    let seen: { readonly lease: CachedLease; readonly since: number } | undefined;
+    for (let isTold = false; !signal.aborted; ) {
+      try {
+        const askedAt = clock.now();
+        const lease = await this.#get();
+        const hasChanged = seen !== undefined && lease?.resourceVersion !== seen.lease.resourceVersion;
+        if (lease === undefined || lease.member?.nonce === this.#options.nonce) {
+          await this.#write(lease, onWritten);
+          return;
+        }
+        if (hasChanged && !isTold) {
+          isTold = true;
+          this.#logTaken('another process with our CLIENT_ID is alive: we wait until it has gone');
+        }
+        if (seen === undefined || hasChanged) seen = { lease, since: clock.now() };
+        if (askedAt - seen.since >= MEMBER_GONE_MS) {
+          await this.#write(lease, onWritten);
+          return;
+        }
+      } catch (error) {
+        // Created or taken by another one at the same moment, or no API server: what stands there is looked at again.
+        logger.warn({ reason: messageOf(error) }, 'cannot become a member yet');
+      }
+      await sleep(clock, LOOK_EVERY_MS, signal);
+    }
+  }
+
+  /** One try. Rejects; when `isTaken` is set then, for good. */
+  async renew(onWritten: OnWritten): Promise<void> {
+    this.#refuseIfTaken();
+    try {
+      await this.#write(this.#lease, onWritten);
+    } catch (error) {
+      if (isNotFound(error) || isInvalidUid(error)) this.#lease = undefined;
+      else if (isConflict(error) || isAlreadyExists(error)) {
+        // Perhaps our own write, whose answer was lost: the next try goes on from there.
+        const lease = await this.#get();
+        if (lease) this.#adopt(lease);
+        this.#refuseIfTaken();
+      }
+      throw error;
+    }
+  }
+
+  /** We are no member any more. Whatever cannot be deleted, others delete. */
+  async remove(): Promise<void> {
+    const { api, logger } = this.#options;
+    if (this.#lease === undefined || this.#isTaken) return;
+    try {
+      await api.delete(this.name, this.#lease.uid, undefined);
+    } catch (error) {
+      if (!isNotFound(error)) logger.warn({ reason: messageOf(error) }, 'our membership lease could not be deleted');
+    }
+  }
+
+  async #get(): Promise<CachedLease | undefined> {
+    try {
+      return projectLease(await this.#options.api.get(this.name));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #write(lease: CachedLease | undefined, onWritten: OnWritten): Promise<void> {
+    const { api, clock, nonce, facts, ...names } = this.#options;
+    const sentAt = clock.now();
+    const wallTime = clock.wallTime();
+    const all = { ...names, facts: facts(), nowText: microTime(wallTime) };
+    const isTakeOver = lease !== undefined && lease.member?.nonce !== nonce;
+    const answer: LeaseObject =
+      lease === undefined
+        ? await api.create(newMemberLeaseOf(all))
+        : await api.patch(this.name, memberPatchOf(lease, all, isTakeOver));
+    this.#lease = projectLease(answer);
+    onWritten(sentAt, wallTime.getTime());
+  }
+
+  #adopt(lease: CachedLease): void {
+    if (lease.member?.nonce === this.#options.nonce) {
+      this.#lease = lease;
+      return;
+    }
+    this.#isTaken = true;
+  }
+
+  #refuseIfTaken(): void {
+    if (!this.#isTaken) return;
+    this.#logTaken('another process took our CLIENT_ID: we end');
+    throw new ControllerError('Cluster.ClientIdTaken', `another process runs with CLIENT_ID=${this.#options.clientId}`);
+  }
+
+  #logTaken(message: string): void {
+    const { logger, clientId, metrics } = this.#options;
+    metrics.clientIdConflicts.inc();
+    logger.error({ clientId, code: 'Cluster.ClientIdTaken' }, message);
+  }
+}

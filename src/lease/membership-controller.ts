@@ -1,0 +1,242 @@
+import { type Clock, sleep, type Timer } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import type { LeaseClient } from '../kube/lease-client.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import { GoneMembers } from './gone-members.ts';
+import type { CachedLease } from './lease.ts';
+import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, OUTAGE_GRACE_MS } from './member.ts';
+import { MemberLease } from './member-lease.ts';
+import { MemberList } from './member-list.ts';
+import type { HolderState, Membership } from './membership.ts';
+import { MembershipTerm } from './membership-term.ts';
+import { RenewalStreak } from './renewal-streak.ts';
+
+export interface MembershipControllerOptions {
+  /** Of the namespace that the membership leases are in; each call is one try. */
+  readonly api: LeaseClient;
+  readonly informer: Informer<CachedLease>;
+  readonly env: string;
+  readonly clientId: string;
+  readonly namespace: string;
+  /** Unique to this process. */
+  readonly nonce: string;
+  /** Where other members reach us, `host:port`. Default: nowhere. */
+  readonly address: string | undefined;
+  /** Names of the tunnels that are up now. */
+  readonly tunnelsUp: () => readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** What may have changed: leases have to be looked at again. */
+export interface MembershipListener {
+  /**
+   * One of our renewals was seen in the watch: more is proven of the silence of others, and in a new term the view is
+   * fresh, so that what is ours can be confirmed.
+   */
+  onProven(): void;
+  /** Nothing may be led until the next term. */
+  onFenced(): void;
+}
+
+/** A renewal that failed is tried again this soon. */
+const RETRY_MS = 500;
+
+/**
+ * Keeps our membership lease and knows who else is there. All that others may conclude from our silence, we have
+ * concluded a second before: see `member.ts` for the times, and README "Several replicas" for why they suffice.
+ */
+export class MembershipController implements Membership {
+  readonly #options: MembershipControllerOptions;
+  readonly #term: MembershipTerm;
+  readonly #streak = new RenewalStreak();
+  readonly #list: MemberList;
+  readonly #lease: MemberLease;
+  readonly #gone: GoneMembers;
+  readonly #listeners: MembershipListener[] = [];
+  readonly #joined = Promise.withResolvers<void>();
+  #isLeaving = false;
+  #isFenceTold = true;
+  #fence: Timer | undefined;
+  /** Ends the wait for the next renewal. */
+  #wake: AbortController | undefined;
+
+  constructor(options: MembershipControllerOptions) {
+    this.#options = options;
+    this.#term = new MembershipTerm(options.clock);
+    this.#list = new MemberList(options.clock, this.#streak);
+    this.#lease = new MemberLease({ ...options, facts: () => this.#facts() });
+    this.#gone = new GoneMembers(options);
+    options.informer.addHandler({
+      onAdd: (lease) => this.#onLease(lease),
+      onUpdate: (_old, lease) => this.#onLease(lease),
+      onDelete: (lease) => this.#onLeaseDeleted(lease),
+      onProgress: (resourceVersion) => this.#onProgress(resourceVersion),
+    });
+    options.metrics.fenced.set(1);
+  }
+
+  get term(): number {
+    return this.#term.number;
+  }
+
+  addListener(listener: MembershipListener): void {
+    this.#listeners.push(listener);
+  }
+
+  isValid(): boolean {
+    return !this.#lease.isTaken && this.#term.isValid();
+  }
+
+  isCurrent(): boolean {
+    return this.isValid() && this.#streak.isSeen;
+  }
+
+  members(): readonly Member[] {
+    const { clientId: id } = this.#options;
+    const { address, tunnels, isLeaving } = this.#facts();
+    const all = [{ id, address, tunnels, isLeaving }, ...this.#list.alive()];
+    return all.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  stateOf(holder: string): HolderState {
+    return holder === this.#options.clientId ? 'Alive' : this.#list.stateOf(holder);
+  }
+
+  silentMs(changedAt: number): number {
+    return this.#streak.silentMs(changedAt);
+  }
+
+  /** The others are to know at once that we are about to end, or which tunnels are up. */
+  announce(change: { readonly isLeaving?: boolean } = {}): void {
+    this.#isLeaving = change.isLeaving ?? this.#isLeaving;
+    this.#wake?.abort();
+  }
+
+  /** Resolves when we are a member for the first time. */
+  async whenJoined(signal: AbortSignal): Promise<void> {
+    const stopped = Promise.withResolvers<void>();
+    if (signal.aborted) return;
+    signal.addEventListener('abort', () => stopped.resolve(), { once: true });
+    await Promise.race([this.#joined.promise, stopped.promise]);
+  }
+
+  /**
+   * Joins, and renews until `signal` is aborted; then the lease is deleted. Rejects with `Cluster.ClientIdTaken` when
+   * another process takes our CLIENT_ID.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#lease.join(signal, (sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+    while (!signal.aborted) {
+      await this.#untilDue(signal);
+      if (!signal.aborted) await this.#renew(signal);
+    }
+    this.#fence?.cancel();
+    await this.#lease.remove();
+  }
+
+  async #untilDue(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    this.#wake = new AbortController();
+    const proofAt = this.#list.nextProofAt();
+    const renewAt = this.#term.renewedAt + MEMBER_RENEW_MS;
+    // A renewal that was sent since then has only to be seen.
+    const dueAt = this.#term.renewedAt < proofAt ? Math.min(renewAt, proofAt) : renewAt;
+    if (this.#lease.isTold(this.#facts()))
+      await sleep(clock, dueAt - clock.now(), AbortSignal.any([signal, this.#wake.signal]));
+  }
+
+  async #renew(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    try {
+      await this.#lease.renew((sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+    } catch (error) {
+      if (this.#lease.isTaken) throw error;
+      this.#options.metrics.memberRenewals.inc({ result: 'error' });
+      logger.warn(
+        { reason: messageOf(error), sinceMs: Math.round(clock.now() - this.#term.renewedAt) },
+        'membership not renewed',
+      );
+      await sleep(clock, RETRY_MS, signal);
+    }
+  }
+
+  #renewed(sentAt: number, sentWallMs: number): void {
+    const { clock, logger, metrics } = this.#options;
+    metrics.memberRenewals.inc({ result: 'ok' });
+    const gapMs = sentAt - this.#term.renewedAt;
+    if (this.#term.renewed(sentAt, sentWallMs)) {
+      this.#tellFenced();
+      const term = this.#term.number;
+      this.#streak.restart(term === 1 ? sentAt : sentAt + OUTAGE_GRACE_MS);
+      logger.info({ term }, 'we are a member');
+    } else if (gapMs > MEMBER_GAP_MS) {
+      // Nobody could renew, it seems: whoever comes a moment after us is not gone.
+      this.#streak.restart(sentAt);
+    }
+    this.#streak.renewed(sentAt, this.#lease.resourceVersion);
+    this.#isFenceTold = !this.isValid();
+    metrics.fenced.set(this.isValid() ? 0 : 1);
+    this.#fence?.cancel();
+    this.#fence = clock.setTimer(() => this.#onFenceTime(), this.#term.endsAt - clock.now());
+    this.#joined.resolve();
+  }
+
+  #onFenceTime(): void {
+    if (!this.isValid()) this.#tellFenced();
+  }
+
+  #tellFenced(): void {
+    if (this.#isFenceTold) return;
+    this.#isFenceTold = true;
+    const { logger, metrics, clock } = this.#options;
+    metrics.fenced.set(1);
+    metrics.fences.inc();
+    const sinceMs = Math.round(clock.now() - this.#term.renewedAt);
+    logger.warn({ term: this.#term.number, sinceMs }, 'fenced: our membership could not be renewed, nothing is led');
+    for (const listener of this.#listeners) listener.onFenced();
+  }
+
+  #onLease(lease: CachedLease): void {
+    if (lease.member === undefined) return;
+    if (lease.name === this.#lease.name) this.#lease.observe(lease);
+    else if (this.#list.changed(lease, lease.member)) this.#tellMembers(lease.holder);
+  }
+
+  #onLeaseDeleted(lease: CachedLease): void {
+    if (lease.member === undefined) return;
+    if (lease.name === this.#lease.name) this.#lease.observe(undefined);
+    else this.#list.removed(lease);
+    this.#count();
+  }
+
+  /** Everything up to this version has been handed to us and to the keeper of node leases. */
+  #onProgress(resourceVersion: string): void {
+    if (!this.#streak.seen(resourceVersion) || !this.isValid()) return;
+    const members = this.#list.takeGone();
+    if (members.length > 0) {
+      this.#options.logger.warn({ members }, 'members are gone: what they led is taken over');
+      this.#count();
+    }
+    for (const listener of this.#listeners) listener.onProven();
+    // Their leases are deleted by the first of those who live.
+    this.#gone.sweep(this.#list, this.members()[0]?.id === this.#options.clientId);
+  }
+
+  #tellMembers(id: string): void {
+    this.#options.logger.info({ member: id, members: this.members().map((member) => member.id) }, 'member changed');
+    this.#count();
+  }
+
+  #count(): void {
+    this.#options.metrics.members.set(this.members().length);
+  }
+
+  #facts(): MemberFacts {
+    const { nonce, address, tunnelsUp } = this.#options;
+    return { nonce, address, tunnels: tunnelsUp(), isLeaving: this.#isLeaving };
+  }
+}

@@ -1,0 +1,50 @@
+import type { Member } from './member.ts';
+
+/** What is known of a replica that holds a lease. `Unknown`: it has no membership lease that we ever saw. */
+export type HolderState = 'Alive' | 'Gone' | 'Unknown';
+
+/** Whether this replica may lead at all, and who else there is. */
+export interface Membership {
+  /** Asked at the last moment before each act: false from when others may take over, also after a time of standstill. */
+  isValid(): boolean;
+  /** Counts the times that it became valid. What was confirmed in an earlier term has to be confirmed anew. */
+  readonly term: number;
+  /** It is valid, and the view of the leases is not older than the term. */
+  isCurrent(): boolean;
+  /** Live replicas, this one among them, by id; those that leave too. */
+  members(): readonly Member[];
+  stateOf(holder: string): HolderState;
+  /** So long, for sure, nothing was written to a lease that was seen to change at `changedAt` (our clock). */
+  silentMs(changedAt: number): number;
+}
+
+/** The only replica there is: nobody can take anything from it. */
+export class SoleMembership implements Membership {
+  readonly term = 1;
+  readonly #self: Member;
+
+  constructor(clientId: string) {
+    this.#self = { id: clientId, address: undefined, tunnels: [], isLeaving: false };
+  }
+
+  isValid(): boolean {
+    return true;
+  }
+
+  isCurrent(): boolean {
+    return true;
+  }
+
+  members(): readonly Member[] {
+    return [this.#self];
+  }
+
+  /** Whoever wrote a lease before us is no more. */
+  stateOf(holder: string): HolderState {
+    return holder === this.#self.id ? 'Alive' : 'Gone';
+  }
+
+  silentMs(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from './clock.ts';
+import type { ClusterConfig } from './config/config.ts';
+import type { Informer } from './kube/informer-types.ts';
+import type { KubeLanes } from './kube/kube-lanes.ts';
+import { createLeaseClient } from './kube/lease-client.ts';
+import { HandOverController, type HandOverControllerOptions } from './lease/hand-over-controller.ts';
+import type { CachedLease } from './lease/lease.ts';
+import { type Membership, SoleMembership } from './lease/membership.ts';
+import { MembershipController } from './lease/membership-controller.ts';
+import type { NodeLeaseController } from './lease/node-lease-controller.ts';
+import type { Logger } from './logger.ts';
+import type { Runnable } from './manager.ts';
+import type { Metrics } from './metrics.ts';
+import type { Tunnel } from './tunnel/tunnel.ts';
+
+export interface ReplicaOptions {
+  readonly config: { readonly env: string; readonly clientId: string; readonly cluster: ClusterConfig | undefined };
+  readonly lanes: KubeLanes;
+  readonly informer: Informer<CachedLease>;
+  readonly tunnels: () => Iterable<Tunnel>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+type HandOverParts = Pick<HandOverControllerOptions, 'leases' | 'tunnelOf' | 'isBusy'>;
+
+/** This process as one of several, or as the only one. */
+export interface Replica {
+  readonly membership: Membership;
+  /** `host:port` of the other members that stay. */
+  memberAddresses(): readonly string[];
+  /** What is told to the others has changed. */
+  announce(): void;
+  /** It is about to end, and begins nothing new. */
+  isLeaving(): boolean;
+  /** A readiness check; none where there is nothing to check. */
+  readiness(): Readonly<Record<string, boolean>>;
+  /** To be called once, before anything runs. */
+  connect(leases: NodeLeaseController): void;
+  /** Runs before all that leads. */
+  first(): Runnable[];
+  /** Ends before all that leads, and gives that away. */
+  last(parts: HandOverParts): Runnable[];
+}
+
+/** A renewal has to fail in time for two more before the fence. */
+const MEMBER_TIMEOUT_MS = 2_000;
+
+export function createReplica(options: ReplicaOptions): Replica {
+  const { cluster, clientId } = options.config;
+  return cluster === undefined ? soleReplica(clientId) : oneOfSeveral(options, cluster);
+}
+
+function soleReplica(clientId: string): Replica {
+  return {
+    membership: new SoleMembership(clientId),
+    memberAddresses: () => [],
+    announce: () => {},
+    isLeaving: () => false,
+    readiness: () => ({}),
+    connect: () => {},
+    first: () => [],
+    last: () => [],
+  };
+}
+
+function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica {
+  const { config, lanes, tunnels, clock, logger, metrics } = options;
+  const { env, clientId: holder } = config;
+  const { namespace, memberAddress, maxLevel, rebalance } = cluster;
+  const membership = new MembershipController({
+    ...options,
+    api: createLeaseClient(lanes.members, namespace, { timeoutMs: MEMBER_TIMEOUT_MS, isOnce: true }),
+    env,
+    clientId: holder,
+    namespace,
+    nonce: randomUUID(),
+    address: memberAddress,
+    tunnelsUp: () => [...tunnels()].filter((tunnel) => tunnel.isUp()).map(({ name }) => name),
+  });
+  let isLeaving = false;
+  return {
+    membership,
+    memberAddresses: () =>
+      membership
+        .members()
+        .flatMap(({ id, address, isLeaving: ends }) => (id === holder || ends || !address ? [] : [address])),
+    announce: () => membership.announce(),
+    isLeaving: () => isLeaving,
+    readiness: () => ({ membership: membership.isValid() }),
+    connect: (leases) => {
+      membership.addListener({
+        onProven: () => leases.reconsider(),
+        onFenced: () => {
+          leases.onFenced();
+          for (const tunnel of tunnels()) tunnel.abandon();
+        },
+      });
+    },
+    first: () => [
+      {
+        name: 'membership',
+        run: (signal) => membership.run(signal),
+        whenReady: (signal) => membership.whenJoined(signal),
+      },
+    ],
+    last: (parts) => {
+      const handOver = new HandOverController({
+        ...parts,
+        membership,
+        holder,
+        maxLevel,
+        isRebalancing: rebalance,
+        tunnels,
+        onLeaving: () => {
+          isLeaving = true;
+        },
+        clock,
+        logger,
+        metrics,
+      });
+      return [{ name: 'hand-over', run: (signal) => handOver.run(signal) }];
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
+import { parseManifests } from '../../../samples/control-plane/manifests.ts';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+
+const read = (file: string): string => readFileSync(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8');
+const objectsOf = (text: string, kind: string): KubeObject[] =>
+  parseManifests(text).filter((object) => object.kind === kind);
+
+/** What the Deployment gives a replica. */
+function envOf(config: string): Record<string, string> {
+  const [configMap] = objectsOf(config, 'ConfigMap');
+  const [secret] = objectsOf(config, 'Secret');
+  const downward: Record<string, string> = {
+    'metadata.name': 'module-controller-7d9c-x2x4z',
+    'metadata.namespace': 'koupleless-system',
+    'status.podIP': '10.244.0.7',
+  };
+  const [deployment] = objectsOf(read('deployment.yaml'), 'Deployment');
+  const fields = deployment?.spec.template.spec.containers[0].env.map(({ name, valueFrom }: KubeObject) => [
+    name,
+    downward[valueFrom.fieldRef.fieldPath],
+  ]);
+  return { ...configMap?.data, ...secret?.stringData, ...Object.fromEntries(fields) };
+}
+
+describe('a replica that deploy/ starts', () => {
+  it('is a member, named as its Pod, with its lease where it may write it', () => {
+    const { clientId, cluster } = loadConfig(envOf(read('config.yaml')), 'host');
+    expect(clientId).toBe('module-controller-7d9c-x2x4z');
+    expect(cluster).toMatchObject({ namespace: 'koupleless-system', memberAddress: undefined });
+  });
+
+  it('tells the others where it is when bases are found over HTTP, with a token that was changed', () => {
+    const env = envOf(read('config.yaml').replace(/^( *)# ([A-Z_]+: )/gm, '$1$2'));
+    expect(env).toMatchObject({ ENABLE_HTTP_TUNNEL: 'true', MEMBER_TOKEN: 'change-me' });
+    expect(() => loadConfig(env, 'host')).toThrow(ConfigError);
+    const changed = { ...env, MEMBER_TOKEN: '0123456789abcdef' };
+    expect(loadConfig(changed, 'host').cluster).toMatchObject({ memberAddress: '10.244.0.7:7777' });
+  });
+
+  it('is never alone during an update', () => {
+    const [deployment] = objectsOf(read('deployment.yaml'), 'Deployment');
+    expect(deployment?.spec.replicas).toBeGreaterThan(1);
+    expect(deployment?.spec.strategy).toMatchObject({ type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0 } });
+  });
+
+  it('may write leases where Nodes and replicas have theirs, and read all', () => {
+    const rbac = read('rbac.yaml');
+    const rights = ['ClusterRole', 'Role']
+      .flatMap((kind) => objectsOf(rbac, kind))
+      .flatMap(({ metadata, rules }) =>
+        rules
+          .filter(({ resources }: KubeObject) => resources.includes('leases'))
+          .map(({ verbs }: KubeObject) => [metadata.namespace ?? '', verbs.toSorted()]),
+      );
+    const write = ['create', 'delete', 'get', 'patch'];
+    expect(Object.fromEntries(rights)).toEqual({
+      '': ['list', 'watch'],
+      'kube-node-lease': write,
+      'koupleless-system': write,
+    });
+    const bound = objectsOf(rbac, 'RoleBinding').map(({ metadata }) => metadata.namespace);
+    expect(bound.toSorted()).toEqual(['koupleless-system', 'kube-node-lease']);
+  });
+});

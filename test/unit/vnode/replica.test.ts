@@ -1,0 +1,259 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LeaseObject } from '../../../src/kube/objects.ts';
+import { CoreRig } from '../../support/core-rig.ts';
+
+const NODE = 'vnode.b1';
+let rig: CoreRig;
+
+beforeEach(async () => {
+  rig = new CoreRig({ isCluster: true });
+  rig.membership.others = [{ id: 'other', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false }];
+});
+
+afterEach(() => rig.stop());
+
+/** As another replica would write it. */
+function putLease(holder: string): void {
+  const lease: LeaseObject = {
+    metadata: { name: NODE, namespace: 'kube-node-lease', labels: { 'virtual-kubelet.koupleless.io/env': 'dev' } },
+    spec: { holderIdentity: holder, leaseTransitions: 1, renewTime: '2026-01-01T00:00:00.000000Z' },
+  };
+  rig.api.put('lease', lease);
+}
+
+/** b1, led here, with biz1 installed for Pod p1. */
+async function leading(): Promise<void> {
+  await rig.start();
+  rig.membership.gone.add('other');
+  rig.membership.others = [];
+  await rig.foundBase('b1');
+  await rig.pass(2_000);
+  rig.addPod();
+  await rig.pass(2_000);
+  expect(rig.podState('p1')).toBe('Running True');
+  rig.membership.others = [{ id: 'other', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false }];
+  rig.membership.gone.clear();
+  forget();
+}
+
+/** The base as another replica left it: Node, Lease, Pod p1 Running, biz1 active. */
+async function takenByOther(): Promise<void> {
+  await leading();
+  putLease('other');
+  await rig.pass(100);
+  expect(rig.leases.isHeld(NODE)).toBe(false);
+  forget();
+}
+
+function forget(): void {
+  rig.api.take();
+  rig.tunnel.take();
+  rig.events.length = 0;
+}
+
+/** What this replica has said to anybody. */
+function said(): { requests: string[]; base: string[]; events: string[] } {
+  return { requests: rig.api.take(), base: rig.tunnel.take(), events: [...rig.events] };
+}
+
+describe('a base that another replica leads', () => {
+  it('is listened to, and neither asked nor commanded nor written about, whatever happens to its Pods', async () => {
+    await takenByOther();
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    rig.deletePod('p1');
+    await rig.pass(30_000);
+    rig.api.drop('pod', 'p1');
+    putLease('other');
+    await rig.pass(30_000);
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+  });
+
+  it('is not judged, however silent it is', async () => {
+    await takenByOther();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    for (let seconds = 0; seconds < 120; seconds += 10) {
+      await rig.pass(10_000);
+      putLease('other');
+    }
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
+  });
+
+  it('is forgotten when its Node is gone and it says nothing, and not before', async () => {
+    await takenByOther();
+    rig.api.drop('pod', 'p1');
+    rig.api.drop('node', NODE);
+    await rig.pass(5_000);
+    expect(rig.store.get(NODE)).toBeDefined();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    await rig.pass(30_000);
+    expect(rig.store.get(NODE)).toBeUndefined();
+    expect(rig.leases.size().known).toBe(0);
+    expect(said().requests).toEqual([]);
+  });
+
+  it('is taken when its Lease was deleted with its Node, though it speaks', async () => {
+    await takenByOther();
+    rig.api.drop('pod', 'p1');
+    rig.api.drop('node', NODE);
+    rig.api.drop('lease', NODE);
+    for (let seconds = 0; seconds < 50; seconds += 10) await rig.pass(10_000);
+    expect(rig.leases.isHeld(NODE)).toBe(true);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('is where its Node says it is, when it has moved and nothing of that came here', async () => {
+    await rig.start();
+    rig.base('b1', { tunnel: 'http_tunnel_provider' });
+    putLease('other');
+    rig.claim('b1', 'http_tunnel_provider', { ip: '198.51.100.7', port: 1238 });
+    await rig.pass(100);
+    rig.api.put('node', nodeAt('198.51.100.7', '1238'));
+    rig.api.put('node', nodeAt('198.51.100.8', '1240'));
+    await rig.pass(100);
+    expect(rig.store.get(NODE)?.base).toMatchObject({ ip: '198.51.100.8', port: 1240 });
+  });
+});
+
+function nodeAt(ip: string, port: string) {
+  return {
+    metadata: {
+      name: NODE,
+      labels: { 'vnode.koupleless.io/tunnel': 'http_tunnel_provider' },
+      annotations: { 'platform.koupleless.io/arklet-port': port },
+    },
+    status: { addresses: [{ type: 'InternalIP', address: ip }] },
+  };
+}
+
+describe('a base whose leader is gone', () => {
+  /** From the moment when that is proven. */
+  async function goneLeader(): Promise<void> {
+    rig.membership.gone.add('other');
+    rig.membership.others = [];
+    await rig.pass(5_000);
+    expect(rig.leases.isHeld(NODE)).toBe(true);
+  }
+
+  it('is adopted: asked for what it has, and nothing is installed or written where all is as it should be', async () => {
+    await takenByOther();
+    await goneLeader();
+    const { requests, base, events } = said();
+    expect(base.sort()).toEqual(['health b1', 'list b1']);
+    expect(requests.filter((request) => !/^patch lease/.test(request))).toEqual([]);
+    expect(events).toEqual([]);
+    expect(rig.container('p1')?.restartCount).toBe(0);
+  });
+
+  it('gets what is missing and loses what is to go', async () => {
+    await takenByOther();
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    rig.deletePod('p1');
+    await goneLeader();
+    expect(rig.commands().sort()).toEqual(['install b1 biz2:1', 'uninstall b1 biz1:1.0.0']);
+    expect(rig.api.pod('p1')).toBeUndefined();
+    expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('that has died with it is given up, by what was heard here', async () => {
+    await takenByOther();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    await rig.pass(10_000);
+    await goneLeader();
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    await rig.pass(60_000);
+    expect(rig.api.node(NODE)).toBeUndefined();
+    expect(rig.api.lease(NODE)).toBeUndefined();
+  });
+});
+
+describe('a replica that may lead nothing for a while', () => {
+  it('says nothing from then on, not even what was about to be written', async () => {
+    await leading();
+    let go = (): void => {};
+    rig.api.delay = (request) =>
+      request.startsWith('patch pod/status') ? new Promise<void>((resolve) => (go = resolve)) : undefined;
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(1_000);
+    forget();
+    rig.membership.valid = false;
+    go();
+    rig.addPod({ name: 'p3', modules: ['biz3:1'] });
+    await rig.pass(60_000);
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+    expect(rig.podState('p2') ?? '').not.toContain('Running');
+  });
+
+  it('confirms its leases before it goes on, and asks the base anew', async () => {
+    await leading();
+    rig.leases.onFenced();
+    rig.membership.valid = false;
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(20_000);
+    forget();
+    rig.membership.valid = true;
+    rig.membership.term = 2;
+    await rig.pass(5_000);
+    const { requests, base } = said();
+    expect(requests[0]).toBe(`patch lease ${NODE}`);
+    expect(base.slice(0, 2).sort()).toEqual(['health b1', 'list b1']);
+    expect(base).toContain('install b1 biz2:1');
+    expect(base).not.toContain('install b1 biz1:1.0.0');
+  });
+
+  it('leads nothing that another one took meanwhile', async () => {
+    await leading();
+    rig.leaseInformer.isPaused = true;
+    putLease('other');
+    rig.leases.onFenced();
+    rig.membership.valid = false;
+    await rig.pass(1_000);
+    rig.membership.valid = true;
+    rig.membership.term = 2;
+    await rig.pass(5_000);
+    expect(rig.leases.isHeld(NODE)).toBe(false);
+    expect(rig.api.lease(NODE)?.spec?.holderIdentity).toBe('other');
+    expect(rig.tunnel.take()).toEqual([]);
+  });
+});
+
+describe('a replica that ends', () => {
+  it('begins nothing, and hears what it has begun', async () => {
+    await leading();
+    const base = rig.bases.get('b1');
+    if (base) base.answersCommands = false;
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual(['install b1 biz2:1']);
+    rig.isLeaving = true;
+    rig.addPod({ name: 'p3', modules: ['biz3:1'] });
+    await rig.pass(1_000);
+    base?.modules.set('biz2:1', 'ACTIVATED');
+    rig.list('b1');
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual([]);
+    expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('leads no more from the moment when it hands over, and the next one is the holder', async () => {
+    await leading();
+    const given = rig.leases.handOver(NODE, 'other', 'Leaving');
+    expect(rig.leases.isHeld(NODE)).toBe(false);
+    await given;
+    expect(rig.api.lease(NODE)?.spec).toMatchObject({ holderIdentity: 'other', leaseTransitions: 1 });
+    await rig.pass(5_000);
+    expect(rig.tunnel.take()).toEqual([]);
+  });
+
+  it('goes on leading what nobody else can be told of', async () => {
+    await leading();
+    rig.api.fail('patch lease', 409, 1, 'Conflict');
+    await rig.leases.handOver(NODE, 'other', 'Rebalancing');
+    await rig.pass(5_000);
+    expect(rig.leases.isHeld(NODE)).toBe(true);
+    expect(rig.api.lease(NODE)?.spec?.holderIdentity).toBe('me');
+  });
+});

@@ -1,0 +1,90 @@
+import type { Clock, Timer } from '../../src/clock.ts';
+import type { Logger } from '../../src/logger.ts';
+import type { Metrics } from '../../src/metrics.ts';
+import type { TunnelName } from '../../src/tunnel/tunnel.ts';
+import { type MemberMessage, messageTextOf } from './member-batch.ts';
+import { MemberClient } from './member-client.ts';
+import { MemberOutbox } from './member-outbox.ts';
+import { NewestMessages } from './newest-messages.ts';
+import type { Accepted } from './receive.ts';
+
+/** The other replicas of a cluster. */
+export interface Members {
+  /** What members show each other; bases do not have it. */
+  readonly token: string;
+  /** `host:port` of every other live member, as it is now. Asked each time that something is sent. */
+  readonly addresses: () => readonly string[];
+  /**
+   * Whether this process may just have been stopped for a while: what waited for it looks new then. Default: never.
+   */
+  readonly isFenced?: (() => boolean) | undefined;
+}
+
+export interface MemberRelayOptions {
+  readonly tunnel: TunnelName;
+  readonly members: Members;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'memberMessages' | 'memberRequests'>;
+}
+
+const INTERVAL_MS = 1_000;
+
+/**
+ * Passes on what a base says to us to all other members, once a second, of each base the newest; what a base says
+ * once goes out at once. Members do not wait for each other.
+ */
+export class MemberRelay {
+  readonly #options: MemberRelayOptions;
+  readonly #client: MemberClient;
+  readonly #waiting = new NewestMessages();
+  /** By address; one goes when its member does. */
+  readonly #outboxes = new Map<string, MemberOutbox>();
+  /** Runs while something waits. */
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(options: MemberRelayOptions) {
+    this.#options = options;
+    this.#client = new MemberClient({ clock: options.clock, token: options.members.token });
+  }
+
+  pass(message: MemberMessage, { key, isSaidOnce }: Accepted): void {
+    const { members, clock, metrics } = this.#options;
+    // An old goodbye would end a base that is back; one that goes unheard is seen by its silence.
+    if (this.#isStopped || (isSaidOnce && members.isFenced?.())) return;
+    const text = messageTextOf(message);
+    const dropped = this.#waiting.put({ key, text, byteLength: Buffer.byteLength(text), heardAt: clock.now() });
+    if (dropped > 0) metrics.memberMessages.inc({ direction: 'dropped' }, dropped);
+    if (isSaidOnce) this.#flush();
+    else this.#timer ??= clock.setTimer(() => this.#flush(), INTERVAL_MS);
+  }
+
+  /** Nothing is sent any more; resolves when every connection is closed. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close()));
+    this.#client.close();
+  }
+
+  #flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const messages = this.#waiting.takeAll();
+    const addresses = new Set(this.#options.members.addresses());
+    for (const [address, outbox] of this.#outboxes) {
+      if (addresses.has(address)) continue;
+      this.#outboxes.delete(address);
+      void outbox.close();
+    }
+    for (const address of addresses) this.#outboxOf(address).put(messages);
+  }
+
+  #outboxOf(address: string): MemberOutbox {
+    const { members: _members, ...shared } = this.#options;
+    const outbox = this.#outboxes.get(address) ?? new MemberOutbox({ address, client: this.#client, ...shared });
+    this.#outboxes.set(address, outbox);
+    return outbox;
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../src/clock.ts';
+import type { Logger } from '../../src/logger.ts';
+import type { Metrics } from '../../src/metrics.ts';
+import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
+import type { InvalidMessages } from '../arklet/invalid-messages.ts';
+import type { AddressPolicy } from './address-policy.ts';
+import { heartbeatApp } from './heartbeat-app.ts';
+import { type ListenerLimits, listen } from './listener.ts';
+import { MemberInbox } from './member-inbox.ts';
+import { MemberRelay, type Members } from './member-relay.ts';
+import { type Accepted, type MessageType, receive } from './receive.ts';
+
+export interface MessageIntakeOptions {
+  readonly tunnel: TunnelName;
+  readonly port: number;
+  readonly token?: string | undefined;
+  readonly members?: Members | undefined;
+  readonly limits?: Partial<ListenerLimits> | undefined;
+  readonly policy: AddressPolicy;
+  readonly invalid: InvalidMessages;
+  /** Calls `hear` with whoever is to hear a message of this type, and returns what it returns. */
+  readonly take: (
+    type: MessageType,
+    hear: (handler: TunnelHandler) => InvalidMessage | undefined,
+  ) => InvalidMessage | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A message as it came, with the address of the base that sent it. */
+interface Arrival {
+  readonly type: MessageType;
+  readonly sender: string;
+  readonly payload: Uint8Array;
+}
+
+/** What bases say: to us, which other members are told of, and to other members, which tell us. */
+export class MessageIntake {
+  readonly #options: MessageIntakeOptions;
+  readonly #relay: MemberRelay | undefined;
+  readonly #inbox: MemberInbox;
+
+  constructor(options: MessageIntakeOptions) {
+    this.#options = options;
+    const { tunnel, members, invalid, metrics } = options;
+    this.#relay = members && new MemberRelay({ ...options, members });
+    this.#inbox = new MemberInbox({
+      tunnel,
+      metrics,
+      // Never passed on again.
+      onMessage: ({ type, sender, body }) => this.#receive({ type, sender, payload: Buffer.from(body) }),
+      onInvalid: (refused) => invalid.add(refused),
+    });
+  }
+
+  /** Listens until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
+  async run(onListening: () => void, signal: AbortSignal): Promise<void> {
+    const { tunnel, port, token, members, limits, invalid, logger } = this.#options;
+    if (token === undefined) {
+      logger.warn({ tunnel }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
+    }
+    const app = heartbeatApp({
+      tunnel,
+      token,
+      logger,
+      onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
+      onInvalid: (refused) => invalid.add(refused),
+      members: members && {
+        token: members.token,
+        onBatch: (member, payload) => this.#inbox.take(member, payload),
+      },
+    });
+    await listen({ name: tunnel, port, app, logger, limits, onListening }, signal);
+    await this.#relay?.stop();
+  }
+
+  #hear(arrival: Arrival): InvalidMessage | undefined {
+    const { type, sender, payload } = arrival;
+    return this.#receive(arrival, (accepted) =>
+      this.#relay?.pass({ type, sender, body: Buffer.from(payload).toString() }, accepted),
+    );
+  }
+
+  #receive({ type, sender, payload }: Arrival, onAccepted?: (accepted: Accepted) => void): InvalidMessage | undefined {
+    const { tunnel, policy, take } = this.#options;
+    const source = { tunnel, identity: sender };
+    return take(type, (handler) => receive(type, { source, payload, handler, policy, onAccepted }));
+  }
+}
