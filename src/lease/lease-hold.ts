@@ -11,8 +11,8 @@ export type LossReason = HandOverReason | 'Taken' | 'Conflict' | 'Fenced' | 'For
 export interface Hold {
   /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
   lease: CachedLease | undefined;
-  /** Who held it when it was deleted: he makes it again. */
-  formerHolder: string;
+  /** Its last version, when it was deleted: who held it makes it again. */
+  deleted: CachedLease | undefined;
   /** When it was last seen to change, on our clock. */
   changedAt: number;
   /** The term of our membership in which it was confirmed as ours; undefined = not ours. */
@@ -37,7 +37,7 @@ export interface PendingHandOver {
 export function newHold(now: number): Hold {
   return {
     lease: undefined,
-    formerHolder: '',
+    deleted: undefined,
     changedAt: now,
     term: undefined,
     renewedAt: Number.NEGATIVE_INFINITY,

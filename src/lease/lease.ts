@@ -126,11 +126,13 @@ export function handOverPatchOf(lease: CachedLease, to: string, nowText: string)
 export type TakeReason = 'New' | 'Own' | 'HandedOver' | 'Released' | 'HolderGone' | 'Expired' | 'Alone';
 
 export interface LeaseView {
+  /** Who asks. */
   readonly holder: string;
-  /** Who held a lease that was deleted; '' = nobody. */
-  readonly formerHolder: string;
+  /** The last version of a lease that somebody has deleted. */
+  readonly deleted: CachedLease | undefined;
   readonly isCluster: boolean;
-  readonly stateOf: (holder: string) => HolderState;
+  /** Of who holds it, or held it when it was deleted. */
+  readonly state: HolderState | undefined;
   /** So long it has been as it is, for sure. */
   readonly silentMs: number;
 }
@@ -140,13 +142,13 @@ export interface LeaseView {
  * machine's and are not looked at. A leader stops a little earlier, see `LED_FOR_MS`.
  */
 export function takeReasonOf(lease: CachedLease | undefined, view: LeaseView): TakeReason | undefined {
-  const holder = lease === undefined ? view.formerHolder : lease.holder;
   if (lease?.holder === view.holder) return 'Own';
   if (lease?.holder === '') return 'Released';
-  if (lease && !view.isCluster) return 'Alone';
+  if (!view.isCluster) return lease ? 'Alone' : 'New';
+  const last = lease ?? view.deleted;
+  if (last === undefined || last.holder === '' || last.holder === view.holder) return 'New';
+  if (view.state === 'Gone') return lease ? 'HolderGone' : 'New';
   // Who led it when somebody deleted it leads it still, and makes it again.
-  const isNobodys = !view.isCluster || holder === '' || holder === view.holder;
-  if (isNobodys || view.stateOf(holder) === 'Gone') return lease ? 'HolderGone' : 'New';
   if (view.silentMs < LEASE_DURATION_SECONDS * 1000) return undefined;
   return lease ? 'Expired' : 'New';
 }

@@ -102,8 +102,11 @@ export class MembershipController implements Membership {
     return all.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  stateOf(holder: string): HolderState {
-    return holder === this.#options.clientId ? 'Alive' : this.#list.stateOf(holder);
+  stateOf(holder: string, resourceVersion: string): HolderState {
+    if (holder === this.#options.clientId) return 'Alive';
+    const state = this.#list.stateOf(holder);
+    // It may have come back and written a lease that our view has not reached yet.
+    return state === 'Gone' && !this.#streak.covers(resourceVersion) ? 'Alive' : state;
   }
 
   silentMs(changedAt: number): number {

@@ -13,7 +13,8 @@ export interface Membership {
   isCurrent(): boolean;
   /** Live replicas, this one among them, by id; those that leave too. */
   members(): readonly Member[];
-  stateOf(holder: string): HolderState;
+  /** Of the holder of a lease, when that version of it was written. */
+  stateOf(holder: string, resourceVersion: string): HolderState;
   /** So long, for sure, nothing was written to a lease that was seen to change at `changedAt` (our clock). */
   silentMs(changedAt: number): number;
 }

@@ -169,7 +169,7 @@ export class NodeLeaseController {
     const hold = this.#holds.get(lease.name);
     if (hold === undefined || hold.lease?.uid !== lease.uid) return;
     hold.lease = undefined;
-    hold.formerHolder = lease.holder;
+    hold.deleted = lease;
     hold.changedAt = this.#options.clock.now();
     this.#queue.add(lease.name);
     if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
@@ -187,16 +187,11 @@ export class NodeLeaseController {
     }
   }
 
-  #takeReason({ lease, changedAt, formerHolder }: Hold): TakeReason | undefined {
+  #takeReason({ lease, changedAt, deleted }: Hold): TakeReason | undefined {
     const { membership, holder, isCluster } = this.#options;
-    const stateOf = (other: string) => membership.stateOf(other);
-    return takeReasonOf(lease, {
-      holder,
-      formerHolder,
-      isCluster,
-      stateOf,
-      silentMs: membership.silentMs(changedAt),
-    });
+    const last = lease ?? deleted;
+    const state = last && membership.stateOf(last.holder, last.resourceVersion);
+    return takeReasonOf(lease, { holder, deleted, isCluster, state, silentMs: membership.silentMs(changedAt) });
   }
 
   async #sync(nodeName: string): Promise<void> {

@@ -15,12 +15,14 @@ export class RenewalStreak {
   #unseen: Renewal[] = [];
   #countsFrom = Number.POSITIVE_INFINITY;
   #provenAt = Number.NEGATIVE_INFINITY;
+  #provenVersion = '';
 
   /** Silence counts from `from` on at the earliest; what was proven before is void. */
   restart(from: number): void {
     this.#unseen = [];
     this.#countsFrom = from;
     this.#provenAt = Number.NEGATIVE_INFINITY;
+    this.#provenVersion = '';
   }
 
   /** A renewal that was sent at `sentAt` made this version. */
@@ -35,6 +37,7 @@ export class RenewalStreak {
       if (compareResourceVersions(next.resourceVersion, resourceVersion) > 0) break;
       this.#unseen.shift();
       this.#provenAt = next.sentAt;
+      this.#provenVersion = next.resourceVersion;
       isNews = true;
     }
     return isNews;
@@ -43,6 +46,11 @@ export class RenewalStreak {
   /** Whether a renewal was seen since the last restart: the view is as fresh as that. */
   get isSeen(): boolean {
     return this.#provenAt > Number.NEGATIVE_INFINITY;
+  }
+
+  /** Whether what is proven holds for a version too: of what was written later nothing is known. */
+  covers(resourceVersion: string): boolean {
+    return compareResourceVersions(resourceVersion, this.#provenVersion) <= 0;
   }
 
   /** So long, for sure, nothing was written to a lease that was seen to change at `changedAt`. */

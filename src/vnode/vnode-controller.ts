@@ -1,4 +1,5 @@
 import type { Informer } from '../kube/informer-types.ts';
+import type { NodeCondition } from '../kube/objects.ts';
 import { nodeNameOf } from '../labels.ts';
 import type { OperationEnd } from '../module/module-ledger.ts';
 import type { ManagedBase } from '../pod/managed-base.ts';
@@ -47,10 +48,12 @@ export class VNodeController implements TunnelHandler {
 
   /** We have come to lead the VNode after another replica, or it is another's now. */
   onLeaderChange(nodeName: string): void {
-    const { store, clock, inquirer, enqueueNode, enqueuePods } = this.#options;
+    const { store, clock, inquirer, nodeInformer, enqueueNode, enqueuePods } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
-    vnode.changeLeader(clock.now());
+    const now = clock.now();
+    const wasReady = nodeInformer.get(nodeName)?.conditions.some(isReadyTrue) ?? false;
+    vnode.changeLeader(now, { wasReady, mayBeSilentSince: now - MISSED_HEARTBEAT_MS });
     inquirer.ask(vnode);
     enqueueNode(nodeName);
     enqueuePods(nodeName);
@@ -237,4 +240,8 @@ export class VNodeController implements TunnelHandler {
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
   }
+}
+
+function isReadyTrue({ type, status }: NodeCondition): boolean {
+  return type === 'Ready' && status === 'True';
 }

@@ -77,9 +77,10 @@ export class VNode {
 
   /**
    * Another replica leads it from now on, or has led it: what we knew of its modules is old, and answers to what was
-   * asked before are no news.
+   * asked before are no news. `wasReady`: the leader before us had nothing against the base, so that it is not for us
+   * to say what we heard of it; it has from `mayBeSilentSince` on to speak.
    */
-  changeLeader(now: number): void {
+  changeLeader(now: number, { wasReady, mayBeSilentSince }: { wasReady: boolean; mayBeSilentSince: number }): void {
     this.ledger = new ModuleLedger(this.#ledgerOptions);
     this.debts.clear();
     this.unknown.clear();
@@ -91,5 +92,9 @@ export class VNode {
     this.metAt = now;
     // The next leader judges by what it hears itself.
     if (this.liveness === 'Dead') this.liveness = 'Unreachable';
+    this.isConfirmedSilent = false;
+    if (!wasReady) return;
+    this.liveness = 'Reachable';
+    this.lastHeardAt = Math.max(this.lastHeardAt, mayBeSilentSince);
   }
 }

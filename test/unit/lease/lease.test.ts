@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type CachedLease, leasePatchOf, newLeaseOf, projectLease, takeReasonOf } from '../../../src/lease/lease.ts';
-import type { HolderState } from '../../../src/lease/membership.ts';
+import {
+  type CachedLease,
+  type LeaseView,
+  leasePatchOf,
+  newLeaseOf,
+  projectLease,
+  takeReasonOf,
+} from '../../../src/lease/lease.ts';
 
 const facts = { nodeName: 'vnode.b1', env: 'dev', holder: 'me', nowText: '2026-01-01T00:00:00.123000Z', nodeUid: 'n1' };
 const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
@@ -72,20 +78,20 @@ describe('the patch of a lease', () => {
 });
 
 describe('whether a lease may be ours', () => {
-  const stateOf = (holder: string): HolderState => (holder === 'gone' ? 'Gone' : 'Alive');
-  const inCluster = { holder: 'me', formerHolder: '', isCluster: true, stateOf, silentMs: 0 };
+  const deleted = lease({ holder: 'other' });
+  const inCluster: LeaseView = { holder: 'me', deleted: undefined, isCluster: true, state: 'Alive', silentMs: 0 };
 
   it.each([
     ['there is none', undefined, inCluster, 'New'],
-    ['it was deleted', undefined, { ...inCluster, formerHolder: 'other' }, undefined],
-    ['ours was deleted', undefined, { ...inCluster, formerHolder: 'me' }, 'New'],
-    ['that of one who is gone was deleted', undefined, { ...inCluster, formerHolder: 'gone' }, 'New'],
-    ['it was not made again', undefined, { ...inCluster, formerHolder: 'other', silentMs: 40_000 }, 'New'],
+    ['it was deleted', undefined, { ...inCluster, deleted }, undefined],
+    ['ours was deleted', undefined, { ...inCluster, deleted: lease() }, 'New'],
+    ['that of one who is gone was deleted', undefined, { ...inCluster, deleted, state: 'Gone' as const }, 'New'],
+    ['it was not made again', undefined, { ...inCluster, deleted, silentMs: 40_000 }, 'New'],
     ['it is ours', lease(), inCluster, 'Own'],
     ['nobody holds it', lease({ holder: '' }), inCluster, 'Released'],
     ['we are alone', lease({ holder: 'other' }), { ...inCluster, isCluster: false }, 'Alone'],
     ['another one renews it', lease({ holder: 'other' }), inCluster, undefined],
-    ['its holder is gone', lease({ holder: 'gone' }), inCluster, 'HolderGone'],
+    ['its holder is gone', lease({ holder: 'other' }), { ...inCluster, state: 'Gone' as const }, 'HolderGone'],
     ['it did not change for 39.9 s', lease({ holder: 'other' }), { ...inCluster, silentMs: 39_999 }, undefined],
     ['it did not change for 40 s', lease({ holder: 'other' }), { ...inCluster, silentMs: 40_000 }, 'Expired'],
   ])('when %s', (_, candidate, view, reason) => {

@@ -157,6 +157,22 @@ describe('a base whose leader is gone', () => {
     expect(rig.podState('p2')).toBe('Running True');
   });
 
+  it('that was not heard here for long stays Ready, and has some seconds to speak', async () => {
+    await takenByOther();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    for (let seconds = 0; seconds < 40; seconds += 10) {
+      await rig.pass(10_000);
+      putLease('other');
+    }
+    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
+    if (base) base.isSilent = false;
+    await goneLeader();
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(said().requests.filter((request) => /status/.test(request))).toEqual([]);
+  });
+
   it('that has died with it is given up, by what was heard here', async () => {
     await takenByOther();
     const base = rig.bases.get('b1');
