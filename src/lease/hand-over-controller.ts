@@ -71,29 +71,28 @@ export class HandOverController {
     const text = JSON.stringify(members);
     if (!membership.isCurrent() || text !== this.#memberText) this.#stableSince = clock.now();
     this.#memberText = text;
-    if (!membership.isCurrent() || this.#giveUnreachable(members)) return;
+    if (!membership.isCurrent() || this.#giveUnreachable()) return;
     const isStable = clock.now() - this.#stableSince >= STABLE_MS && leases.size().free === 0;
     if (isRebalancing && isStable) this.#rebalance(members);
   }
 
   /** Whether there was something to give. */
-  #giveUnreachable(members: readonly Member[]): boolean {
-    const { clock, holder, tunnels, tunnelOf, leases } = this.#options;
-    let hasGiven = false;
-    for (const { name, downSince } of [...tunnels()].map((tunnel) => ({
-      name: tunnel.name,
-      downSince: tunnel.downSince(),
-    }))) {
-      if (downSince === undefined || clock.now() - downSince < TUNNEL_DOWN_MS) continue;
-      const others = members.filter(
-        ({ id, isLeaving, tunnels: up }) => id !== holder && !isLeaving && up.includes(name),
-      );
-      if (others.length === 0) continue;
-      const names = leases.heldNames().filter((nodeName) => tunnelOf(nodeName) === name);
-      hasGiven ||= names.length > 0;
-      void this.#give(names, others, 'TunnelDown');
-    }
-    return hasGiven;
+  #giveUnreachable(): boolean {
+    const { tunnels, tunnelOf, leases } = this.#options;
+    const given = [...tunnels()]
+      .filter((tunnel) => this.#isLongDown(tunnel))
+      .flatMap(({ name }) => {
+        const others = this.#others().filter(({ tunnels: up }) => up.includes(name));
+        const names = leases.heldNames().filter((nodeName) => tunnelOf(nodeName) === name);
+        if (others.length > 0) void this.#give(names, others, 'TunnelDown');
+        return others.length > 0 ? names : [];
+      });
+    return given.length > 0;
+  }
+
+  #isLongDown(tunnel: TunnelState): boolean {
+    const since = tunnel.downSince();
+    return since !== undefined && this.#options.clock.now() - since >= TUNNEL_DOWN_MS;
   }
 
   #rebalance(all: readonly Member[]): void {
@@ -112,28 +111,27 @@ export class HandOverController {
   }
 
   async #leave(): Promise<void> {
-    const { membership, holder, leases, isBusy, onLeaving, clock, logger } = this.#options;
+    const { membership, leases, isBusy, onLeaving, clock, logger } = this.#options;
     if (!membership.isValid()) return;
-    membership.announce({ isLeaving: true });
-    onLeaving();
-    const others = (): Member[] => membership.members().filter(({ id, isLeaving }) => id !== holder && !isLeaving);
     const startedAt = clock.now();
+    onLeaving();
     const count = leases.heldNames().length;
-    await this.#give(
-      leases.heldNames().filter((nodeName) => !isBusy(nodeName)),
-      others(),
-      'Leaving',
-    );
-    while (leases.heldNames().some(isBusy) && clock.now() - startedAt < COMMANDS_END_MS) {
+    await membership.announce({ isLeaving: true });
+    // Others may be told to end at the same moment: who has said so gets nothing.
+    await sleep(clock, LOOK_AGAIN_MS);
+    for (let held = leases.heldNames(); held.length > 0; held = leases.heldNames()) {
+      const isOver = clock.now() - startedAt >= COMMANDS_END_MS;
+      await this.#give(isOver ? held : held.filter((nodeName) => !isBusy(nodeName)), this.#others(), 'Leaving');
+      if (isOver) break;
       await sleep(clock, LOOK_AGAIN_MS);
-      await this.#give(
-        leases.heldNames().filter((nodeName) => !isBusy(nodeName)),
-        others(),
-        'Leaving',
-      );
     }
-    await this.#give(leases.heldNames(), others(), 'Leaving');
     logger.info({ nodes: count, tookMs: Math.round(clock.now() - startedAt) }, 'all nodes are handed over');
+  }
+
+  /** The other replicas that stay. */
+  #others(): Member[] {
+    const { membership, holder } = this.#options;
+    return membership.members().filter(({ id, isLeaving }) => id !== holder && !isLeaving);
   }
 
   async #give(names: readonly string[], others: readonly Member[], reason: HandOverReason): Promise<void> {

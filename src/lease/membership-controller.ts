@@ -9,7 +9,7 @@ import type { CachedLease } from './lease.ts';
 import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, OUTAGE_GRACE_MS } from './member.ts';
 import { MemberLease } from './member-lease.ts';
 import { MemberList } from './member-list.ts';
-import type { HolderState, Membership } from './membership.ts';
+import type { HolderState, Membership, MembershipListener } from './membership.ts';
 import { MembershipTerm } from './membership-term.ts';
 import { RenewalStreak } from './renewal-streak.ts';
 
@@ -31,17 +31,6 @@ export interface MembershipControllerOptions {
   readonly metrics: Metrics;
 }
 
-/** What may have changed: leases have to be looked at again. */
-export interface MembershipListener {
-  /**
-   * One of our renewals was seen in the watch: more is proven of the silence of others, and in a new term the view is
-   * fresh, so that what is ours can be confirmed.
-   */
-  onProven(): void;
-  /** Nothing may be led until the next term. */
-  onFenced(): void;
-}
-
 /** A renewal that failed is tried again this soon. */
 const RETRY_MS = 500;
 
@@ -61,6 +50,8 @@ export class MembershipController implements Membership {
   #isLeaving = false;
   #isFenceTold = true;
   #fence: Timer | undefined;
+  /** Those who wait for what they announced. Another one after each renewal. */
+  #announced = Promise.withResolvers<void>();
   /** Ends the wait for the next renewal. */
   #wake: AbortController | undefined;
 
@@ -113,10 +104,14 @@ export class MembershipController implements Membership {
     return this.#streak.silentMs(changedAt);
   }
 
-  /** The others are to know at once that we are about to end, or which tunnels are up. */
-  announce(change: { readonly isLeaving?: boolean } = {}): void {
+  /**
+   * The others are to know at once that we are about to end, or which tunnels are up. Resolves when that is written,
+   * or a try to write it has failed.
+   */
+  announce(change: { readonly isLeaving?: boolean } = {}): Promise<void> {
     this.#isLeaving = change.isLeaving ?? this.#isLeaving;
     this.#wake?.abort();
+    return this.#announced.promise;
   }
 
   /** Resolves when we are a member for the first time. */
@@ -133,30 +128,32 @@ export class MembershipController implements Membership {
    */
   async run(signal: AbortSignal): Promise<void> {
     await this.#lease.join(signal, (sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+    signal.addEventListener('abort', () => this.#wake?.abort(), { once: true });
     while (!signal.aborted) {
-      await this.#untilDue(signal);
+      await this.#untilDue();
       if (!signal.aborted) await this.#renew(signal);
     }
     this.#fence?.cancel();
     await this.#lease.remove();
   }
 
-  async #untilDue(signal: AbortSignal): Promise<void> {
+  async #untilDue(): Promise<void> {
     const { clock } = this.#options;
     this.#wake = new AbortController();
     const proofAt = this.#list.nextProofAt();
     const renewAt = this.#term.renewedAt + MEMBER_RENEW_MS;
     // A renewal that was sent since then has only to be seen.
     const dueAt = this.#term.renewedAt < proofAt ? Math.min(renewAt, proofAt) : renewAt;
-    if (this.#lease.isTold(this.#facts()))
-      await sleep(clock, dueAt - clock.now(), AbortSignal.any([signal, this.#wake.signal]));
+    if (this.#lease.isTold(this.#facts())) await sleep(clock, dueAt - clock.now(), this.#wake.signal);
   }
 
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     try {
       await this.#lease.renew((sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+      if (this.#lease.isTold(this.#facts())) this.#endAnnouncement();
     } catch (error) {
+      this.#endAnnouncement();
       if (this.#lease.isTaken) throw error;
       this.#options.metrics.memberRenewals.inc({ result: 'error' });
       logger.warn(
@@ -165,6 +162,11 @@ export class MembershipController implements Membership {
       );
       await sleep(clock, RETRY_MS, signal);
     }
+  }
+
+  #endAnnouncement(): void {
+    this.#announced.resolve();
+    this.#announced = Promise.withResolvers<void>();
   }
 
   #renewed(sentAt: number, sentWallMs: number): void {

@@ -19,6 +19,17 @@ export interface Membership {
   silentMs(changedAt: number): number;
 }
 
+/** What may have changed: leases have to be looked at again. */
+export interface MembershipListener {
+  /**
+   * One of our renewals was seen in the watch: more is proven of the silence of others, and in a new term the view is
+   * fresh, so that what is ours can be confirmed.
+   */
+  onProven(): void;
+  /** Nothing may be led until the next term. */
+  onFenced(): void;
+}
+
 /** The only replica there is: nobody can take anything from it. */
 export class SoleMembership implements Membership {
   readonly term = 1;
