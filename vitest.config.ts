@@ -15,6 +15,8 @@ const ON_ALL_TRANSPORTS = [
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
+/** Several replicas and their faults: each file names its tunnel itself. */
+const SHARDING = ['sharding-mqtt', 'sharding-http'];
 
 function filesOf(names: readonly string[]): string[] {
   return names.map((name) => `test/integration/${name}.test.ts`);
@@ -51,7 +53,7 @@ export default defineConfig({
       },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        exclude: filesOf(WITH_MOSQUITTO_ONLY),
+        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
@@ -69,6 +71,18 @@ export default defineConfig({
           // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          name: 'sharding',
+          include: filesOf(SHARDING),
+          globalSetup: ['test/integration/global-setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          // By themselves, both files at a time: how fast a lost replica is made up for is promised.
+          maxWorkers: 2,
+          sequence: { groupOrder: 3 },
         },
       },
     ],
