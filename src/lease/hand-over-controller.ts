@@ -48,6 +48,8 @@ const LOOK_AGAIN_MS = 50;
 export class HandOverController {
   readonly #options: HandOverControllerOptions;
   #isGiving = false;
+  /** The moves of the last round are still being written. */
+  #isMoving = false;
   #memberText = '';
   #stableSince = Number.NEGATIVE_INFINITY;
 
@@ -72,7 +74,7 @@ export class HandOverController {
     if (!membership.isCurrent() || text !== this.#memberText) this.#stableSince = clock.now();
     this.#memberText = text;
     if (!membership.isCurrent() || this.#giveUnreachable()) return;
-    const isStable = clock.now() - this.#stableSince >= STABLE_MS && leases.size().free === 0;
+    const isStable = clock.now() - this.#stableSince >= STABLE_MS && leases.size().free === 0 && !this.#isMoving;
     if (isRebalancing && isStable) this.#rebalance(members);
   }
 
@@ -104,10 +106,12 @@ export class HandOverController {
     this.#isGiving = receivers.length > 0;
     if (!this.#isGiving) return;
     const idle = leases.heldNames().filter((nodeName) => !isBusy(nodeName));
-    for (const [index, to] of receivers.slice(0, MOVES_PER_ROUND).entries()) {
-      const nodeName = idle[index];
-      if (nodeName !== undefined) void leases.handOver(nodeName, to, 'Rebalancing');
-    }
+    const moves = receivers.slice(0, Math.min(MOVES_PER_ROUND, idle.length));
+    this.#isMoving = true;
+    const ended = moves.map((to, index) => leases.handOver(idle[index] ?? '', to, 'Rebalancing'));
+    void Promise.all(ended).then(() => {
+      this.#isMoving = false;
+    });
   }
 
   async #leave(): Promise<void> {

@@ -32,11 +32,11 @@ export class HoldTable extends Map<string, Hold> {
     return [...this.keys()].filter((nodeName) => this.isHeld(nodeName));
   }
 
-  /** Leases by holder, as far as we see; what we are about to take is ours. */
+  /** Leases by holder, as far as we see; what we are about to take is ours, what we are giving away is the other's. */
   counts(): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const { lease, isClaiming } of this.values()) {
-      const holder = isClaiming ? this.#options.holder : (lease?.holder ?? '');
+    for (const { lease, isClaiming, handOver } of this.values()) {
+      const holder = handOver?.to ?? (isClaiming ? this.#options.holder : (lease?.holder ?? ''));
       if (holder !== '') counts.set(holder, (counts.get(holder) ?? 0) + 1);
     }
     return counts;

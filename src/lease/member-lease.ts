@@ -34,6 +34,7 @@ export class MemberLease {
   readonly name: string;
   /** As we know it; undefined when it has to be created. */
   #lease: CachedLease | undefined;
+  #isJoined = false;
   #isTaken = false;
 
   constructor(options: MemberLeaseOptions) {
@@ -44,6 +45,11 @@ export class MemberLease {
   /** Another process has our CLIENT_ID. */
   get isTaken(): boolean {
     return this.#isTaken;
+  }
+
+  /** It stands, and is ours. */
+  get isOurs(): boolean {
+    return this.#lease !== undefined && !this.#isTaken;
   }
 
   get resourceVersion(): string {
@@ -62,37 +68,40 @@ export class MemberLease {
   }
 
   /** What the watch shows of it. */
-  observe(lease: CachedLease | undefined): void {
+  observe(lease: CachedLease): void {
+    if (!this.#isJoined) return;
     const known = this.#lease;
-    if (known === undefined) return;
-    if (lease === undefined) this.#lease = undefined;
-    else if (lease.uid !== known.uid || compareResourceVersions(lease.resourceVersion, known.resourceVersion) > 0) {
-      this.#adopt(lease);
-    }
+    const isNewer = compareResourceVersions(lease.resourceVersion, known?.resourceVersion ?? '') > 0;
+    if (isNewer) this.#adopt(lease);
+  }
+
+  observeDeleted({ uid }: CachedLease): void {
+    if (this.#lease?.uid === uid) this.#lease = undefined;
   }
 
   /** Resolves when the lease is ours, or with `signal`. */
   async join(signal: AbortSignal, onWritten: OnWritten): Promise<void> {
-    const { clock, logger } = this.#options;
-    let seen: { readonly lease: CachedLease; readonly since: number } | undefined;
+    const { clock, nonce, logger } = this.#options;
+    /** `version`: '' while there is none. */
+    let seen: { readonly version: string; readonly since: number } | undefined;
     for (let isTold = false; !signal.aborted; ) {
       try {
         const askedAt = clock.now();
         const lease = await this.#get();
-        const hasChanged = seen !== undefined && lease?.resourceVersion !== seen.lease.resourceVersion;
-        if (lease === undefined || lease.member?.nonce === this.#options.nonce) {
+        const version = lease?.resourceVersion ?? '';
+        const isFree = lease === undefined && seen === undefined;
+        const isUnchanged = seen?.version === version && askedAt - seen.since >= MEMBER_GONE_MS;
+        if (isFree || isUnchanged || lease?.member?.nonce === nonce) {
           await this.#write(lease, onWritten);
+          this.#isJoined = true;
           return;
         }
-        if (hasChanged && !isTold) {
+        if (seen && seen.version !== version && !isTold) {
           isTold = true;
           this.#logTaken('another process with our CLIENT_ID is alive: we wait until it has gone');
         }
-        if (seen === undefined || hasChanged) seen = { lease, since: clock.now() };
-        if (askedAt - seen.since >= MEMBER_GONE_MS) {
-          await this.#write(lease, onWritten);
-          return;
-        }
+        // Also one that has gone since: its process may live.
+        if (seen?.version !== version) seen = { version, since: clock.now() };
       } catch (error) {
         // Created or taken by another one at the same moment, or no API server: what stands there is looked at again.
         logger.warn({ reason: messageOf(error) }, 'cannot become a member yet');
@@ -123,9 +132,10 @@ export class MemberLease {
     const { api, logger } = this.#options;
     if (this.#lease === undefined || this.#isTaken) return;
     try {
-      await api.delete(this.name, this.#lease.uid, undefined);
+      await api.delete(this.name, this.#lease.uid, this.#lease.resourceVersion);
     } catch (error) {
-      if (!isNotFound(error)) logger.warn({ reason: messageOf(error) }, 'our membership lease could not be deleted');
+      if (!isNotFound(error) && !isConflict(error))
+        logger.warn({ reason: messageOf(error) }, 'our membership lease could not be deleted');
     }
   }
 

@@ -33,6 +33,8 @@ export interface MembershipControllerOptions {
 
 /** A renewal that failed is tried again this soon. */
 const RETRY_MS = 500;
+/** Timers of Node come too early, by up to 2 ms as was measured. */
+const TIMER_EARLY_MS = 5;
 
 /**
  * Keeps our membership lease and knows who else is there. All that others may conclude from our silence, we have
@@ -48,6 +50,7 @@ export class MembershipController implements Membership {
   readonly #listeners: MembershipListener[] = [];
   readonly #joined = Promise.withResolvers<void>();
   #isLeaving = false;
+  #isOut = false;
   #isFenceTold = true;
   #fence: Timer | undefined;
   /** Those who wait for what they announced. Another one after each renewal. */
@@ -65,7 +68,8 @@ export class MembershipController implements Membership {
       onAdd: (lease) => this.#onLease(lease),
       onUpdate: (_old, lease) => this.#onLease(lease),
       onDelete: (lease) => this.#onLeaseDeleted(lease),
-      onProgress: (resourceVersion) => this.#onProgress(resourceVersion),
+      // Everything up to this version has been handed to us and to the keeper of node leases.
+      onProgress: (resourceVersion) => this.#streak.seen(resourceVersion) && this.#onProven(),
     });
     options.metrics.fenced.set(1);
   }
@@ -79,7 +83,7 @@ export class MembershipController implements Membership {
   }
 
   isValid(): boolean {
-    return !this.#lease.isTaken && this.#term.isValid();
+    return this.#lease.isOurs && this.#term.isValid();
   }
 
   isCurrent(): boolean {
@@ -104,10 +108,7 @@ export class MembershipController implements Membership {
     return this.#streak.silentMs(changedAt);
   }
 
-  /**
-   * The others are to know at once that we are about to end, or which tunnels are up. Resolves when that is written,
-   * or a try to write it has failed.
-   */
+  /** The others are to know at once that we end, or which tunnels are up. Resolves when that is written, or was tried. */
   announce(change: { readonly isLeaving?: boolean } = {}): Promise<void> {
     this.#isLeaving = change.isLeaving ?? this.#isLeaving;
     this.#wake?.abort();
@@ -143,7 +144,7 @@ export class MembershipController implements Membership {
     const proofAt = this.#list.nextProofAt();
     const renewAt = this.#term.renewedAt + MEMBER_RENEW_MS;
     // A renewal that was sent since then has only to be seen.
-    const dueAt = this.#term.renewedAt < proofAt ? Math.min(renewAt, proofAt) : renewAt;
+    const dueAt = this.#term.renewedAt < proofAt ? Math.min(renewAt, proofAt + TIMER_EARLY_MS) : renewAt;
     if (this.#lease.isTold(this.#facts())) await sleep(clock, dueAt - clock.now(), this.#wake.signal);
   }
 
@@ -156,10 +157,10 @@ export class MembershipController implements Membership {
       this.#endAnnouncement();
       if (this.#lease.isTaken) throw error;
       this.#options.metrics.memberRenewals.inc({ result: 'error' });
-      logger.warn(
-        { reason: messageOf(error), sinceMs: Math.round(clock.now() - this.#term.renewedAt) },
-        'membership not renewed',
-      );
+      const sinceMs = Math.round(clock.now() - this.#term.renewedAt);
+      // Once for each outage.
+      logger[this.#isOut ? 'debug' : 'warn']({ reason: messageOf(error), sinceMs }, 'membership not renewed');
+      this.#isOut = true;
       await sleep(clock, RETRY_MS, signal);
     }
   }
@@ -172,9 +173,10 @@ export class MembershipController implements Membership {
   #renewed(sentAt: number, sentWallMs: number): void {
     const { clock, logger, metrics } = this.#options;
     metrics.memberRenewals.inc({ result: 'ok' });
+    this.#isOut = false;
     const gapMs = sentAt - this.#term.renewedAt;
+    this.#tellFenced();
     if (this.#term.renewed(sentAt, sentWallMs)) {
-      this.#tellFenced();
       const term = this.#term.number;
       this.#streak.restart(term === 1 ? sentAt : sentAt + OUTAGE_GRACE_MS);
       logger.info({ term }, 'we are a member');
@@ -182,20 +184,17 @@ export class MembershipController implements Membership {
       // Nobody could renew, it seems: whoever comes a moment after us is not gone.
       this.#streak.restart(sentAt);
     }
-    this.#streak.renewed(sentAt, this.#lease.resourceVersion);
+    const isProven = this.#streak.renewed(sentAt, this.#lease.resourceVersion);
     this.#isFenceTold = !this.isValid();
     metrics.fenced.set(this.isValid() ? 0 : 1);
     this.#fence?.cancel();
-    this.#fence = clock.setTimer(() => this.#onFenceTime(), this.#term.endsAt - clock.now());
+    this.#fence = clock.setTimer(() => this.#tellFenced(), this.#term.endsAt - clock.now() + TIMER_EARLY_MS);
     this.#joined.resolve();
-  }
-
-  #onFenceTime(): void {
-    if (!this.isValid()) this.#tellFenced();
+    if (isProven) this.#onProven();
   }
 
   #tellFenced(): void {
-    if (this.#isFenceTold) return;
+    if (this.#isFenceTold || this.isValid()) return;
     this.#isFenceTold = true;
     const { logger, metrics, clock } = this.#options;
     metrics.fenced.set(1);
@@ -213,14 +212,17 @@ export class MembershipController implements Membership {
 
   #onLeaseDeleted(lease: CachedLease): void {
     if (lease.member === undefined) return;
-    if (lease.name === this.#lease.name) this.#lease.observe(undefined);
-    else this.#list.removed(lease);
-    this.#count();
+    if (lease.name === this.#lease.name) {
+      this.#lease.observeDeleted(lease);
+      this.#wake?.abort();
+    } else {
+      this.#list.removed(lease);
+      this.#count();
+    }
   }
 
-  /** Everything up to this version has been handed to us and to the keeper of node leases. */
-  #onProgress(resourceVersion: string): void {
-    if (!this.#streak.seen(resourceVersion) || !this.isValid()) return;
+  #onProven(): void {
+    if (!this.isValid()) return;
     const members = this.#list.takeGone();
     if (members.length > 0) {
       this.#options.logger.warn({ members }, 'members are gone: what they led is taken over');

@@ -16,6 +16,8 @@ export class RenewalStreak {
   #countsFrom = Number.POSITIVE_INFINITY;
   #provenAt = Number.NEGATIVE_INFINITY;
   #provenVersion = '';
+  /** What the watch has come to. */
+  #seenVersion = '';
 
   /** Silence counts from `from` on at the earliest; what was proven before is void. */
   restart(from: number): void {
@@ -25,13 +27,15 @@ export class RenewalStreak {
     this.#provenVersion = '';
   }
 
-  /** A renewal that was sent at `sentAt` made this version. */
-  renewed(sentAt: number, resourceVersion: string): void {
+  /** A renewal that was sent at `sentAt` made this version, which the watch may have shown already. As `seen`. */
+  renewed(sentAt: number, resourceVersion: string): boolean {
     this.#unseen.push({ sentAt, resourceVersion });
+    return this.seen(this.#seenVersion);
   }
 
   /** The watch has shown everything up to this version. Returns whether that proves more than before. */
   seen(resourceVersion: string): boolean {
+    this.#seenVersion = resourceVersion;
     let isNews = false;
     for (let next = this.#unseen[0]; next; next = this.#unseen[0]) {
       if (compareResourceVersions(next.resourceVersion, resourceVersion) > 0) break;

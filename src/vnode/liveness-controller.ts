@@ -180,6 +180,9 @@ export class LivenessController {
   #askWhenDue(vnode: VNode, now: number): void {
     if (vnode.liveness !== 'Reachable' || vnode.isSuspended) return;
     const { inquirer } = this.#options;
+    const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
+    // A heartbeat may be lost: the base is asked before it is judged.
+    if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
     if (vnode.refreshAt !== undefined && vnode.refreshAt <= now) {
       vnode.refreshAt = undefined;
       inquirer.askList(vnode);

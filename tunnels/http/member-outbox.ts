@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import { type Clock, sleep } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { TunnelName } from '../../src/tunnel/tunnel.ts';
@@ -37,6 +37,17 @@ export class MemberOutbox {
   put(messages: readonly WaitingMessage[]): void {
     for (const message of messages) this.#countDropped(this.#waiting.put(message));
     if (!this.#isSending) this.#sending = this.#sendAll();
+  }
+
+  /** Sends the last messages, unless the member takes its time already, for `withinMs` at most; and then closes. */
+  async end(messages: readonly WaitingMessage[], withinMs: number): Promise<void> {
+    if (!this.#isSending && messages.length > 0) {
+      this.put(messages);
+      const over = new AbortController();
+      await Promise.race([this.#sending, sleep(this.#options.clock, withinMs, over.signal)]);
+      over.abort();
+    }
+    await this.close();
   }
 
   /** Drops what waits, ends what is under way; resolves when all has ended. */

@@ -29,6 +29,8 @@ export interface MemberRelayOptions {
 }
 
 const INTERVAL_MS = 1_000;
+/** How long the last messages may take when we end. */
+const LAST_WORDS_MS = 1_000;
 
 /**
  * Passes on what a base says to us to all other members, once a second, of each base the newest; what a base says
@@ -60,11 +62,17 @@ export class MemberRelay {
     else this.#timer ??= clock.setTimer(() => this.#flush(), INTERVAL_MS);
   }
 
-  /** Nothing is sent any more; resolves when every connection is closed. */
+  /** What waits goes out, for the bases will not say it again soon; resolves when every connection is closed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.close()));
+    const messages = this.#waiting.takeAll();
+    const outboxes = new Set(this.#options.members.addresses().map((address) => this.#outboxOf(address)));
+    const left = [...this.#outboxes.values()].filter((outbox) => !outboxes.has(outbox));
+    await Promise.all([
+      ...[...outboxes].map((outbox) => outbox.end(messages, LAST_WORDS_MS)),
+      ...left.map((outbox) => outbox.close()),
+    ]);
     this.#client.close();
   }
 

@@ -307,6 +307,25 @@ describe('MemberRelay', () => {
     expect(await counts()).toMatchObject({ dropped: 0 });
   });
 
+  it('says what it has still heard when it is stopped', async () => {
+    const member = await addMember();
+    say('base-1');
+    await relay.stop();
+    expect(await member.batch()).toEqual(['base-1']);
+    expect(await counts()).toMatchObject({ sent: 1, dropped: 0 });
+  });
+
+  it('is stopped after a second, when a member does not take that', async () => {
+    const hung = await addMember();
+    hung.hang();
+    say('base-1');
+    const stopped = relay.stop();
+    await hung.received();
+    clock.advance(1_000);
+    await stopped;
+    expect(await counts()).toMatchObject({ sent: 0, dropped: 1, error: 0 });
+  });
+
   it('is stopped at once, also while a member hangs', async () => {
     const hung = await addMember();
     hung.hang();
