@@ -21,7 +21,7 @@ import {
   RENEW_INTERVAL_MS,
   type TakeReason,
 } from './lease.ts';
-import type { Hold, LossReason } from './lease-hold.ts';
+import { type Hold, type LossReason, observe } from './lease-hold.ts';
 import type { Membership } from './membership.ts';
 
 export interface LeaseWriterOptions {
@@ -75,8 +75,9 @@ export class LeaseWriter {
           : await api.patchLease(nodeName, leasePatchOf(lease, facts));
       metrics.leaseRenewals.inc({ result: 'ok' });
       if (isTake) metrics.leaseClaims.inc({ result: 'ok' });
-      hold.lease = projectLease(answer);
       informer.upsert(answer);
+      // The watch was faster, and has shown what another one wrote since.
+      if (!observe(hold, projectLease(answer), { holder, now: clock.now() })) return;
     } catch (error) {
       metrics.leaseRenewals.inc({ result: 'error' });
       if (isTake) metrics.leaseClaims.inc({ result: isAlreadyExists(error) || isConflict(error) ? 'lost' : 'error' });
