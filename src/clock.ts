@@ -9,7 +9,7 @@ export interface Clock {
   now(): number;
   /** The wall clock, for timestamps that are written into API objects. Never compared with another machine's. */
   wallTime(): Date;
-  /** Calls back once after `delayMs` milliseconds. The timer keeps the process alive. */
+  /** Calls back once after `delayMs` milliseconds, soon when that is past. The timer keeps the process alive. */
   setTimer(callback: () => void, delayMs: number): Timer;
 }
 
@@ -17,7 +17,7 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => new Date(),
   setTimer: (callback, delayMs) => {
-    const handle = setTimeout(callback, delayMs);
+    const handle = setTimeout(callback, Math.max(0, delayMs));
     return { cancel: () => clearTimeout(handle) };
   },
 };

@@ -57,9 +57,7 @@ class HttpTransport implements Transport {
   }
 
   async fleetTarget(env: string): Promise<{ controllerUrl: string }> {
-    if (firstExternalAddress() === '127.0.0.1') {
-      throw new Error('over HTTP the simulated bases need an IPv4 address of this machine that is not loopback');
-    }
+    needExternalAddress();
     return { controllerUrl: `http://127.0.0.1:${await this.#portOf(env)}` };
   }
 
@@ -73,6 +71,12 @@ class HttpTransport implements Transport {
     this.#ports.set(env, port);
     return port;
   }
+}
+
+/** Controllers call no loopback address. */
+export function needExternalAddress(): void {
+  if (firstExternalAddress() !== '127.0.0.1') return;
+  throw new Error('over HTTP the simulated bases need an IPv4 address of this machine that is not loopback');
 }
 
 export async function startTransport(name: TransportName): Promise<Transport> {

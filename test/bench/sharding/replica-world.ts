@@ -1,0 +1,183 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
+import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
+import { nodeNameOf } from '../../../src/labels.ts';
+import { MANY_PODS } from '../../support/cluster-settings.ts';
+import { modulePod } from '../../support/manifests.ts';
+import { startTransport } from '../../support/transport.ts';
+import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
+import type { StageOptions } from '../suite.ts';
+import { BenchReplica } from './bench-replica.ts';
+import { LeaseBook } from './lease-book.ts';
+import { ReadyWatch } from './ready-watch.ts';
+import { ServiceTransport } from './service-transport.ts';
+import { isBalanced } from './shares.ts';
+
+export type TunnelKind = 'mqtt' | 'http';
+
+/** In all cases, but where one more joins. */
+export const REPLICAS = 3;
+
+const POSTS_AT_ONCE = 16;
+const ALL_READY_WITHIN_MS = 120_000;
+const BALANCED_WITHIN_MS = 120_000;
+/** Rebalancing goes in rounds of a second. */
+const UNMOVED_MS = 4_000;
+const REST_LOOK_MS = 5_000;
+const REST_WITHIN_MS = 120_000;
+
+/** Several replicas on a control plane of their own, and their bases in a process of their own. */
+export class ReplicaWorld {
+  readonly world: World;
+  readonly leases: LeaseBook;
+  readonly fleet: RemoteFleet;
+  readonly bases: number;
+  readonly #transport: ServiceTransport | undefined;
+  readonly #replicas: BenchReplica[] = [];
+  #launched = 0;
+  #announcing: Promise<void> | undefined;
+  #loading: Promise<void> | undefined;
+
+  private constructor(parts: {
+    world: World;
+    leases: LeaseBook;
+    fleet: RemoteFleet;
+    bases: number;
+    transport: ServiceTransport | undefined;
+  }) {
+    this.world = parts.world;
+    this.leases = parts.leases;
+    this.fleet = parts.fleet;
+    this.bases = parts.bases;
+    this.#transport = parts.transport;
+  }
+
+  /** Without a replica, and with bases that have said nothing yet. */
+  static async start(tunnel: TunnelKind, { bases, onProgress }: StageOptions): Promise<ReplicaWorld> {
+    const service = tunnel === 'http' ? await ServiceTransport.start() : undefined;
+    const transport = service ?? (await startTransport('mosquitto'));
+    const world = await startWorld({ transport, controlPlane: { ...MANY_PODS, auditLog: true, onProgress } });
+    let fleet: RemoteFleet | undefined;
+    try {
+      const target = await transport.fleetTarget(world.env);
+      const times = { installMs: 50, uninstallMs: 20 };
+      fleet = await forkFleet({ ...target, ...times, env: world.env, count: bases, announce: false });
+      const leases = await LeaseBook.open(world.admin);
+      return new ReplicaWorld({ world, leases, fleet, bases, transport: service });
+    } catch (error) {
+      await fleet?.stop();
+      await world.stop();
+      throw error;
+    }
+  }
+
+  get living(): BenchReplica[] {
+    return this.#replicas.filter(({ isAlive }) => isAlive);
+  }
+
+  get livingNames(): string[] {
+    return this.living.map(({ name }) => name);
+  }
+
+  /** How many leases each living replica holds. */
+  counts(): number[] {
+    return this.livingNames.map((name) => this.leases.heldBy(name).length);
+  }
+
+  /** One more, under a name that nobody had; does not wait for it to be a member. */
+  async launch(): Promise<BenchReplica> {
+    const replica = await BenchReplica.launch(this.world, `controller-${this.#launched++}`);
+    this.#replicas.push(replica);
+    this.#transport?.service.add(replica.httpPort);
+    return replica;
+  }
+
+  async end(replica: BenchReplica, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    // An endpoint is taken out when its Pod is deleted, not when its process has ended.
+    if (signal === 'SIGTERM') this.#transport?.service.remove(replica.httpPort);
+    await replica.end(signal);
+    this.#transport?.service.remove(replica.httpPort);
+  }
+
+  /** So many replicas are up; the newest leave first. */
+  async scaleTo(count: number): Promise<void> {
+    for (const replica of this.living.slice(count)) await this.end(replica, 'SIGTERM');
+    const started = await Promise.all(Array.from({ length: count - this.living.length }, () => this.launch()));
+    await Promise.all(started.map((replica) => replica.untilUp()));
+  }
+
+  /** All bases at this moment, once. */
+  announce(): Promise<void> {
+    this.#announcing ??= this.fleet.announce();
+    return this.#announcing;
+  }
+
+  get isAnnounced(): boolean {
+    return this.#announcing !== undefined;
+  }
+
+  /** So many replicas share all bases, each base has a module that is Ready, and nothing moves. */
+  async settle(replicas: number): Promise<void> {
+    await this.scaleTo(replicas);
+    await this.announce();
+    const notYet = (): string => `${this.bases} leases are shared: ${this.livingNames} ${this.counts()}`;
+    await this.leases.until(notYet, BALANCED_WITHIN_MS, () => {
+      const counts = this.counts();
+      const held = counts.reduce((sum, count) => sum + count, 0);
+      return held === this.bases && isBalanced(counts) ? true : undefined;
+    });
+    this.#loading ??= this.#createModules();
+    await this.#loading;
+    await this.leases.untilUnmoved(UNMOVED_MS);
+  }
+
+  /** Events have all been told, statuses written: replicas only renew leases. */
+  async untilAtRest(): Promise<void> {
+    const deadline = performance.now() + REST_WITHIN_MS;
+    for (;;) {
+      const since = await this.world.controlPlane.mark();
+      await delay(REST_LOOK_MS);
+      const others = (await this.requestsSince(since)).entries().filter(({ resource, verb }) => {
+        return resource !== 'leases' && verb !== 'watch';
+      });
+      if (others.length === 0) return;
+      if (performance.now() > deadline) throw new Error(`no rest: ${JSON.stringify(others)}`);
+    }
+  }
+
+  /** Of all replicas. */
+  requestsSince(since: RequestCounts): Promise<RequestCounts> {
+    return this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
+  }
+
+  /** Of all living replicas. */
+  async metric(name: string, ...labels: readonly string[]): Promise<number> {
+    const values = await Promise.all(this.living.map(({ process }) => process.metric(name, ...labels)));
+    return values.reduce((sum, value) => sum + value, 0);
+  }
+
+  async stop(): Promise<void> {
+    await this.leases.close();
+    await this.fleet.stop();
+    await this.world.stop();
+  }
+
+  /** One on each base, bound from the start. */
+  async #createModules(): Promise<void> {
+    const ready = await ReadyWatch.open(this.world.admin, 'bench=kept');
+    const wanted = (await this.fleet.identities()).map((base) =>
+      modulePod(`kept-${base}`, [{ name: 'kept' }], { nodeName: nodeNameOf(base), labels: { bench: 'kept' } }),
+    );
+    const post = async (): Promise<void> => {
+      for (let pod = wanted.pop(); pod; pod = wanted.pop()) {
+        await this.world.admin.post('/api/v1/namespaces/default/pods', pod);
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: POSTS_AT_ONCE }, post));
+      await ready.until(this.bases, ALL_READY_WITHIN_MS);
+    } finally {
+      await ready.close();
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { readFile } from 'node:fs/promises';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
+import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
+
+const RBAC = new URL('../../../deploy/rbac.yaml', import.meta.url);
+
+/** A service account with the rights that `deploy/` gives the controller: the audit log then says which replica it was. */
+export async function createAccount(controlPlane: ControlPlane, account: string): Promise<void> {
+  const documents = parseAllDocuments(await readFile(RBAC, 'utf8')).map((document): KubeObject => document.toJS());
+  const original = documents.find(({ kind }) => kind === 'ServiceAccount');
+  const { namespace } = original.metadata;
+  const subjects = [{ kind: 'ServiceAccount', name: account, namespace }];
+  const bindings = documents.filter(({ kind }) => kind.endsWith('RoleBinding'));
+  await controlPlane.apply([
+    { ...original, metadata: { name: account, namespace } },
+    ...bindings.map((binding) => ({
+      ...binding,
+      metadata: { ...binding.metadata, name: `${binding.metadata.name}-of-${account}` },
+      subjects,
+    })),
+  ]);
+}
