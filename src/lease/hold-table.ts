@@ -22,10 +22,12 @@ export class HoldTable extends Map<string, Hold> {
   isHeld(nodeName: string): boolean {
     const hold = this.get(nodeName);
     const { membership, clock, isCluster } = this.#options;
-    if (hold?.term === undefined || hold.handOver) return false;
+    if (hold?.term === undefined || hold.isDoubted || hold.handOver) return false;
     if (hold.term !== membership.term || !membership.isValid()) return false;
     // Alone, nobody can take it from us, so an API server that is down does not stop us.
-    return !isCluster || clock.now() - hold.renewedAt < LED_FOR_MS;
+    if (!isCluster) return true;
+    // One that was deleted may be made by a replica that has just come, and never saw it.
+    return hold.lease !== undefined && clock.now() - hold.renewedAt < LED_FOR_MS;
   }
 
   heldNames(): string[] {

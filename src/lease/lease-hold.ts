@@ -17,6 +17,8 @@ export interface Hold {
   changedAt: number;
   /** The term of our membership in which it was confirmed as ours; undefined = not ours. */
   term: number | undefined;
+  /** Somebody else may have written it: nothing is led until we have looked. */
+  isDoubted: boolean;
   renewedAt: number;
   /** It is our turn to take it. */
   isClaiming: boolean;
@@ -40,6 +42,7 @@ export function newHold(now: number): Hold {
     deleted: undefined,
     changedAt: now,
     term: undefined,
+    isDoubted: false,
     renewedAt: Number.NEGATIVE_INFINITY,
     isClaiming: false,
     isGiven: false,
@@ -47,13 +50,14 @@ export function newHold(now: number): Hold {
   };
 }
 
-/** Takes a version of the lease; returns false for one that is older than what is known. */
+/** Takes a version of the lease; returns false for one that is older than what is known, or of one that is deleted. */
 export function observe(
   hold: Hold,
   lease: CachedLease,
   me: { readonly holder: string; readonly now: number },
 ): boolean {
   const { lease: known } = hold;
+  if (lease.uid === hold.deleted?.uid) return false;
   const isSame = known?.uid === lease.uid;
   if (isSame && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0) return false;
   const isNewlyOurs = lease.holder === me.holder && known !== undefined && known.holder !== lease.holder;

@@ -76,8 +76,11 @@ export class LeaseWriter {
       metrics.leaseRenewals.inc({ result: 'ok' });
       if (isTake) metrics.leaseClaims.inc({ result: 'ok' });
       informer.upsert(answer);
-      // The watch was faster, and has shown what another one wrote since.
-      if (!observe(hold, projectLease(answer), { holder, now: clock.now() })) return;
+      // The watch was faster, and has shown what another one wrote since, or that it was deleted.
+      if (!observe(hold, projectLease(answer), { holder, now: clock.now() })) {
+        queue.add(nodeName);
+        return;
+      }
     } catch (error) {
       metrics.leaseRenewals.inc({ result: 'error' });
       if (isTake) metrics.leaseClaims.inc({ result: isAlreadyExists(error) || isConflict(error) ? 'lost' : 'error' });
@@ -166,14 +169,14 @@ export class LeaseWriter {
   async #look(nodeName: string, hold: Hold): Promise<LeaseObject> {
     const { api, holder, isCluster, onRefused } = this.#options;
     if (!isCluster) return api.getLease(nodeName);
-    const { term, lease } = hold;
-    hold.term = undefined;
+    const { lease } = hold;
+    hold.isDoubted = true;
     let answer: LeaseObject | undefined;
     try {
       answer = await api.getLease(nodeName);
       return answer;
     } finally {
-      hold.term = term;
+      hold.isDoubted = false;
       const { holderIdentity, leaseTransitions } = answer?.spec ?? {};
       const isSame = holderIdentity === holder && leaseTransitions === lease?.transitions;
       if (!isSame) onRefused(nodeName, hold, 'Conflict');

@@ -135,6 +135,7 @@ export class MembershipController implements Membership {
       if (!signal.aborted) await this.#renew(signal);
     }
     this.#fence?.cancel();
+    this.#tellFenced();
     await this.#lease.remove();
   }
 

@@ -167,7 +167,8 @@ export class NodeLeaseController {
 
   #onDelete(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
-    if (hold === undefined || hold.lease?.uid !== lease.uid) return;
+    // Also one that we have not seen: it was made and deleted before the answer to that has come.
+    if (hold === undefined || (hold.lease && hold.lease.uid !== lease.uid)) return;
     hold.lease = undefined;
     hold.deleted = lease;
     hold.changedAt = this.#options.clock.now();
@@ -206,7 +207,8 @@ export class NodeLeaseController {
     // What is to be confirmed is confirmed on a fresh view; the term begins with a look at all of them.
     if (!isHeld && !membership.isCurrent()) return;
     const reason = this.#takeReason(hold);
-    const isOurTurn = isHeld || reason === 'Own' || hold.isClaiming || !isCluster;
+    // Who has led one that was deleted makes it again, before all others.
+    const isOurTurn = hold.term === membership.term || reason === 'Own' || hold.isClaiming || !isCluster;
     if (reason === undefined || !isOurTurn) {
       hold.isClaiming = false;
       this.#consider(nodeName, hold);

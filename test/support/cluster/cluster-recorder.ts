@@ -100,11 +100,12 @@ export class ClusterRecorder {
     return this.#leases.slice(mark);
   }
 
-  /** What a service account has written in `kube-node-lease`, to Nodes and to Pods: `patch leases name`. */
+  /** What a service account has written to node leases, Nodes and Pods, as `patch leases name`. Events change nothing. */
   async writesOf(account: string): Promise<string[]> {
     const requests = await this.#audit.read();
     return requests
-      .filter(({ user, namespace }) => user.endsWith(`:${account}`) && namespace !== this.#options.memberNamespace)
+      .filter(({ user }) => user.endsWith(`:${account}`))
+      .filter(({ namespace, resource }) => namespace !== this.#options.memberNamespace && resource !== 'events')
       .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
   }
 

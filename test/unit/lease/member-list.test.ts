@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import type { CachedLease } from '../../../src/lease/lease.ts';
+import type { MemberFacts } from '../../../src/lease/member.ts';
+import { MemberList } from '../../../src/lease/member-list.ts';
+import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false };
+const lease = (version: number, holder = 'other'): CachedLease => ({
+  namespace: 'ns',
+  name: `module-controller-dev-${holder}`,
+  uid: 'u1',
+  resourceVersion: String(version),
+  holder,
+  renewTime: '',
+  transitions: 0,
+  ownerUid: undefined,
+  member: facts,
+});
+
+/** A list whose owner renews and sees it when told so. */
+class Rig {
+  readonly clock = new FakeClock();
+  readonly streak = new RenewalStreak();
+  readonly list = new MemberList(this.clock, this.streak);
+  #version = 10;
+
+  constructor() {
+    this.streak.restart(0);
+  }
+
+  hear(more: Partial<MemberFacts> = {}, holder = 'other'): boolean {
+    return this.list.changed(lease(this.#version++, holder), { ...facts, ...more });
+  }
+
+  renewAndSee(): void {
+    const version = String(this.#version++);
+    this.streak.renewed(this.clock.now(), version);
+    this.streak.seen(version);
+  }
+}
+
+describe('another member', () => {
+  it('is unknown until its lease was seen, and alive from then on', () => {
+    const { list, ...rig } = new Rig();
+    expect(list.stateOf('other')).toBe('Unknown');
+    expect(rig.streak.isSeen).toBe(false);
+    list.changed(lease(1), facts);
+    expect(list.stateOf('other')).toBe('Alive');
+    expect(list.alive()).toEqual([{ id: 'other', address: undefined, tunnels: ['mqtt'], isLeaving: false }]);
+  });
+
+  it('is news when more than its time has changed', () => {
+    const rig = new Rig();
+    expect(rig.hear()).toBe(true);
+    expect(rig.hear()).toBe(false);
+    expect(rig.hear({ isLeaving: true })).toBe(true);
+    expect(rig.hear({ isLeaving: true, tunnels: [] })).toBe(true);
+    expect(rig.hear({ isLeaving: true, tunnels: [], nonce: 'n2' })).toBe(true);
+  });
+
+  it('is gone when our renewals prove 6 s of silence, and not before', () => {
+    const rig = new Rig();
+    rig.hear();
+    rig.clock.advance(5_999);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual([]);
+    expect(rig.list.stateOf('other')).toBe('Alive');
+    rig.clock.advance(1);
+    expect(rig.list.takeGone()).toEqual([]);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual(['other']);
+    expect(rig.list.takeGone()).toEqual([]);
+    expect(rig.list.stateOf('other')).toBe('Gone');
+    expect(rig.list.alive()).toEqual([]);
+  });
+
+  it('is back when its lease changes', () => {
+    const rig = new Rig();
+    rig.hear();
+    rig.clock.advance(6_000);
+    rig.renewAndSee();
+    rig.list.takeGone();
+    expect(rig.hear()).toBe(true);
+    expect(rig.list.stateOf('other')).toBe('Alive');
+  });
+
+  it('is not heard anew by the same version of its lease, as a list shows it', () => {
+    const rig = new Rig();
+    rig.list.changed(lease(10), facts);
+    rig.clock.advance(6_000);
+    expect(rig.list.changed(lease(10), facts)).toBe(false);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual(['other']);
+  });
+
+  it('has 6 s when its lease is deleted, for its process may live, but takes part no longer', () => {
+    const rig = new Rig();
+    rig.hear();
+    rig.clock.advance(5_000);
+    rig.list.removed(lease(30));
+    expect(rig.list.alive()).toEqual([]);
+    expect(rig.list.stateOf('other')).toBe('Alive');
+    rig.clock.advance(5_000);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual([]);
+    rig.clock.advance(1_000);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual(['other']);
+  });
+
+  it('is proven gone soonest by a renewal that is sent 6 s after its last change', () => {
+    const rig = new Rig();
+    expect(rig.list.nextProofAt()).toBe(Number.POSITIVE_INFINITY);
+    rig.clock.advance(1_000);
+    rig.hear();
+    rig.clock.advance(1_000);
+    rig.hear({}, 'third');
+    expect(rig.list.nextProofAt()).toBe(7_000);
+    rig.clock.advance(5_000);
+    rig.renewAndSee();
+    rig.list.takeGone();
+    expect(rig.list.nextProofAt()).toBe(8_000);
+  });
+
+  it('is remembered as gone for a while, and then forgotten', () => {
+    const rig = new Rig();
+    rig.hear();
+    rig.clock.advance(6_000);
+    rig.renewAndSee();
+    rig.list.takeGone();
+    expect(rig.list.silentFor(60_000)).toEqual([]);
+    rig.clock.advance(54_000);
+    rig.renewAndSee();
+    expect(rig.list.silentFor(60_000)).toMatchObject([{ id: 'other', isPresent: true }]);
+    rig.list.forget('other');
+    expect(rig.list.stateOf('other')).toBe('Unknown');
+  });
+});

@@ -1,0 +1,288 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type MemberProcess, MemberWorld } from '../../support/lease-simulation/member-process.ts';
+
+let world: MemberWorld;
+let member: MemberProcess;
+
+beforeEach(async () => {
+  world = new MemberWorld();
+  member = world.start('a');
+  await world.pass(1_000);
+});
+
+const count = (process: MemberProcess, prefix: string): number =>
+  process.requests.filter((request) => request.startsWith(prefix)).length;
+
+describe('a member', () => {
+  it('joins at once where there is no lease of its name, and is current when the watch has shown that', () => {
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.membership.isCurrent()).toBe(true);
+    expect(member.membership.term).toBe(1);
+    expect(member.said).toEqual(['proven']);
+    expect(world.annotationOf('a', 'state')).toBe('Active');
+  });
+
+  it('renews each 2 s by one patch, and asks for nothing else', async () => {
+    member.requests.length = 0;
+    await world.pass(60_000);
+    expect(new Set(member.requests.map((request) => request.split(' ')[0]))).toEqual(new Set(['patch']));
+    expect(member.requests.length).toBeGreaterThanOrEqual(29);
+    expect(member.requests.length).toBeLessThanOrEqual(30);
+    expect(world.server.unguarded).toEqual([]);
+  });
+
+  it('sees another one come, change and end', async () => {
+    const other = world.start('b');
+    await world.pass(1_000);
+    expect(member.members).toEqual(['a', 'b']);
+    expect(member.membership.members()[1]).toEqual({
+      id: 'b',
+      address: 'b:7777',
+      tunnels: ['mqtt', 'http'],
+      isLeaving: false,
+    });
+    other.stopping.abort();
+    await world.pass(100);
+    expect(other.said).toContain('ended');
+    expect(member.members).toEqual(['a']);
+    expect(member.membership.stateOf('b', '1')).toBe('Alive');
+    await world.pass(9_000);
+    expect(member.membership.stateOf('b', '1')).toBe('Gone');
+  });
+
+  it('writes at once that it leaves, and which tunnels are up', async () => {
+    await world.pass(500);
+    void member.membership.announce({ isLeaving: true });
+    await world.pass(20);
+    expect(world.annotationOf('a', 'state')).toBe('Leaving');
+    member.tunnelsUp = ['http'];
+    void member.membership.announce();
+    await world.pass(20);
+    expect(world.annotationOf('a', 'tunnels')).toBe('http');
+    expect(world.annotationOf('a', 'state')).toBe('Leaving');
+  });
+
+  it('deletes its lease when it ends', async () => {
+    member.stopping.abort();
+    await world.pass(100);
+    expect(world.server.leases.has(world.keyOf('a'))).toBe(false);
+  });
+});
+
+describe('a process whose CLIENT_ID has a lease', () => {
+  it('of a dead one joins when that has not changed for 6 s', async () => {
+    await world.pass(500);
+    member.host.kill();
+    const next = world.start('a');
+    await world.pass(5_900);
+    expect(next.membership.isValid()).toBe(false);
+    await world.pass(1_300);
+    expect(next.membership.isValid()).toBe(true);
+    expect(next.membership.term).toBe(1);
+    expect((await next.metrics.clientIdConflicts.get()).values[0]?.value ?? 0).toBe(0);
+  });
+
+  it('of a live one waits for as long as that lives, and says so once', async () => {
+    const second = world.start('a');
+    await world.pass(60_000);
+    expect(second.membership.isValid()).toBe(false);
+    expect(count(second, 'patch')).toBe(0);
+    expect((await second.metrics.clientIdConflicts.get()).values[0]?.value).toBe(1);
+    expect(member.membership.isValid()).toBe(true);
+    member.host.kill();
+    await world.pass(10_000);
+    expect(second.membership.isValid()).toBe(true);
+  });
+
+  it('is not joined twice by two that wait for it', async () => {
+    member.host.kill();
+    const others = [world.start('a'), world.start('a')];
+    await world.pass(30_000);
+    expect(others.filter(({ membership }) => membership.isValid())).toHaveLength(1);
+  });
+
+  it('joins with its own lease when the answer to the creation was lost', async () => {
+    const other = world.start('b');
+    other.link.noise = { lost: 0, unanswered: 1, late: 0, cut: 0, refused: 0 };
+    await world.pass(4_000);
+    other.link.noise = { lost: 0, unanswered: 0, late: 0, cut: 0, refused: 0 };
+    await world.pass(4_000);
+    expect(other.membership.isValid()).toBe(true);
+  });
+});
+
+describe('a member that was stopped', () => {
+  it('ends with Cluster.ClientIdTaken when another process has its CLIENT_ID by then', async () => {
+    member.host.stop(false);
+    const next = world.start('a');
+    await world.pass(9_000);
+    expect(next.membership.isValid()).toBe(true);
+    expect(member.membership.isValid()).toBe(false);
+    member.host.resume();
+    await world.pass(3_000);
+    expect(member.said.at(-1)).toBe('failed Cluster.ClientIdTaken');
+    expect(member.membership.isValid()).toBe(false);
+    expect(next.membership.isValid()).toBe(true);
+  });
+
+  it('is fenced after 5 s by the monotonic clock, before any timer ran', async () => {
+    await world.pass(1_000);
+    member.host.stop(false);
+    await world.pass(2_900);
+    expect(member.membership.isValid()).toBe(true);
+    await world.pass(2_200);
+    expect(member.membership.isValid()).toBe(false);
+    expect(member.said).not.toContain('fenced');
+    member.host.resume();
+    await world.pass(100);
+    expect(member.said).toContain('fenced');
+    expect(member.membership.term).toBe(2);
+  });
+
+  it('is fenced by the wall clock, where the machine slept and the other clock with it', async () => {
+    await world.pass(20_000);
+    member.host.stop(true);
+    await world.pass(60_000);
+    expect(member.membership.isValid()).toBe(false);
+    member.host.resume();
+    await world.pass(2_500);
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.membership.term).toBe(2);
+    expect(member.said.filter((line) => line === 'fenced')).toHaveLength(1);
+  });
+
+  it('is not kept valid by a wall clock that is set back', async () => {
+    member.host.stepWallClock(-3_600_000);
+    await world.pass(3_000);
+    member.link.breakage = 'Drops';
+    await world.pass(5_100);
+    expect(member.membership.isValid()).toBe(false);
+  });
+});
+
+describe('a member that cannot renew', () => {
+  it.each(['Refuses', 'Drops'] as const)('is fenced and told so, and begins a new term (path %s)', async (breakage) => {
+    member.link.breakage = breakage;
+    await world.pass(7_100);
+    expect(member.said).toContain('fenced');
+    expect(member.membership.isValid()).toBe(false);
+    member.link.breakage = undefined;
+    await world.pass(3_000);
+    expect(member.membership.term).toBe(2);
+    expect(member.membership.isCurrent()).toBe(true);
+  });
+
+  it('is valid but not current while the watch has shown nothing of the new term', async () => {
+    member.link.breakage = 'Refuses';
+    member.watch.hang();
+    await world.pass(7_000);
+    member.link.breakage = undefined;
+    await world.pass(1_500);
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.membership.isCurrent()).toBe(false);
+    member.watch.unhang();
+    await world.pass(1_000);
+    expect(member.membership.isCurrent()).toBe(true);
+  });
+
+  it('goes on from its own write when only the answer was lost', async () => {
+    member.link.noise = { lost: 0, unanswered: 1, late: 0, cut: 0, refused: 0 };
+    await world.pass(2_200);
+    member.link.noise = { lost: 0, unanswered: 0, late: 0, cut: 0, refused: 0 };
+    await world.pass(4_000);
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.said).not.toContain('failed Cluster.ClientIdTaken');
+  });
+
+  it('makes its lease again when somebody has deleted it, and is valid all the time', async () => {
+    world.server.drop(world.keyOf('a'));
+    for (let step = 0; step < 40; step++) {
+      await world.pass(100);
+      expect(member.membership.isValid()).toBe(true);
+    }
+    expect(world.server.leases.has(world.keyOf('a'))).toBe(true);
+    expect(member.membership.term).toBe(1);
+  });
+});
+
+describe('another member that is silent', () => {
+  let other: MemberProcess;
+
+  beforeEach(async () => {
+    other = world.start('b');
+    await world.pass(10_000);
+  });
+
+  it('is gone after 6 s, and soon after', async () => {
+    other.host.kill();
+    await world.pass(4_000);
+    expect(member.membership.stateOf('b', '1')).toBe('Alive');
+    await world.pass(3_000);
+    expect(member.membership.stateOf('b', '1')).toBe('Gone');
+    expect(member.members).toEqual(['a']);
+  });
+
+  it('is not gone for a lease that was written later than what is proven', async () => {
+    other.host.kill();
+    await world.pass(7_000);
+    expect(member.membership.stateOf('b', String(world.server.version + 1))).toBe('Alive');
+    await world.pass(2_100);
+    expect(member.membership.stateOf('b', String(world.server.version - 1))).toBe('Gone');
+  });
+
+  it('is not gone while our own watch shows nothing', async () => {
+    member.watch.hang();
+    other.host.kill();
+    await world.pass(14_000);
+    expect(member.membership.stateOf('b', '1')).toBe('Alive');
+  });
+
+  it('is not gone at any moment while a list comes in that shows our own lease before the others', async () => {
+    const states = new Set<string>();
+    world.timeline.onStep = () => states.add(member.membership.stateOf('b', '1'));
+    for (let times = 0; times < 8; times++) {
+      member.watch.hang();
+      await world.pass(9_000);
+      member.watch.mustList = true;
+      member.watch.cut();
+      await world.pass(5_000);
+    }
+    expect([...states]).toEqual(['Alive']);
+    expect(member.said).not.toContain('fenced');
+  });
+
+  it('has 16 s after an outage for all, not 6', async () => {
+    world.machine.breakage = 'Refuses';
+    await world.pass(10_000);
+    world.machine.breakage = undefined;
+    other.host.kill();
+    await world.pass(15_500);
+    expect(member.membership.term).toBe(2);
+    expect(member.membership.stateOf('b', '1')).toBe('Alive');
+    await world.pass(4_000);
+    expect(member.membership.stateOf('b', '1')).toBe('Gone');
+  });
+
+  it('has its lease deleted a minute later, by one of those who live', async () => {
+    const third = world.start('c');
+    await world.pass(1_000);
+    other.host.kill();
+    await world.pass(57_000);
+    expect(world.server.leases.has(world.keyOf('b'))).toBe(true);
+    await world.pass(10_000);
+    expect(world.server.leases.has(world.keyOf('b'))).toBe(false);
+    expect(count(member, 'delete') + count(third, 'delete')).toBe(1);
+    expect(world.server.unguarded).toEqual([]);
+    expect([...world.server.leases.keys()]).toHaveLength(2);
+  });
+
+  it('is back when it goes on', async () => {
+    other.host.stop(false);
+    await world.pass(10_000);
+    expect(member.members).toEqual(['a']);
+    other.host.resume();
+    await world.pass(1_000);
+    expect(member.members).toEqual(['a', 'b']);
+    expect(other.members).toEqual(['a', 'b']);
+  });
+});

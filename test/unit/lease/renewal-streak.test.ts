@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
+
+function joinedAt(from: number): RenewalStreak {
+  const streak = new RenewalStreak();
+  streak.restart(from);
+  return streak;
+}
+
+describe('the silence of others', () => {
+  it('is not proven by a renewal that the watch has not shown', () => {
+    const streak = joinedAt(0);
+    streak.renewed(10_000, '7');
+    expect(streak.isSeen).toBe(false);
+    expect(streak.silentMs(0)).toBe(Number.NEGATIVE_INFINITY);
+  });
+
+  it('is proven up to when the renewal that was seen had been sent', () => {
+    const streak = joinedAt(0);
+    streak.renewed(10_000, '7');
+    streak.renewed(12_000, '9');
+    expect(streak.seen('8')).toBe(true);
+    expect(streak.isSeen).toBe(true);
+    expect(streak.silentMs(4_000)).toBe(6_000);
+    expect(streak.seen('9')).toBe(true);
+    expect(streak.silentMs(4_000)).toBe(8_000);
+  });
+
+  it('is proven no further by a version that shows nothing new of ours', () => {
+    const streak = joinedAt(0);
+    expect(streak.seen('5')).toBe(false);
+    streak.renewed(10_000, '7');
+    expect(streak.seen('6')).toBe(false);
+    expect(streak.seen('7')).toBe(true);
+    expect(streak.seen('8')).toBe(false);
+  });
+
+  it('compares versions as numbers', () => {
+    const streak = joinedAt(0);
+    streak.renewed(10_000, '100');
+    expect(streak.seen('99')).toBe(false);
+    expect(streak.seen('101')).toBe(true);
+  });
+
+  it('counts from the restart at the earliest, and what was proven before is void', () => {
+    const streak = joinedAt(0);
+    streak.renewed(10_000, '7');
+    streak.seen('7');
+    streak.renewed(11_000, '8');
+    streak.restart(20_000);
+    expect(streak.isSeen).toBe(false);
+    expect(streak.seen('8')).toBe(false);
+    expect(streak.silentMs(0)).toBe(Number.NEGATIVE_INFINITY);
+    streak.renewed(25_000, '9');
+    streak.seen('9');
+    expect(streak.silentMs(0)).toBe(5_000);
+    expect(streak.silentMs(21_000)).toBe(4_000);
+  });
+
+  it('can be proven by a renewal that is sent late enough', () => {
+    const streak = joinedAt(10_000);
+    expect(streak.provableAt(4_000, 6_000)).toBe(16_000);
+    expect(streak.provableAt(12_000, 6_000)).toBe(18_000);
+    expect(new RenewalStreak().provableAt(0, 6_000)).toBe(Number.POSITIVE_INFINITY);
+  });
+});
