@@ -66,6 +66,7 @@ export function createController({ config, access, logger, metrics, version }: C
   const store = new VNodeStore();
   const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
 
+  const tunnelOf = (nodeName: string) => store.get(nodeName)?.tunnel;
   const onLeaderChange = (nodeName: string): void => {
     nodeController.onLeaderChange(nodeName);
     vnodeController.onLeaderChange(nodeName);
@@ -79,10 +80,10 @@ export function createController({ config, access, logger, metrics, version }: C
     isCluster,
     maxLevel: config.cluster?.maxLevel ?? 1,
     nodeUidOf: (nodeName) => nodeController.uidOf(nodeName),
-    tunnelOf: (nodeName) => store.get(nodeName)?.tunnel,
+    tunnelOf,
     isWanted: (nodeName) => vnodeController.isHeard(nodeName) || nodeController.uidOf(nodeName) !== undefined,
     onHeld: (nodeName) => {
-      if (isCluster) onLeaderChange(nodeName);
+      if (isCluster) return onLeaderChange(nodeName);
       enqueueNode(nodeName);
       enqueuePods(nodeName);
     },
@@ -147,7 +148,7 @@ export function createController({ config, access, logger, metrics, version }: C
   });
   const handOver = {
     leases,
-    tunnelOf: (nodeName: string) => store.get(nodeName)?.tunnel,
+    tunnelOf,
     isBusy: (nodeName: string) => (store.get(nodeName)?.ledger.inFlightCount ?? 0) > 0,
   };
 

@@ -108,9 +108,8 @@ export class LeaseWriter {
     }
     try {
       const answer = await api.patchLease(nodeName, handOverPatchOf(lease, handOver.to, microTime(clock.wallTime())));
-      hold.lease = projectLease(answer);
-      hold.changedAt = clock.now();
       informer.upsert(answer);
+      observe(hold, projectLease(answer), { holder, now: clock.now() });
       metrics.leaseHandOvers.inc({ reason: handOver.reason });
       logger.info({ node: nodeName, to: handOver.to, reason: handOver.reason }, 'node handed over');
       end();

@@ -8,7 +8,14 @@ import { compareResourceVersions } from '../kube/resource-version.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type CachedLease, projectLease } from './lease.ts';
-import { MEMBER_GONE_MS, type MemberFacts, memberLeaseNameOf, memberPatchOf, newMemberLeaseOf } from './member.ts';
+import {
+  isSameFacts,
+  MEMBER_GONE_MS,
+  type MemberFacts,
+  memberLeaseNameOf,
+  memberPatchOf,
+  newMemberLeaseOf,
+} from './member.ts';
 
 export interface MemberLeaseOptions {
   readonly api: LeaseClient;
@@ -59,12 +66,7 @@ export class MemberLease {
   /** Whether that is what the lease says of us. */
   isTold(facts: MemberFacts): boolean {
     const { member } = this.#lease ?? {};
-    return (
-      member !== undefined &&
-      member.isLeaving === facts.isLeaving &&
-      member.tunnels.join() === facts.tunnels.join() &&
-      member.address === facts.address
-    );
+    return member !== undefined && isSameFacts(member, facts);
   }
 
   /** What the watch shows of it. */

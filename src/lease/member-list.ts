@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { CachedLease } from './lease.ts';
-import { MEMBER_GONE_MS, type Member, type MemberFacts } from './member.ts';
+import { isSameFacts, MEMBER_GONE_MS, type Member, type MemberFacts, memberOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 import type { RenewalStreak } from './renewal-streak.ts';
 
@@ -31,7 +31,7 @@ export class MemberList {
     const before = this.#entries.get(lease.holder);
     if (before?.isPresent && before.lease.resourceVersion === lease.resourceVersion) return false;
     this.#entries.set(lease.holder, { facts, lease, changedAt: this.#clock.now(), isPresent: true, isGone: false });
-    return before === undefined || before.isGone || textOf(before.facts) !== textOf(facts);
+    return before === undefined || before.isGone || !isSameFacts(before.facts, facts);
   }
 
   removed(lease: CachedLease): void {
@@ -71,14 +71,7 @@ export class MemberList {
   alive(): Member[] {
     return [...this.#entries]
       .filter(([, { isGone, isPresent }]) => isPresent && !isGone)
-      .map(
-        ([
-          id,
-          {
-            facts: { address, tunnels, isLeaving },
-          },
-        ]) => ({ id, address, tunnels, isLeaving }),
-      );
+      .map(([id, { facts }]) => memberOf(id, facts));
   }
 
   /** Members that have been silent for so long; and whether their lease still stands. */
@@ -87,8 +80,4 @@ export class MemberList {
       .filter(([, { isGone, changedAt }]) => isGone && this.#streak.silentMs(changedAt) >= ms)
       .map(([id, { lease, isPresent }]) => ({ id, lease, isPresent }));
   }
-}
-
-function textOf({ nonce, address, tunnels, isLeaving }: MemberFacts): string {
-  return JSON.stringify([nonce, address, tunnels, isLeaving]);
 }

@@ -32,6 +32,15 @@ export interface Member extends Omit<MemberFacts, 'nonce'> {
   readonly id: string;
 }
 
+export function memberOf(id: string, { address, tunnels, isLeaving }: MemberFacts): Member {
+  return { id, address, tunnels, isLeaving };
+}
+
+export function isSameFacts(a: MemberFacts, b: MemberFacts): boolean {
+  const isSameState = a.nonce === b.nonce && a.address === b.address && a.isLeaving === b.isLeaving;
+  return isSameState && a.tunnels.join() === b.tunnels.join();
+}
+
 /** The name of a membership lease; CLIENT_ID may have characters that a name must not have. */
 export function memberLeaseNameOf(env: string, clientId: string): string {
   const name = `module-controller-${env}-${clientId}`.toLowerCase().replace(/[^a-z0-9.-]/g, '-');

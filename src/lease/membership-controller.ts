@@ -6,7 +6,7 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { GoneMembers } from './gone-members.ts';
 import type { CachedLease } from './lease.ts';
-import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, OUTAGE_GRACE_MS } from './member.ts';
+import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, memberOf, OUTAGE_GRACE_MS } from './member.ts';
 import { MemberLease } from './member-lease.ts';
 import { MemberList } from './member-list.ts';
 import type { HolderState, Membership, MembershipListener } from './membership.ts';
@@ -91,9 +91,7 @@ export class MembershipController implements Membership {
   }
 
   members(): readonly Member[] {
-    const { clientId: id } = this.#options;
-    const { address, tunnels, isLeaving } = this.#facts();
-    const all = [{ id, address, tunnels, isLeaving }, ...this.#list.alive()];
+    const all = [memberOf(this.#options.clientId, this.#facts()), ...this.#list.alive()];
     return all.sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
