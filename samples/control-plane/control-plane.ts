@@ -5,6 +5,7 @@ import { bootstrap, type RunningParts } from './bootstrap.ts';
 import type { CertificateRequest, KeyPair } from './certificates.ts';
 import type { Component } from './component.ts';
 import { type Identity, IdentityIssuer } from './identities.ts';
+import type { Credential } from './kubeconfig.ts';
 import { applyManifests } from './manifests.ts';
 import { releasePort } from './ports.ts';
 import type { RequestCounts, RequestFilter } from './request-counts.ts';
@@ -58,6 +59,11 @@ export class ControlPlane {
   /** The path of a new kubeconfig file for that identity. */
   kubeconfig(identity: Identity): Promise<string> {
     return this.#identities.kubeconfig(identity);
+  }
+
+  /** What that identity shows to the API server: for a client in another process. */
+  credential(identity: Identity): Promise<Credential> {
+    return this.#identities.credential(identity);
   }
 
   /** A client with the rights of that identity. */

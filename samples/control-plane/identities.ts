@@ -46,9 +46,14 @@ export class IdentityIssuer {
     return path;
   }
 
+  /** For a client in another process. */
+  async credential(identity: Identity): Promise<Credential> {
+    return (await this.#credentialOf(identity)).credential;
+  }
+
   async client(identity: Identity): Promise<ApiClient> {
     const { server, authority } = this.#options;
-    const { credential } = await this.#credentialOf(identity);
+    const credential = await this.credential(identity);
     const client = new ApiClient({ server, certificateAuthority: authority.certificate, credential });
     this.#clients.push(client);
     return client;

@@ -66,3 +66,9 @@ export class RequestCounter {
 function matches(entry: RequestCount, filter: RequestFilter): boolean {
   return Object.entries(filter).every(([field, wanted]) => entry[field as keyof RequestFilter] === wanted);
 }
+
+/** `patch leases 200`: how many, watches apart. */
+export function byVerbAndResource(requests: RequestCounts): Record<string, number> {
+  const entries = requests.entries().filter(({ verb }) => verb !== 'watch');
+  return Object.fromEntries(entries.map(({ verb, resource, code, count }) => [`${verb} ${resource} ${code}`, count]));
+}

@@ -91,7 +91,7 @@ export class MemberLease {
         const askedAt = clock.now();
         const lease = await this.#get();
         const version = lease?.resourceVersion ?? '';
-        const isFree = lease === undefined && seen === undefined;
+        const isFree = (lease === undefined && seen === undefined) || lease?.member?.hasLeft === true;
         const isUnchanged = seen?.version === version && askedAt - seen.since >= MEMBER_GONE_MS;
         if (isFree || isUnchanged || lease?.member?.nonce === nonce) {
           await this.#write(lease, onWritten);
@@ -129,12 +129,22 @@ export class MemberLease {
     }
   }
 
-  /** We are no member any more. Whatever cannot be deleted, others delete. */
-  async remove(): Promise<void> {
-    const { api, logger } = this.#options;
-    if (this.#lease === undefined || this.#isTaken) return;
+  /**
+   * We are no member any more, and say so before the lease is deleted: what is still in our name may be taken at once,
+   * where a lease that is only gone may be one that somebody else has deleted. What fails here, others make up for.
+   */
+  async leave(): Promise<void> {
+    const { api, logger, clock, facts, nonce: _nonce, ...names } = this.#options;
+    const lease = this.#lease;
+    if (lease === undefined || this.#isTaken) return;
+    // Nothing that the watch still shows makes it ours again.
+    this.#isJoined = false;
+    this.#lease = undefined;
     try {
-      await api.delete(this.name, this.#lease.uid, this.#lease.resourceVersion);
+      const nowText = microTime(clock.wallTime());
+      const all = { ...names, facts: { ...facts(), isLeaving: true, hasLeft: true }, nowText };
+      const { metadata } = await api.patch(this.name, memberPatchOf(lease, all, false));
+      await api.delete(this.name, lease.uid, metadata.resourceVersion);
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error))
         logger.warn({ reason: messageOf(error) }, 'our membership lease could not be deleted');

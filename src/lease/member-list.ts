@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { compareResourceVersions } from '../kube/resource-version.ts';
 import type { CachedLease } from './lease.ts';
 import { isSameFacts, MEMBER_GONE_MS, type Member, type MemberFacts, memberOf } from './member.ts';
 import type { HolderState } from './membership.ts';
@@ -30,7 +31,8 @@ export class MemberList {
   changed(lease: CachedLease, facts: MemberFacts): boolean {
     const before = this.#entries.get(lease.holder);
     if (before?.isPresent && before.lease.resourceVersion === lease.resourceVersion) return false;
-    this.#entries.set(lease.holder, { facts, lease, changedAt: this.#clock.now(), isPresent: true, isGone: false });
+    const isGone = facts.hasLeft;
+    this.#entries.set(lease.holder, { facts, lease, changedAt: this.#clock.now(), isPresent: true, isGone });
     return before === undefined || before.isGone || !isSameFacts(before.facts, facts);
   }
 
@@ -62,10 +64,14 @@ export class MemberList {
     return Math.min(...times, Number.POSITIVE_INFINITY);
   }
 
-  stateOf(id: string): HolderState {
+  /** Of the holder of a lease in this version. */
+  stateOf(id: string, resourceVersion: string): HolderState {
     const entry = this.#entries.get(id);
     if (entry === undefined) return 'Unknown';
-    return entry.isGone ? 'Gone' : 'Alive';
+    if (!entry.isGone) return 'Alive';
+    // It may have come back and written a lease that our view has not reached yet.
+    const isCovered = this.#streak.covers(resourceVersion) || isWrittenBeforeItLeft(entry, resourceVersion);
+    return isCovered ? 'Gone' : 'Alive';
   }
 
   alive(): Member[] {
@@ -80,4 +86,9 @@ export class MemberList {
       .filter(([, { isGone, changedAt }]) => isGone && this.#streak.silentMs(changedAt) >= ms)
       .map(([id, { lease, isPresent }]) => ({ id, lease, isPresent }));
   }
+}
+
+/** Nothing that the process wrote is newer than its last word, and all up to that has been seen. */
+function isWrittenBeforeItLeft({ facts, lease }: Entry, resourceVersion: string): boolean {
+  return facts.hasLeft && compareResourceVersions(resourceVersion, lease.resourceVersion) <= 0;
 }

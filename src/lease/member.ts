@@ -25,10 +25,12 @@ export interface MemberFacts {
   readonly tunnels: readonly string[];
   /** It is about to end, and hands over what it leads. */
   readonly isLeaving: boolean;
+  /** It has ended, and leads nothing any more: the last that it says. */
+  readonly hasLeft: boolean;
 }
 
 /** One replica as all of them see it. */
-export interface Member extends Omit<MemberFacts, 'nonce'> {
+export interface Member extends Omit<MemberFacts, 'nonce' | 'hasLeft'> {
   readonly id: string;
 }
 
@@ -37,8 +39,9 @@ export function memberOf(id: string, { address, tunnels, isLeaving }: MemberFact
 }
 
 export function isSameFacts(a: MemberFacts, b: MemberFacts): boolean {
-  const isSameState = a.nonce === b.nonce && a.address === b.address && a.isLeaving === b.isLeaving;
-  return isSameState && a.tunnels.join() === b.tunnels.join();
+  const isSamePlace = a.nonce === b.nonce && a.address === b.address;
+  const isSameEnd = a.isLeaving === b.isLeaving && a.hasLeft === b.hasLeft;
+  return isSamePlace && isSameEnd && a.tunnels.join() === b.tunnels.join();
 }
 
 /** The name of a membership lease; CLIENT_ID may have characters that a name must not have. */
@@ -49,11 +52,13 @@ export function memberLeaseNameOf(env: string, clientId: string): string {
 
 export function memberFactsOf({ labels = {}, annotations = {} }: ObjectMeta): MemberFacts | undefined {
   if (labels[COMPONENT_LABEL] !== COMPONENT.member) return undefined;
+  const state = annotations[MEMBER_ANNOTATION.state];
   return {
     nonce: annotations[MEMBER_ANNOTATION.nonce] ?? '',
     address: annotations[MEMBER_ANNOTATION.address] || undefined,
     tunnels: (annotations[MEMBER_ANNOTATION.tunnels] ?? '').split(',').filter((name) => name !== ''),
-    isLeaving: annotations[MEMBER_ANNOTATION.state] === 'Leaving',
+    isLeaving: state === 'Leaving' || state === 'Left',
+    hasLeft: state === 'Left',
   };
 }
 
@@ -105,11 +110,11 @@ export function memberPatchOf(
   };
 }
 
-function annotationsOf({ nonce, address, tunnels, isLeaving }: MemberFacts): Record<string, string> {
+function annotationsOf({ nonce, address, tunnels, isLeaving, hasLeft }: MemberFacts): Record<string, string> {
   return {
     [MEMBER_ANNOTATION.nonce]: nonce,
     ...(address !== undefined && { [MEMBER_ANNOTATION.address]: address }),
     [MEMBER_ANNOTATION.tunnels]: tunnels.join(','),
-    [MEMBER_ANNOTATION.state]: isLeaving ? 'Leaving' : 'Active',
+    [MEMBER_ANNOTATION.state]: hasLeft ? 'Left' : isLeaving ? 'Leaving' : 'Active',
   };
 }

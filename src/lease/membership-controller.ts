@@ -96,10 +96,7 @@ export class MembershipController implements Membership {
   }
 
   stateOf(holder: string, resourceVersion: string): HolderState {
-    if (holder === this.#options.clientId) return 'Alive';
-    const state = this.#list.stateOf(holder);
-    // It may have come back and written a lease that our view has not reached yet.
-    return state === 'Gone' && !this.#streak.covers(resourceVersion) ? 'Alive' : state;
+    return holder === this.#options.clientId ? 'Alive' : this.#list.stateOf(holder, resourceVersion);
   }
 
   silentMs(changedAt: number): number {
@@ -122,7 +119,7 @@ export class MembershipController implements Membership {
   }
 
   /**
-   * Joins, and renews until `signal` is aborted; then the lease is deleted. Rejects with `Cluster.ClientIdTaken` when
+   * Joins, and renews until `signal` is aborted; then it says that we have left, and deletes the lease. Rejects with `Cluster.ClientIdTaken` when
    * another process takes our CLIENT_ID.
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -134,7 +131,7 @@ export class MembershipController implements Membership {
     }
     this.#fence?.cancel();
     this.#tellFenced();
-    await this.#lease.remove();
+    await this.#lease.leave();
   }
 
   async #untilDue(): Promise<void> {
@@ -206,7 +203,7 @@ export class MembershipController implements Membership {
   #onLease(lease: CachedLease): void {
     if (lease.member === undefined) return;
     if (lease.name === this.#lease.name) this.#lease.observe(lease);
-    else if (this.#list.changed(lease, lease.member)) this.#tellMembers(lease.holder);
+    else if (this.#list.changed(lease, lease.member)) this.#onMember(lease.holder, lease.member.hasLeft);
   }
 
   #onLeaseDeleted(lease: CachedLease): void {
@@ -227,14 +224,19 @@ export class MembershipController implements Membership {
       this.#options.logger.warn({ members }, 'members are gone: what they led is taken over');
       this.#count();
     }
-    for (const listener of this.#listeners) listener.onProven();
+    this.#reconsider();
     // Their leases are deleted by the first of those who live.
     this.#gone.sweep(this.#list, this.members()[0]?.id === this.#options.clientId);
   }
 
-  #tellMembers(id: string): void {
+  #reconsider(): void {
+    if (this.isValid()) for (const listener of this.#listeners) listener.onProven();
+  }
+
+  #onMember(id: string, hasLeft: boolean): void {
     this.#options.logger.info({ member: id, members: this.members().map((member) => member.id) }, 'member changed');
     this.#count();
+    if (hasLeft) this.#reconsider();
   }
 
   #count(): void {
@@ -243,6 +245,6 @@ export class MembershipController implements Membership {
 
   #facts(): MemberFacts {
     const { nonce, address, tunnelsUp } = this.#options;
-    return { nonce, address, tunnels: tunnelsUp(), isLeaving: this.#isLeaving };
+    return { nonce, address, tunnels: tunnelsUp(), isLeaving: this.#isLeaving, hasLeft: false };
   }
 }

@@ -4,23 +4,29 @@ import { join } from 'node:path';
 import { ensureBinaries } from '../../samples/control-plane/binaries.ts';
 import { KUBERNETES_VERSION } from '../../samples/control-plane/versions.ts';
 import { messageOf } from '../../src/errors.ts';
-import { type BenchOptions, helpOf, parseBenchOptions, UsageError } from './options.ts';
+import { changesSince } from './compare.ts';
+import { isComplete, keptCaseOf, type Measured, merged } from './kept.ts';
+import { readKept, writeKept } from './kept-files.ts';
+import { type BenchOptions, helpOf, type KnownSuites, parseBenchOptions, UsageError } from './options.ts';
 import { tableOf } from './report.ts';
 import type { CaseResult } from './result.ts';
 import { runSuite } from './runner.ts';
-import { caseNamesOf, type Stage } from './suite.ts';
-import { SUITES } from './suites.ts';
+import { caseNamesOf, type Stage, type Suite, sizesText, subjectsOf } from './suite.ts';
+import { DEFAULT_SUITE, SUITES } from './suites.ts';
 
 /** `npm run bench`: see options.ts for the flags, suites.ts for what there is to measure. */
 
 const EXIT = { failure: 1, usage: 2, interrupted: 130 } as const;
 
-const KNOWN = Object.fromEntries(
-  Object.values(SUITES).map((suite) => [
-    suite.name,
-    { text: suite.text, defaults: suite.defaults, cases: caseNamesOf(suite) },
-  ]),
-);
+/** Each opens a stage of its own kind, and no other stage comes near its cases. */
+const ALL: Readonly<Record<string, Suite<Stage>>> = SUITES;
+
+const KNOWN: KnownSuites = {
+  suites: Object.fromEntries(
+    Object.entries(ALL).map(([name, { text, defaults, steps }]) => [name, { text, defaults, cases: steps.flat() }]),
+  ),
+  byDefault: DEFAULT_SUITE,
+};
 
 const bornAt = performance.now();
 
@@ -46,12 +52,15 @@ function endOnSignals(): void {
 }
 
 async function run(options: BenchOptions): Promise<void> {
+  const suite = ALL[options.suite];
+  if (!suite) throw new Error(`no suite ${options.suite}`);
+  // A file that cannot be read is told before hours have gone.
+  const former = (await readKept(suite.name))?.cases ?? [];
   endOnSignals();
   // No time limit of a case has to hold the build of a control plane.
   await ensureBinaries({ onProgress: say });
   const loadBefore = loadavg();
   const startedAt = new Date();
-  const suite = SUITES[options.suite as keyof typeof SUITES];
   const results = await runSuite(suite, {
     ...options,
     onProgress: say,
@@ -59,28 +68,50 @@ async function run(options: BenchOptions): Promise<void> {
       stage = opened;
     },
   });
-  const path = options.out ?? join(tmpdir(), `bench-${options.suite}-${startedAt.getTime()}.json`);
-  const [{ model = '' } = {}] = cpus();
-  const all = {
-    suite: options.suite,
-    bases: options.bases,
-    runs: options.runs,
-    startedAt: startedAt.toISOString(),
-    tookSeconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
-    machine: {
-      cores: availableParallelism(),
-      model,
-      memoryMib: Math.round(totalmem() / 1024 ** 2),
-      loadBefore,
-      node: process.version,
-      kubernetes: KUBERNETES_VERSION,
-    },
-    cases: results,
-  };
+  const { runs, sizes } = options;
+  const measured: Measured = { at: startedAt.toISOString(), machine: machineText(), runs, sizes };
+  const tookSeconds = Math.round((Date.now() - startedAt.getTime()) / 1000);
+  const path = options.out ?? join(tmpdir(), `bench-${suite.name}-${startedAt.getTime()}.json`);
+  const all = { suite: suite.name, ...measured, loadBefore, tookSeconds, cases: results };
   await writeFile(path, `${JSON.stringify(all, null, 2)}\n`);
-  const size = `${options.bases} bases, runs: ${options.runs}, took ${all.tookSeconds} s on ${all.machine.cores} cores`;
-  console.log(['', `${options.suite}: ${size}`, '', ...tableOf(results), '', `JSON: ${path}`].join('\n'));
+  const size = `${sizesText(sizes)}, runs: ${runs}, took ${tookSeconds} s on ${availableParallelism()} cores`;
+  const now = results.map((result) => keptCaseOf(result, measured));
+  const changes = changesSince(former, now);
+  const below = changes.length === 0 ? [] : ['', ...changes];
+  console.log(['', `${suite.name}: ${size}`, '', ...tableOf(results), ...below, '', `JSON: ${path}`].join('\n'));
+  if (options.keep) await keep(suite, { former, results, measured });
   if (results.some(hasFailed)) process.exitCode = EXIT.failure;
+}
+
+interface ToKeep {
+  readonly former: Parameters<typeof merged>[0];
+  readonly results: readonly CaseResult[];
+  readonly measured: Measured;
+}
+
+/** A case of which a run is missing keeps its former result. */
+async function keep(suite: Suite<Stage>, { former, results, measured }: ToKeep): Promise<void> {
+  const complete = results.filter((result) => isComplete(result, measured.runs));
+  const now = complete.map((result) => keptCaseOf(result, measured));
+  for (const result of results) if (!complete.includes(result)) console.log(`NOT KEPT: ${result.name}: a run failed`);
+  if (now.length === 0) return;
+  const { name, text } = suite;
+  const cases = merged(former, now, caseNamesOf(suite));
+  const paths = await writeKept({ suite: name, text, subjects: subjectsOf(suite), cases });
+  console.log(paths.map((path) => `Kept: ${path}`).join('\n'));
+}
+
+function machineText(): string {
+  const [{ model = '' } = {}] = cpus();
+  const memory = `${Math.round(totalmem() / 1024 ** 3)} GiB`;
+  const parts = [
+    `${availableParallelism()} cores`,
+    model.trim(),
+    memory,
+    `Node ${process.version}`,
+    `Kubernetes ${KUBERNETES_VERSION}`,
+  ];
+  return parts.filter(Boolean).join(', ');
 }
 
 function hasFailed({ runs }: CaseResult): boolean {

@@ -1,11 +1,14 @@
 import { parseArgs } from 'node:util';
+import type { Sizes } from './suite.ts';
 
 export interface BenchOptions {
   readonly suite: string;
   readonly runs: number;
-  readonly bases: number;
-  /** In no order; empty: all. */
+  readonly sizes: Sizes;
+  /** In no order; empty: all but the optional ones. */
   readonly cases: readonly string[];
+  /** Later results are compared with this one. */
+  readonly keep: boolean;
   /** Where the JSON goes; undefined: to a file with a name of its own. */
   readonly out: string | undefined;
 }
@@ -13,57 +16,91 @@ export interface BenchOptions {
 /** What the command line is checked against. */
 export interface KnownSuite {
   readonly text: string;
-  readonly defaults: { readonly runs: number; readonly bases: number };
-  readonly cases: readonly string[];
+  readonly defaults: Sizes & { readonly runs: number };
+  readonly cases: readonly KnownCase[];
+}
+
+export interface KnownCase {
+  readonly name: string;
+  readonly isOptional?: true;
+}
+
+export interface KnownSuites {
+  readonly suites: Readonly<Record<string, KnownSuite>>;
+  /** The one that runs when none is named. */
+  readonly byDefault: string;
 }
 
 /** Wrong use of the command line; the message names the flag. */
 export class UsageError extends Error {}
 
-export function helpOf(suites: Readonly<Record<string, KnownSuite>>): string {
-  const parts = Object.entries(suites).map(
-    ([name, { text, defaults, cases }]) =>
-      `  ${name}: ${text}\n    cases: ${cases.join(', ')}\n    runs: ${defaults.runs}, bases: ${defaults.bases}`,
-  );
-  return `Measures what the README promises, on a real control plane, and says what is kept.
+export function helpOf({ suites, byDefault }: KnownSuites): string {
+  return `Measures what the README promises, on a real control plane, and says what is kept and what has changed.
 
-Usage: npm run bench -- <suite> [flags]
+Usage: npm run bench -- [suite] [flags]
 
   --runs N       how often each case is run; the median counts
   --bases N      simulated bases
+  --modules N    modules on each base, in a suite that has a default for it
+  --replicas N   replicas of the controller, likewise
   --case NAME    only this case; may be given more than once
-  --out FILE     where the JSON goes (default: a file among the temporary ones)
+  --keep         write test/bench/results/<suite>.json, which later results are compared with, and its picture;
+                 cases that are not run now keep their former result
+  --out FILE     where the JSON with all details goes (default: a file among the temporary ones)
   --help         this text
 
-Suites, with their defaults:
+Suites, with their defaults; '${byDefault}' when none is named:
 
-${parts.join('\n')}
+${Object.entries(suites).map(helpOfSuite).join('\n')}
 
 Ends with 1 when a case could not be measured. A promise that is not kept is only told: a busy machine keeps none.
 `;
 }
 
+function helpOfSuite([name, { text, defaults, cases }]: [string, KnownSuite]): string {
+  const namesOf = (isOptional: boolean): string =>
+    cases
+      .filter((one) => (one.isOptional ?? false) === isOptional)
+      .map((one) => one.name)
+      .join(', ');
+  const optional = namesOf(true);
+  const lines = [
+    `${name}: ${text}`,
+    `  cases: ${namesOf(false)}`,
+    ...(optional === '' ? [] : [`  only with --case: ${optional}`]),
+    `  ${Object.entries(defaults)
+      .map(([setting, number]) => `${setting}: ${number}`)
+      .join(', ')}`,
+  ];
+  return lines.map((line) => `  ${line}`).join('\n');
+}
+
 /** Undefined when help is asked for. */
-export function parseBenchOptions(
-  args: readonly string[],
-  suites: Readonly<Record<string, KnownSuite>>,
-): BenchOptions | undefined {
+export function parseBenchOptions(args: readonly string[], known: KnownSuites): BenchOptions | undefined {
   const { values, positionals } = readFlags(args);
   if (values.help) return undefined;
-  const [name = '', ...others] = positionals;
+  const { suites, byDefault } = known;
+  const [name = byDefault, ...others] = positionals;
   const suite = Object.hasOwn(suites, name) ? suites[name] : undefined;
   if (suite === undefined || others.length > 0) {
-    throw new UsageError(`one suite of ${Object.keys(suites).join(', ')} is needed, got '${positionals.join(' ')}'`);
+    throw new UsageError(`at most one suite of ${Object.keys(suites).join(', ')}, got '${positionals.join(' ')}'`);
   }
-  const unknown = values.case.find((one) => !suite.cases.includes(one));
+  const cases = suite.cases.map((one) => one.name);
+  const unknown = values.case.find((one) => !cases.includes(one));
   if (unknown !== undefined) {
-    throw new UsageError(`--case must be one of ${suite.cases.join(', ')}, got '${unknown}'`);
+    throw new UsageError(`--case must be one of ${cases.join(', ')}, got '${unknown}'`);
   }
+  const { runs, bases } = suite.defaults;
   return {
     suite: name,
-    runs: countOf('--runs', values.runs, suite.defaults.runs),
-    bases: countOf('--bases', values.bases, suite.defaults.bases),
+    runs: countOf('--runs', values.runs, runs),
+    sizes: {
+      bases: countOf('--bases', values.bases, bases),
+      ...sizeOf('modules', values.modules, { name, ...suite }),
+      ...sizeOf('replicas', values.replicas, { name, ...suite }),
+    },
     cases: values.case,
+    keep: values.keep,
     out: values.out,
   };
 }
@@ -76,7 +113,10 @@ function readFlags(args: readonly string[]) {
       options: {
         runs: { type: 'string' },
         bases: { type: 'string' },
+        modules: { type: 'string' },
+        replicas: { type: 'string' },
         case: { type: 'string', multiple: true, default: [] },
+        keep: { type: 'boolean', default: false },
         out: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
@@ -84,6 +124,18 @@ function readFlags(args: readonly string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** Nothing where the suite has no default for it. */
+function sizeOf(
+  setting: 'modules' | 'replicas',
+  text: string | undefined,
+  { name, defaults }: KnownSuite & { readonly name: string },
+): Partial<Sizes> {
+  const byDefault = defaults[setting];
+  if (byDefault !== undefined) return { [setting]: countOf(`--${setting}`, text, byDefault) };
+  if (text === undefined) return {};
+  throw new UsageError(`--${setting} is nothing that can be set in the suite '${name}'`);
 }
 
 function countOf(flag: string, text: string | undefined, byDefault: number): number {

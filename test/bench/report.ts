@@ -1,18 +1,31 @@
 import { layout } from '../../samples/demo/table.ts';
-import type { CaseResult, FigureResult } from './result.ts';
+import { promisesOf, promiseText } from './promises.ts';
+import type { CaseResult, FigureResult, Series } from './result.ts';
 
 interface Row extends FigureResult {
   /** Of the case; '' in all rows but its first. */
   readonly caseName: string;
 }
 
-const COLUMNS = [
-  { title: 'CASE', textOf: ({ caseName }: Row) => caseName, dropOrder: 0 },
-  { title: 'FIGURE', textOf: ({ text }: Row) => text, dropOrder: 0 },
-  { title: 'MEDIAN', textOf: ({ median, unit }: Row) => withUnit(median, unit), dropOrder: 0 },
-  { title: 'PROMISED', textOf: ({ atMost }: Row) => (atMost === undefined ? '' : `≤ ${atMost}`), dropOrder: 0 },
-  { title: '', textOf: ({ isKept }: Row) => (isKept === undefined ? '' : isKept ? 'kept' : 'MISSED'), dropOrder: 0 },
-  { title: 'ALL VALUES', textOf: ({ values }: Row) => values.map(numberText).join(' '), dropOrder: 0 },
+interface Column {
+  readonly title: string;
+  readonly textOf: (row: Row) => string;
+  readonly dropOrder: number;
+}
+
+const FIGURE: readonly Column[] = [
+  { title: 'CASE', textOf: ({ caseName }) => caseName, dropOrder: 0 },
+  { title: 'FIGURE', textOf: ({ text }) => text, dropOrder: 0 },
+  { title: 'MEDIAN', textOf: ({ median, unit }) => withUnit(median, unit), dropOrder: 0 },
+];
+const COMPARISON: readonly Column[] = [
+  { title: 'FLOOR', textOf: ({ floor, unit }) => (floor ? withUnit(floor.median, unit) : ''), dropOrder: 0 },
+  { title: 'RATIO', textOf: ({ ratio }) => (ratio ? withUnit(ratio.median, '') : ''), dropOrder: 0 },
+];
+const VERDICT: readonly Column[] = [
+  { title: 'PROMISED', textOf: (row) => promisesOf(row).map(promiseText).join(', '), dropOrder: 0 },
+  { title: '', textOf: ({ isKept }) => (isKept === undefined ? '' : isKept ? 'kept' : 'MISSED'), dropOrder: 0 },
+  { title: 'ALL VALUES', textOf: allValuesOf, dropOrder: 0 },
 ];
 
 /** A line for each figure; below them the failures. */
@@ -20,16 +33,24 @@ export function tableOf(results: readonly CaseResult[]): string[] {
   const rows = results.flatMap(({ name, figures }) =>
     figures.map((figure, index): Row => ({ ...figure, caseName: index === 0 ? name : '' })),
   );
-  return [...layout(COLUMNS, rows, Number.POSITIVE_INFINITY), ...failuresOf(results)];
+  const comparison = rows.some(({ floor }) => floor) ? COMPARISON : [];
+  return [...layout([...FIGURE, ...comparison, ...VERDICT], rows, Number.POSITIVE_INFINITY), ...failuresOf(results)];
 }
 
 function failuresOf(results: readonly CaseResult[]): string[] {
   return results.flatMap(({ name, runs }) =>
-    runs.flatMap(({ run, failure }) => (failure === undefined ? [] : [`FAILED: ${name}, run ${run}: ${failure}`])),
+    runs.flatMap(({ run, subject, failure }) =>
+      failure === undefined ? [] : [`FAILED: ${[name, subject].filter(Boolean).join(', ')}, run ${run}: ${failure}`],
+    ),
   );
 }
 
-function withUnit(value: number | undefined, unit: string): string {
+function allValuesOf({ values, floor }: Row): string {
+  const textOf = (series: Series['values']): string => series.map(numberText).join(' ');
+  return floor ? `${textOf(values)} | ${textOf(floor.values)}` : textOf(values);
+}
+
+export function withUnit(value: number | undefined, unit: string): string {
   return value === undefined ? '-' : `${numberText(value)} ${unit}`.trimEnd();
 }
 

@@ -1,67 +1,109 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { messageOf } from '../../src/errors.ts';
-import { numberText } from './report.ts';
+import { withUnit } from './report.ts';
 import { type CaseResult, type CaseRun, resultOf } from './result.ts';
-import type { BenchCase, Measurement, Stage, Suite } from './suite.ts';
+import { type BenchCase, type Measurement, type Sizes, type Stage, type Suite, subjectsOf } from './suite.ts';
 import { UsageMeter } from './usage.ts';
 
 const PAUSE_RESOLUTION_MS = 10;
 
 export interface RunnerOptions {
   readonly runs: number;
-  readonly bases: number;
-  /** Empty: all. */
+  readonly sizes: Sizes;
+  /** Empty: all but the optional ones. */
   readonly cases: readonly string[];
   readonly onProgress: (line: string) => void;
   /** Whoever interrupts closes it. */
   readonly onStage: (stage: Stage) => void;
 }
 
-/** Runs the cases as often as asked, each run on a new stage. A case that fails ends its run, not the others. */
+type Steps<S> = readonly (readonly BenchCase<S>[])[];
+type DoneCase<S> = readonly [BenchCase<S>, CaseRun];
+
+/**
+ * Runs the cases as often as asked, each run and subject on a new stage.
+ * A case that fails ends its stage, neither the other subject's nor the next run.
+ */
 export async function runSuite<S extends Stage>(suite: Suite<S>, options: RunnerOptions): Promise<CaseResult[]> {
-  const isWanted = ({ name }: BenchCase<S>): boolean => options.cases.length === 0 || options.cases.includes(name);
-  const steps = suite.steps.map((step) => step.filter(isWanted)).filter((step) => step.length > 0);
+  const steps = stepsWith(suite.steps, ({ name, isOptional }) =>
+    options.cases.length === 0 ? !isOptional : options.cases.includes(name),
+  );
+  const subjects = subjectsOf(suite);
+  failOnUnknownSubject(steps, subjects);
   const runs = new Map<BenchCase<S>, CaseRun[]>(steps.flat().map((benchCase) => [benchCase, []]));
   for (let run = 1; run <= options.runs; run++) {
-    const onProgress = (line: string): void => options.onProgress(`run ${run}/${options.runs}: ${line}`);
-    const stage = suite.open({ bases: options.bases, onProgress });
-    options.onStage(stage);
-    try {
-      for (const step of steps) {
-        const done = await runStep(step, { stage, run, onProgress });
-        for (const [benchCase, of] of done) runs.get(benchCase)?.push(of);
-        if (done.some(([, { failure }]) => failure !== undefined)) break;
-      }
-    } finally {
-      await stage.close();
+    for (const subject of orderOf(subjects, run)) {
+      const ofSubject = stepsWith(steps, (one) => (one.subjects ?? subjects.slice(0, 1)).includes(subject));
+      if (ofSubject.length === 0) continue;
+      const done = await runSubject(suite, ofSubject, { ...options, run, subject });
+      for (const [benchCase, of] of done) runs.get(benchCase)?.push(of);
     }
   }
-  return [...runs].map(([benchCase, of]) => resultOf(benchCase, of));
+  return [...runs].map(([benchCase, of]) => resultOf(benchCase, of, subjects));
 }
 
-interface StepOptions<S> {
-  readonly stage: S;
+/** Alternating, so that whatever the first one leaves behind on the machine is not always to the same one's cost. */
+function orderOf(subjects: readonly string[], run: number): readonly string[] {
+  return run % 2 === 1 ? subjects : subjects.toReversed();
+}
+
+function stepsWith<S>(steps: Steps<S>, isWanted: (benchCase: BenchCase<S>) => boolean): Steps<S> {
+  return steps.map((step) => step.filter(isWanted)).filter((step) => step.length > 0);
+}
+
+/** It would never run, and nobody would notice. */
+function failOnUnknownSubject<S>(steps: Steps<S>, subjects: readonly string[]): void {
+  for (const { name, subjects: wanted = [] } of steps.flat()) {
+    const unknown = wanted.find((subject) => !subjects.includes(subject));
+    if (unknown !== undefined) throw new Error(`${name} is for '${unknown}', the suite has '${subjects.join(', ')}'`);
+  }
+}
+
+interface StepOptions {
   readonly run: number;
+  readonly subject: string;
   readonly onProgress: (line: string) => void;
+}
+
+/** All steps on one stage, as far as they go. */
+async function runSubject<S extends Stage>(
+  suite: Suite<S>,
+  steps: Steps<S>,
+  { run, subject, runs, sizes, onStage, onProgress: say }: RunnerOptions & StepOptions,
+): Promise<DoneCase<S>[]> {
+  const onProgress = (line: string): void => say(`${[`run ${run}/${runs}`, subject].join(' ').trimEnd()}: ${line}`);
+  const stage = suite.open({ ...sizes, subject, onProgress });
+  onStage(stage);
+  const all: DoneCase<S>[] = [];
+  try {
+    for (const step of steps) {
+      const done = await runStep(step, stage, { run, subject, onProgress });
+      all.push(...done);
+      if (done.some(([, { failure }]) => failure !== undefined)) break;
+    }
+  } finally {
+    await stage.close();
+  }
+  return all;
 }
 
 async function runStep<S extends Stage>(
   step: readonly BenchCase<S>[],
-  options: StepOptions<S>,
-): Promise<[BenchCase<S>, CaseRun][]> {
-  const { stage, run, onProgress } = options;
+  stage: S,
+  options: StepOptions,
+): Promise<DoneCase<S>[]> {
   try {
-    await prepareAll(step, options);
-    return await Promise.all(step.map(async (one) => [one, await runCase(one, options)] as [BenchCase<S>, CaseRun]));
+    await prepareAll(step, stage, options);
+    return await Promise.all(step.map(async (one) => [one, await runCase(one, stage, options)] as const));
   } catch (error) {
-    onProgress(`FAILED: ${messageOf(error)}`);
-    return step.map((one) => [one, failedRun(run, error)]);
+    options.onProgress(`FAILED: ${messageOf(error)}`);
+    return step.map((one) => [one, failedRun(options, error)]);
   } finally {
     for (const benchCase of step) await benchCase.finish?.(stage);
   }
 }
 
-async function prepareAll<S>(step: readonly BenchCase<S>[], { stage, onProgress }: StepOptions<S>): Promise<void> {
+async function prepareAll<S>(step: readonly BenchCase<S>[], stage: S, { onProgress }: StepOptions): Promise<void> {
   // One that fails leaves the others to their end: the stage is not closed under their hands.
   const prepared = await Promise.allSettled(
     step.map((benchCase) => {
@@ -73,7 +115,8 @@ async function prepareAll<S>(step: readonly BenchCase<S>[], { stage, onProgress 
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-async function runCase<S>(benchCase: BenchCase<S>, { stage, run, onProgress }: StepOptions<S>): Promise<CaseRun> {
+async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOptions): Promise<CaseRun> {
+  const { run, subject, onProgress } = options;
   const { name, figures } = benchCase;
   onProgress(`${name}: measuring`);
   const meter = new UsageMeter(benchCase.watched(stage));
@@ -85,22 +128,21 @@ async function runCase<S>(benchCase: BenchCase<S>, { stage, run, onProgress }: S
     const tookSeconds = Math.round((performance.now() - startedAt) / 100) / 10;
     onProgress(`${name}: ${wordsOf(figures, values)}`);
     const usage = meter.read(benchCase.watched(stage));
-    return { run, tookSeconds, values, details, usage, pauseMs: Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS };
+    const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
+    return { run, subject, tookSeconds, values, details, usage, pauseMs };
   } catch (error) {
     onProgress(`${name} FAILED: ${messageOf(error)}`);
-    return failedRun(run, error);
+    return failedRun(options, error);
   } finally {
     pauses.disable();
   }
 }
 
-function failedRun(run: number, error: unknown): CaseRun {
-  return { run, tookSeconds: 0, values: {}, details: {}, usage: [], pauseMs: 0, failure: messageOf(error) };
+function failedRun({ run, subject }: StepOptions, error: unknown): CaseRun {
+  return { run, subject, tookSeconds: 0, values: {}, details: {}, usage: [], pauseMs: 0, failure: messageOf(error) };
 }
 
 function wordsOf(figures: BenchCase<never>['figures'], values: Measurement['values']): string {
-  const parts = Object.entries(figures).map(([key, { text, unit }]) => {
-    return `${text} ${numberText(values[key] ?? Number.NaN)} ${unit}`.trimEnd();
-  });
-  return parts.join('; ');
+  const known = Object.entries(figures).filter(([key]) => values[key] !== undefined);
+  return known.map(([key, { text, unit }]) => `${text} ${withUnit(values[key], unit)}`).join('; ');
 }

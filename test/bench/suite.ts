@@ -5,12 +5,17 @@ export interface Figure {
   readonly text: string;
   /** `s`, `per minute`, …; '' for a ratio. */
   readonly unit: string;
-  /** Promised; absent: the number is to be read. */
+  /** Promised; a figure without any promise is to be read. */
   readonly atMost?: number;
+  /** Promised of a number of which more is better. */
+  readonly atLeast?: number;
+  /** Promised of the first subject over the second: ratios within each run, of these the median. */
+  readonly timesFloorAtMost?: number;
 }
 
 export interface Measurement<Key extends string = string> {
-  readonly values: Readonly<Record<Key, number>>;
+  /** A figure that this subject does not have is left out. One that should have come and did not is NaN. */
+  readonly values: Readonly<Partial<Record<Key, number>>>;
   /** What the numbers were made of; goes into the JSON as it is. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -19,6 +24,10 @@ export interface Measurement<Key extends string = string> {
 export interface BenchCase<Stage, Key extends string = string> {
   readonly name: string;
   readonly figures: Readonly<Record<Key, Figure>>;
+  /** Of those of the suite; absent: only the first. */
+  readonly subjects?: readonly string[];
+  /** Only when `--case` asks for it: it is heavy. */
+  readonly isOptional?: true;
   /** Brings the stage to where the case begins, whatever ran before. Not measured. */
   prepare(stage: Stage): Promise<void>;
   /** Whose CPU time and memory are told too: those that live before and at the end. */
@@ -33,8 +42,17 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export interface StageOptions {
+/** What the command line may change. A suite takes only those that it has a default for. */
+export interface Sizes {
   readonly bases: number;
+  /** On each base. */
+  readonly modules?: number;
+  readonly replicas?: number;
+}
+
+export interface StageOptions extends Sizes {
+  /** One of those of the suite; '' where it compares nothing. */
+  readonly subject: string;
   readonly onProgress: (line: string) => void;
 }
 
@@ -43,8 +61,10 @@ export interface Suite<S extends Stage> {
   readonly name: string;
   /** For the help. */
   readonly text: string;
-  readonly defaults: { readonly runs: number; readonly bases: number };
-  /** One after the other, on one stage for each run. The cases of one step run side by side. */
+  readonly defaults: Sizes & { readonly runs: number };
+  /** What is measured, and the floor that it is compared with; absent: one, without a name. */
+  readonly subjects?: readonly string[];
+  /** One after the other, on one stage for each run and subject. The cases of one step run side by side. */
   readonly steps: readonly (readonly BenchCase<S>[])[];
   open(options: StageOptions): S;
 }
@@ -56,4 +76,22 @@ export function benchCase<S, Key extends string>(of: BenchCase<S, Key>): BenchCa
 
 export function caseNamesOf<S extends Stage>({ steps }: Suite<S>): string[] {
   return steps.flat().map(({ name }) => name);
+}
+
+/** '' is the one without a name. */
+export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): readonly string[] {
+  return subjects;
+}
+
+export function sizesText({ bases, modules, replicas }: Sizes): string {
+  const parts = [
+    counted(bases, 'base'),
+    ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
+    ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
+  ];
+  return parts.join(', ');
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

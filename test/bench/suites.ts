@@ -1,4 +1,8 @@
+import { SCALE } from './scale/suite.ts';
 import { SHARDING } from './sharding/suite.ts';
 
 /** By the name that stands in the command line. */
-export const SUITES = { sharding: SHARDING } as const;
+export const SUITES = { scale: SCALE, sharding: SHARDING } as const;
+
+/** The one that runs when none is named. */
+export const DEFAULT_SUITE = 'scale';

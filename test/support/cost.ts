@@ -1,18 +1,45 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { RequestCounts } from '../../samples/control-plane/request-counts.ts';
 import { CONTROLLER_USER, type ControllerProcess, type World } from './world.ts';
 
+/** A process, or its id. */
+export type ProcessRef = number | { readonly child: { readonly pid?: number | undefined } };
+
 /** CPU seconds that a process has used. */
-export function cpuSecondsOf({ child }: ControllerProcess): number {
-  const [, rest = ''] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ');
+export function cpuSecondsOf(process: ProcessRef): number {
+  const [, rest = ''] = readFileSync(`/proc/${pidOf(process)}/stat`, 'utf8').split(') ');
   const fields = rest.split(' ');
   // utime and stime, in hundredths of a second on every Linux of today.
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-export function residentMibOf({ child }: ControllerProcess): number {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024);
+export function residentMibOf(process: ProcessRef): number {
+  return statusMibOf(process, 'VmRSS');
+}
+
+/** The most it ever had, or since `resetPeak`. */
+export function peakMibOf(process: ProcessRef): number {
+  return statusMibOf(process, 'VmHWM');
+}
+
+/** The peak counts from now on; false: the kernel does not let us. */
+export function resetPeak(process: ProcessRef): boolean {
+  try {
+    // proc(5): 5 sets VmHWM to what it has now.
+    writeFileSync(`/proc/${pidOf(process)}/clear_refs`, '5');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function statusMibOf(process: ProcessRef, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pidOf(process)}/status`, 'utf8');
+  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024);
+}
+
+function pidOf(process: ProcessRef): number | undefined {
+  return typeof process === 'number' ? process : process.child.pid;
 }
 
 /** What the controller asked of the API server while `act` ran, by the audit log, and the CPU seconds it took. */

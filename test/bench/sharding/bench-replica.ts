@@ -32,6 +32,12 @@ export class BenchReplica implements Watched {
     return new BenchReplica(name, process, httpPort);
   }
 
+  get pid(): number {
+    const { pid } = this.process.child;
+    if (pid === undefined) throw new Error(`${this.name} was never started`);
+    return pid;
+  }
+
   get isAlive(): boolean {
     const { exitCode, signalCode } = this.process.child;
     return exitCode === null && signalCode === null;

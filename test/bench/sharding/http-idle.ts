@@ -1,5 +1,5 @@
+import { restCostOf, untilAtRest } from '../at-rest.ts';
 import { benchCase } from '../suite.ts';
-import { restCostOf } from './at-rest.ts';
 import { REPLICAS, type ReplicaWorld } from './replica-world.ts';
 import type { ShardingStage } from './stage.ts';
 
@@ -20,7 +20,7 @@ export const HTTP_IDLE = benchCase({
   async prepare(stage: ShardingStage) {
     const replicas = await stage.open('http');
     await replicas.settle(REPLICAS);
-    await replicas.untilAtRest();
+    await untilAtRest(replicas);
   },
 
   watched: (stage) => stage.world('http').living,

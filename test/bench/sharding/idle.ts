@@ -1,5 +1,5 @@
+import { restCostOf, untilAtRest } from '../at-rest.ts';
 import { benchCase } from '../suite.ts';
-import { restCostOf } from './at-rest.ts';
 import { REPLICAS } from './replica-world.ts';
 import type { ShardingStage } from './stage.ts';
 
@@ -15,7 +15,7 @@ export const IDLE = benchCase({
   async prepare(stage: ShardingStage) {
     const replicas = await stage.open('mqtt');
     await replicas.settle(REPLICAS);
-    await replicas.untilAtRest();
+    await untilAtRest(replicas);
   },
 
   watched: (stage) => stage.world('mqtt').living,

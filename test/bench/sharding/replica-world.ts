@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
 import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
 import { nodeNameOf } from '../../../src/labels.ts';
@@ -23,8 +22,6 @@ const ALL_READY_WITHIN_MS = 120_000;
 const BALANCED_WITHIN_MS = 120_000;
 /** Rebalancing goes in rounds of a second. */
 const UNMOVED_MS = 4_000;
-const REST_LOOK_MS = 5_000;
-const REST_WITHIN_MS = 120_000;
 
 /** Several replicas on a control plane of their own, and their bases in a process of their own. */
 export class ReplicaWorld {
@@ -131,25 +128,9 @@ export class ReplicaWorld {
     await this.leases.untilUnmoved(UNMOVED_MS);
   }
 
-  /** Events have all been told, statuses written: replicas only renew leases. */
-  async untilAtRest(): Promise<void> {
-    const deadline = performance.now() + REST_WITHIN_MS;
-    for (;;) {
-      const since = await this.world.controlPlane.mark();
-      await delay(REST_LOOK_MS);
-      const others = (await this.requestsSince(since)).entries().filter(({ resource, verb }) => {
-        // Each Node reports each 5 min, some Node of many at any moment.
-        return resource !== 'leases' && resource !== 'nodes/status' && verb !== 'watch';
-      });
-      if (others.length === 0) return;
-      if (performance.now() > deadline) throw new Error(`no rest: ${JSON.stringify(others)}`);
-    }
-  }
-
   /** Of all replicas. */
-  requestsSince(since: RequestCounts): Promise<RequestCounts> {
-    return this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
-  }
+  readonly requestsSince = (since: RequestCounts): Promise<RequestCounts> =>
+    this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
 
   /** Of all living replicas. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {

@@ -103,7 +103,7 @@ describe('a fleet in a process of its own', () => {
   it('passes errors on by name', async () => {
     await expect(fleet.kill('nobody')).rejects.toThrow('identity: no base nobody in this fleet');
     const unknown = (fleet as unknown as Record<string, () => Promise<void>>).shutdown;
-    await expect(unknown?.()).rejects.toThrow('call: a fleet knows no call shutdown');
+    await expect(unknown?.()).rejects.toThrow('call: this process knows no call shutdown');
     rig.broker.refuse((clientId) => clientId === 'koupleless@@@late');
     await expect(fleet.add({ identity: 'late' })).rejects.toThrow(/late cannot connect to .*: .*Not authorized/);
     await expect(forkFleet({ brokerUrl: 'mqtt://127.0.0.1:1', env: ENV })).rejects.toThrow(

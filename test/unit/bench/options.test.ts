@@ -1,51 +1,89 @@
 import { describe, expect, it } from 'vitest';
-import { helpOf, parseBenchOptions, UsageError } from '../../bench/options.ts';
+import { helpOf, type KnownSuites, parseBenchOptions, UsageError } from '../../bench/options.ts';
 
-const SUITES = {
-  first: { text: 'something', defaults: { runs: 5, bases: 300 }, cases: ['one', 'two'] },
-  second: { text: 'something else', defaults: { runs: 3, bases: 500 }, cases: ['three'] },
+const KNOWN: KnownSuites = {
+  suites: {
+    first: {
+      text: 'something',
+      defaults: { runs: 5, bases: 300 },
+      cases: [{ name: 'one' }, { name: 'two' }],
+    },
+    second: {
+      text: 'something else',
+      defaults: { runs: 3, bases: 500, modules: 4, replicas: 2 },
+      cases: [{ name: 'three' }, { name: 'huge', isOptional: true }],
+    },
+  },
+  byDefault: 'second',
 };
 
 describe('the flags of the bench', () => {
   it('have the defaults of the suite', () => {
-    expect(parseBenchOptions(['first'], SUITES)).toEqual({
+    expect(parseBenchOptions(['first'], KNOWN)).toEqual({
       suite: 'first',
       runs: 5,
-      bases: 300,
+      sizes: { bases: 300 },
       cases: [],
+      keep: false,
       out: undefined,
     });
-    expect(parseBenchOptions(['second'], SUITES)).toMatchObject({ runs: 3, bases: 500 });
+    expect(parseBenchOptions(['second'], KNOWN)).toMatchObject({
+      runs: 3,
+      sizes: { bases: 500, modules: 4, replicas: 2 },
+    });
+  });
+
+  it('need no suite: one is the default', () => {
+    expect(parseBenchOptions([], KNOWN)?.suite).toBe('second');
+    expect(parseBenchOptions(['--case', 'three'], KNOWN)).toMatchObject({ suite: 'second', cases: ['three'] });
   });
 
   it('are read', () => {
     const args = ['--runs', '1', 'first', '--bases', '30', '--case', 'one', '--case', 'two', '--out', 'a.json'];
-    expect(parseBenchOptions(args, SUITES)).toEqual({
+    expect(parseBenchOptions([...args, '--keep'], KNOWN)).toEqual({
       suite: 'first',
       runs: 1,
-      bases: 30,
+      sizes: { bases: 30 },
       cases: ['one', 'two'],
+      keep: true,
       out: 'a.json',
+    });
+    expect(parseBenchOptions(['second', '--modules', '7', '--replicas', '3'], KNOWN)?.sizes).toEqual({
+      bases: 500,
+      modules: 7,
+      replicas: 3,
     });
   });
 
+  it('can ask for a case that else does not run', () => {
+    expect(parseBenchOptions(['second', '--case', 'huge'], KNOWN)?.cases).toEqual(['huge']);
+  });
+
   it('are all in the help, and what there is to measure', () => {
-    expect(parseBenchOptions(['--help'], SUITES)).toBeUndefined();
-    const texts = ['--runs', '--bases', '--case', '--out', 'first', 'second', 'one, two', 'three'];
-    for (const text of texts) expect(helpOf(SUITES)).toContain(text);
+    expect(parseBenchOptions(['--help'], KNOWN)).toBeUndefined();
+    const flags = ['--runs', '--bases', '--modules', '--replicas', '--case', '--keep', '--out', '--help'];
+    const suites = [
+      'first: something\n    cases: one, two\n    runs: 5, bases: 300',
+      'cases: three\n    only with --case: huge\n    runs: 3, bases: 500, modules: 4, replicas: 2',
+      "'second' when none is named",
+    ];
+    for (const text of [...flags, ...suites]) expect(helpOf(KNOWN)).toContain(text);
   });
 
   it.each([
-    [[], /one suite of first, second is needed/],
-    [['third'], /got 'third'/],
+    [['third'], /one suite of first, second, got 'third'/],
     [['toString'], /got 'toString'/],
     [['first', 'second'], /got 'first second'/],
     [['first', '--case', 'three'], /--case must be one of one, two, got 'three'/],
     [['first', '--runs', '0'], /--runs must be a whole number from 1 to 99999, got '0'/],
     [['first', '--bases', '1.5'], /--bases/],
+    [['second', '--modules', '0'], /--modules must be a whole number/],
+    [['second', '--replicas', 'many'], /--replicas must be a whole number/],
+    [['first', '--modules', '2'], /--modules is nothing that can be set in the suite 'first'/],
+    [['first', '--replicas', '2'], /--replicas is nothing that can be set in the suite 'first'/],
     [['first', '--fast'], /--fast/],
   ])('%j is refused with the reason', (args, message) => {
-    expect(() => parseBenchOptions(args, SUITES)).toThrow(UsageError);
-    expect(() => parseBenchOptions(args, SUITES)).toThrow(message);
+    expect(() => parseBenchOptions(args, KNOWN)).toThrow(UsageError);
+    expect(() => parseBenchOptions(args, KNOWN)).toThrow(message);
   });
 });

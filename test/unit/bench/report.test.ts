@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { numberText, tableOf } from '../../bench/report.ts';
-import { type CaseRun, medianOf, resultOf } from '../../bench/result.ts';
+import { resultOf } from '../../bench/result.ts';
+import { caseRun } from './case-run.ts';
 
 const CASE = {
   name: 'kill',
@@ -10,65 +11,59 @@ const CASE = {
   },
 };
 
-function ran(run: number, led: number, cpuSeconds: number): CaseRun {
+function ran(run: number, led: number, cpuSeconds: number) {
   const usage = [
-    { name: 'controller-0', cpuSeconds, residentMib: 120 },
+    { name: 'controller-0', cpuSeconds, residentMib: 120, peakMib: 140 },
     { name: 'controller-1', cpuSeconds: 0.1, residentMib: 130 },
   ];
-  return { run, tookSeconds: 8, values: { led, leases: 100 }, details: {}, usage, pauseMs: 20 };
+  return caseRun({ run, values: { led, leases: 100 }, usage, pauseMs: 20 });
 }
 
-const FAILED: CaseRun = {
-  run: 3,
-  tookSeconds: 0,
-  values: {},
-  details: {},
-  usage: [],
-  pauseMs: 0,
-  failure: 'no broker',
-};
-
-describe('the median', () => {
-  it.each([
-    [[3, 1, 2], 2],
-    [[4, 1, 2, 3], 2.5],
-    [[7], 7],
-    [[Infinity, Infinity], Infinity],
-    [[], undefined],
-  ])('of %j is %s', (values, median) => {
-    expect(medianOf(values)).toBe(median);
-  });
-});
+const FAILED = caseRun({ run: 3, failure: 'no broker' });
 
 describe('the report', () => {
   it('has median, promise and all values of each figure, and the worst replica of each run', () => {
     const result = resultOf(CASE, [ran(1, 6.5, 0.5), ran(2, 7.25, 0.75), ran(3, 6.75, 0.25)]);
     expect(tableOf([result])).toEqual([
-      'CASE  FIGURE                             MEDIAN   PROMISED        ALL VALUES',
-      'kill  until others lead                  6.75 s   ≤ 10      kept  6.5 7.25 6.75',
-      '      leases it had                      100                      100 100 100',
-      '      CPU time of the busiest replica    0.5 s                    0.5 0.75 0.25',
-      '      memory of the largest replica      130 MiB                  130 130 130',
-      '      longest pause of the bench itself  20 ms                    20 20 20',
+      'CASE  FIGURE                              MEDIAN   PROMISED        ALL VALUES',
+      'kill  until others lead                   6.75 s   ≤ 10      kept  6.5 7.25 6.75',
+      '      leases it had                       100                      100 100 100',
+      '      CPU time of the busiest replica     0.5 s                    0.5 0.75 0.25',
+      '      memory of the largest replica       130 MiB                  130 130 130',
+      '      peak memory of the largest replica  140 MiB                  140 140 140',
+      '      longest pause of the bench itself   20 ms                    20 20 20',
     ]);
   });
 
-  it('says what was missed: the median decides', () => {
-    const [led] = resultOf(CASE, [ran(1, 9, 0), ran(2, 10.5, 0), ran(3, 11, 0)]).figures;
-    expect(led).toMatchObject({ median: 10.5, isKept: false });
+  it('has a floor and a ratio where there are two subjects, and no word about them where only one has the figure', () => {
+    const figures = {
+      ready: { text: 'until Ready', unit: 's', atMost: 5, timesFloorAtMost: 1.5 },
+      syncs: { text: 'syncs', unit: '', atLeast: 3 },
+    };
+    const compared = { name: 'rollout', figures, subjects: ['controller', 'floor'] };
+    const runs = [
+      caseRun({ run: 1, subject: 'controller', values: { ready: 4, syncs: 7 } }),
+      caseRun({ run: 1, subject: 'floor', values: { ready: 2 } }),
+      caseRun({ run: 2, subject: 'floor', values: { ready: 3 } }),
+      caseRun({ run: 2, subject: 'controller', values: { ready: 6, syncs: 8 } }),
+    ];
+    const [heading, ready, syncs] = tableOf([resultOf(compared, runs, ['controller', 'floor'])]);
+    expect(heading).toMatch(/^CASE +FIGURE +MEDIAN +FLOOR +RATIO +PROMISED +ALL VALUES$/);
+    expect(ready).toMatch(/^rollout +until Ready +5 s +2\.5 s +2 +≤ 5, ≤ 1\.5 × floor +MISSED +4 6 \| 2 3$/);
+    expect(syncs).toMatch(/^ +syncs +7\.5 +≥ 3 +kept +7 8$/);
+  });
+
+  it('says which run of which subject failed', () => {
+    const failed = caseRun({ run: 2, subject: 'floor', failure: 'no broker' });
+    const lines = tableOf([
+      resultOf({ ...CASE, subjects: ['controller', 'floor'] }, [failed], ['controller', 'floor']),
+    ]);
+    expect(lines.at(-1)).toBe('FAILED: kill, floor, run 2: no broker');
+    expect(tableOf([resultOf(CASE, [FAILED])]).at(-1)).toBe('FAILED: kill, run 3: no broker');
+  });
+
+  it('says what was missed', () => {
     expect(tableOf([resultOf(CASE, [ran(1, 10.5, 0)])]).join('\n')).toContain('MISSED');
-  });
-
-  it('counts what could not be measured neither as kept nor as missed', () => {
-    const result = resultOf(CASE, [FAILED]);
-    expect(result.figures.map(({ median, isKept }) => [median, isKept])).toEqual(
-      result.figures.map(() => [undefined, undefined]),
-    );
-    expect(tableOf([result]).at(-1)).toBe('FAILED: kill, run 3: no broker');
-  });
-
-  it('takes a value that is no number for a promise that is missed', () => {
-    expect(resultOf(CASE, [ran(1, Number.NaN, 0)]).figures[0]?.isKept).toBe(false);
   });
 
   it.each([

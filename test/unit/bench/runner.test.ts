@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { runSuite } from '../../bench/runner.ts';
-import { type BenchCase, benchCase, type Stage, type Suite } from '../../bench/suite.ts';
+import { type BenchCase, benchCase, type Sizes, type Stage, type StageOptions, type Suite } from '../../bench/suite.ts';
 
 class Diary implements Stage {
   readonly lines: string[] = [];
+  readonly subject: string;
+
+  constructor(subject: string) {
+    this.subject = subject;
+  }
 
   async close(): Promise<void> {
     this.lines.push('closed');
@@ -12,17 +17,22 @@ class Diary implements Stage {
 
 interface CaseOptions {
   readonly fails?: 'prepare' | 'measure';
+  /** Absent: with every subject. */
+  readonly failsWith?: string;
+  readonly subjects?: readonly string[];
+  readonly isOptional?: true;
 }
 
-function caseOf(name: string, { fails }: CaseOptions = {}): BenchCase<Diary> {
+function caseOf(name: string, { fails, failsWith, ...more }: CaseOptions = {}): BenchCase<Diary> {
   const step = async (stage: Diary, what: 'prepare' | 'measure'): Promise<void> => {
     stage.lines.push(`${what} ${name}`);
     await Promise.resolve();
-    if (fails === what) throw new Error(`cannot ${what}`);
+    if (fails === what && (failsWith ?? stage.subject) === stage.subject) throw new Error(`cannot ${what}`);
   };
   return benchCase({
     name,
-    figures: { count: { text: 'count', unit: '', atMost: 1 } },
+    ...more,
+    figures: { count: { text: 'count', unit: '', atMost: 1 }, rare: { text: 'not always there', unit: '' } },
     prepare: (stage: Diary) => step(stage, 'prepare'),
     watched: () => [],
     async measure(stage) {
@@ -35,22 +45,38 @@ function caseOf(name: string, { fails }: CaseOptions = {}): BenchCase<Diary> {
   });
 }
 
-async function run(steps: BenchCase<Diary>[][], options: { runs?: number; cases?: string[] } = {}) {
-  const stages: Diary[] = [];
+interface RunOptions {
+  readonly runs?: number;
+  readonly cases?: readonly string[];
+  readonly subjects?: readonly string[];
+  readonly sizes?: Sizes;
+}
+
+async function run(steps: BenchCase<Diary>[][], options: RunOptions = {}) {
+  const { runs = 1, cases = [], subjects, sizes = { bases: 1 } } = options;
+  const opened: { options: StageOptions; stage: Diary }[] = [];
+  const progress: string[] = [];
   const suite: Suite<Diary> = {
     name: 'suite',
     text: 'what diaries promise',
     defaults: { runs: 1, bases: 1 },
+    ...(subjects ? { subjects } : {}),
     steps,
-    open() {
-      const stage = new Diary();
-      stages.push(stage);
+    open(stageOptions) {
+      const stage = new Diary(stageOptions.subject);
+      opened.push({ options: stageOptions, stage });
       return stage;
     },
   };
-  const { runs = 1, cases = [] } = options;
-  const results = await runSuite(suite, { runs, bases: 1, cases, onProgress: () => {}, onStage: () => {} });
-  return { results, diaries: stages.map(({ lines }) => lines) };
+  const onProgress = (line: string): void => void progress.push(line);
+  const results = await runSuite(suite, { runs, sizes, cases, onProgress, onStage: () => {} });
+  return {
+    results,
+    progress,
+    opened: opened.map((one) => one.options),
+    subjects: opened.map(({ stage }) => stage.subject),
+    diaries: opened.map(({ stage }) => stage.lines),
+  };
 }
 
 describe('a suite', () => {
@@ -75,6 +101,23 @@ describe('a suite', () => {
     expect(results.map(({ name }) => name)).toEqual(['c']);
   });
 
+  it('runs an optional case only when it is asked for', async () => {
+    const steps = [[caseOf('a'), caseOf('heavy', { isOptional: true })]];
+    expect((await run(steps)).results.map(({ name }) => name)).toEqual(['a']);
+    expect((await run(steps, { cases: ['heavy'] })).results.map(({ name }) => name)).toEqual(['heavy']);
+  });
+
+  it('tells the stage how much of everything there is', async () => {
+    const { opened } = await run([[caseOf('a')]], { sizes: { bases: 7, modules: 3 } });
+    expect(opened).toEqual([{ bases: 7, modules: 3, subject: '', onProgress: expect.any(Function) }]);
+  });
+
+  it('has no number for a figure that was not told', async () => {
+    const { results, progress } = await run([[caseOf('a')]]);
+    expect(results[0]?.figures.slice(0, 2)).toMatchObject([{ values: [1] }, { values: [], median: undefined }]);
+    expect(progress).toContain('run 1/1: a: count 1');
+  });
+
   it('ends a run with the step in which a case could not be prepared, and goes on with the next run', async () => {
     const steps = [[caseOf('a', { fails: 'prepare' }), caseOf('b')], [caseOf('c')]];
     const { results, diaries } = await run(steps, { runs: 2 });
@@ -92,5 +135,57 @@ describe('a suite', () => {
     expect(diaries[0]?.at(-1)).toBe('closed');
     expect(results.map(({ figures }) => figures[0]?.values)).toEqual([[], [1], []]);
     expect(results[0]?.runs[0]?.failure).toBe('cannot measure');
+  });
+});
+
+describe('a suite with two subjects', () => {
+  const subjects = ['controller', 'floor'];
+  const both = { subjects };
+
+  it('has a stage for each, in an order that alternates', async () => {
+    const { results, subjects: order, diaries, progress } = await run([[caseOf('a', both)]], { subjects, runs: 3 });
+    expect(order).toEqual(['controller', 'floor', 'floor', 'controller', 'controller', 'floor']);
+    expect(diaries).toEqual(order.map(() => ['prepare a', 'measure a', 'finish a', 'closed']));
+    expect(results[0]?.runs.map(({ run, subject }) => `${run} ${subject}`)).toEqual([
+      ...['1 controller', '1 floor'],
+      ...['2 floor', '2 controller'],
+      ...['3 controller', '3 floor'],
+    ]);
+    expect(results[0]?.figures[0]).toMatchObject({ values: [1, 1, 1], ratio: { values: [1, 1, 1] } });
+    expect(progress).toContain('run 2/3 floor: a: measuring');
+  });
+
+  it('runs a case for the first one only, unless it says more', async () => {
+    const { results, diaries } = await run([[caseOf('a')], [caseOf('b', both)]], { subjects });
+    expect(diaries).toEqual([
+      ['prepare a', 'measure a', 'finish a', 'prepare b', 'measure b', 'finish b', 'closed'],
+      ['prepare b', 'measure b', 'finish b', 'closed'],
+    ]);
+    expect(results.map((result) => result.subjects)).toEqual([['controller'], both.subjects]);
+    expect(results.map(({ figures }) => figures[0]?.floor?.values)).toEqual([undefined, [1]]);
+  });
+
+  it('opens no stage for a subject that has nothing to do', async () => {
+    const steps = [[caseOf('a')], [caseOf('b', both)]];
+    expect((await run(steps, { subjects, cases: ['a'], runs: 2 })).subjects).toEqual(['controller', 'controller']);
+  });
+
+  it('ends with a case that failed only the stage of that subject', async () => {
+    const failing = caseOf('a', { subjects, fails: 'measure', failsWith: 'controller' });
+    const { results, diaries } = await run([[failing], [caseOf('b', both)]], { subjects, runs: 2 });
+    const [failed, whole] = [
+      ['prepare a', 'measure a', 'finish a', 'closed'],
+      ['prepare a', 'measure a', 'finish a', 'prepare b', 'measure b', 'finish b', 'closed'],
+    ];
+    expect(diaries).toEqual([failed, whole, whole, failed]);
+    expect(results.map(({ figures }) => [figures[0]?.values, figures[0]?.floor?.values])).toEqual([
+      [[], [1, 1]],
+      [[], [1, 1]],
+    ]);
+    expect(results.some(({ figures }) => figures[0]?.ratio)).toBe(false);
+  });
+
+  it('refuses a case for somebody else', async () => {
+    await expect(run([[caseOf('a', { subjects: ['flor'] })]], { subjects })).rejects.toThrow(/a is for 'flor'/);
   });
 });

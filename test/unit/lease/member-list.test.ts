@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import type { MemberFacts } from '../../../src/lease/member.ts';
 import { MemberList } from '../../../src/lease/member-list.ts';
+import type { HolderState } from '../../../src/lease/membership.ts';
 import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false };
+const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false, hasLeft: false };
 const lease = (version: number, holder = 'other'): CachedLease => ({
   namespace: 'ns',
   name: `module-controller-dev-${holder}`,
@@ -29,6 +30,11 @@ class Rig {
     this.streak.restart(0);
   }
 
+  /** Of the holder of a node lease that was written before all that was heard. */
+  stateOf(id: string, resourceVersion = '1'): HolderState {
+    return this.list.stateOf(id, resourceVersion);
+  }
+
   hear(more: Partial<MemberFacts> = {}, holder = 'other'): boolean {
     return this.list.changed(lease(this.#version++, holder), { ...facts, ...more });
   }
@@ -42,12 +48,12 @@ class Rig {
 
 describe('another member', () => {
   it('is unknown until its lease was seen, and alive from then on', () => {
-    const { list, ...rig } = new Rig();
-    expect(list.stateOf('other')).toBe('Unknown');
+    const rig = new Rig();
+    expect(rig.stateOf('other')).toBe('Unknown');
     expect(rig.streak.isSeen).toBe(false);
-    list.changed(lease(1), facts);
-    expect(list.stateOf('other')).toBe('Alive');
-    expect(list.alive()).toEqual([{ id: 'other', address: undefined, tunnels: ['mqtt'], isLeaving: false }]);
+    rig.list.changed(lease(1), facts);
+    expect(rig.stateOf('other')).toBe('Alive');
+    expect(rig.list.alive()).toEqual([{ id: 'other', address: undefined, tunnels: ['mqtt'], isLeaving: false }]);
   });
 
   it('is news when more than its time has changed', () => {
@@ -65,13 +71,13 @@ describe('another member', () => {
     rig.clock.advance(5_999);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual([]);
-    expect(rig.list.stateOf('other')).toBe('Alive');
+    expect(rig.stateOf('other')).toBe('Alive');
     rig.clock.advance(1);
     expect(rig.list.takeGone()).toEqual([]);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual(['other']);
     expect(rig.list.takeGone()).toEqual([]);
-    expect(rig.list.stateOf('other')).toBe('Gone');
+    expect(rig.stateOf('other')).toBe('Gone');
     expect(rig.list.alive()).toEqual([]);
   });
 
@@ -82,7 +88,7 @@ describe('another member', () => {
     rig.renewAndSee();
     rig.list.takeGone();
     expect(rig.hear()).toBe(true);
-    expect(rig.list.stateOf('other')).toBe('Alive');
+    expect(rig.stateOf('other')).toBe('Alive');
   });
 
   it('is not heard anew by the same version of its lease, as a list shows it', () => {
@@ -100,13 +106,36 @@ describe('another member', () => {
     rig.clock.advance(5_000);
     rig.list.removed(lease(30));
     expect(rig.list.alive()).toEqual([]);
-    expect(rig.list.stateOf('other')).toBe('Alive');
+    expect(rig.stateOf('other')).toBe('Alive');
     rig.clock.advance(5_000);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual([]);
     rig.clock.advance(1_000);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual(['other']);
+  });
+
+  it('is gone at once when it says that it has left, for all that was written until then', () => {
+    const rig = new Rig();
+    rig.hear();
+    const left = lease(20);
+    expect(rig.list.changed(left, { ...facts, isLeaving: true, hasLeft: true })).toBe(true);
+    expect(rig.stateOf('other', '20')).toBe('Gone');
+    expect(rig.list.alive()).toEqual([]);
+    rig.list.removed(left);
+    expect(rig.stateOf('other', '20')).toBe('Gone');
+    // Given to it by one that had not heard, or taken by another process of its name.
+    expect(rig.stateOf('other', '21')).toBe('Alive');
+    rig.streak.renewed(0, '30');
+    rig.streak.seen('30');
+    expect(rig.stateOf('other', '21')).toBe('Gone');
+  });
+
+  it('is alive again when another process of its name comes', () => {
+    const rig = new Rig();
+    rig.list.changed(lease(20), { ...facts, isLeaving: true, hasLeft: true });
+    expect(rig.list.changed(lease(21), { ...facts, nonce: 'n2' })).toBe(true);
+    expect(rig.stateOf('other', '20')).toBe('Alive');
   });
 
   it('is proven gone soonest by a renewal that is sent 6 s after its last change', () => {
@@ -134,6 +163,6 @@ describe('another member', () => {
     rig.renewAndSee();
     expect(rig.list.silentFor(60_000)).toMatchObject([{ id: 'other', isPresent: true }]);
     rig.list.forget('other');
-    expect(rig.list.stateOf('other')).toBe('Unknown');
+    expect(rig.stateOf('other')).toBe('Unknown');
   });
 });

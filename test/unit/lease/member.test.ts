@@ -12,7 +12,13 @@ import {
   newMemberLeaseOf,
 } from '../../../src/lease/member.ts';
 
-const facts: MemberFacts = { nonce: 'n1', address: '10.0.0.1:7777', tunnels: ['mqtt', 'http'], isLeaving: false };
+const facts: MemberFacts = {
+  nonce: 'n1',
+  address: '10.0.0.1:7777',
+  tunnels: ['mqtt', 'http'],
+  isLeaving: false,
+  hasLeft: false,
+};
 const about = { env: 'dev', clientId: 'controller-0', namespace: 'ns', facts, nowText: '2026-01-01T00:00:00.000000Z' };
 const lease = { uid: 'u1', resourceVersion: '7', transitions: 3 };
 
@@ -71,9 +77,14 @@ describe('a membership lease', () => {
       nonce: fc.uuid(),
       address: fc.option(fc.constant('h:1'), { nil: undefined }),
       tunnels: fc.uniqueArray(tunnel),
-      isLeaving: fc.boolean(),
+      end: fc.constantFrom(
+        { isLeaving: false, hasLeft: false },
+        { isLeaving: true, hasLeft: false },
+        { isLeaving: true, hasLeft: true },
+      ),
     });
-    const property = fc.property(any, (told) => {
+    const property = fc.property(any, ({ end, ...rest }) => {
+      const told = { ...rest, ...end };
       expect(memberFactsOf(newMemberLeaseOf({ ...about, facts: told }).metadata)).toEqual(told);
     });
     fc.assert(property);
@@ -87,6 +98,7 @@ describe('a membership lease', () => {
       address: undefined,
       tunnels: [],
       isLeaving: false,
+      hasLeft: false,
     });
   });
 

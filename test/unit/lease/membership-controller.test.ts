@@ -45,6 +45,24 @@ describe('a member', () => {
     await world.pass(100);
     expect(other.said).toContain('ended');
     expect(member.members).toEqual(['a']);
+  });
+
+  it('takes over at once from one that has left in good order', async () => {
+    const other = world.start('b');
+    await world.pass(3_000);
+    member.said.length = 0;
+    other.stopping.abort();
+    await world.pass(100);
+    expect(member.membership.stateOf('b', '1')).toBe('Gone');
+    expect(member.said).toContain('proven');
+  });
+
+  it('gives one whose lease somebody else has deleted its time', async () => {
+    const other = world.start('b');
+    await world.pass(3_000);
+    other.host.kill();
+    world.server.drop(world.keyOf('b'));
+    await world.pass(100);
     expect(member.membership.stateOf('b', '1')).toBe('Alive');
     await world.pass(9_000);
     expect(member.membership.stateOf('b', '1')).toBe('Gone');
@@ -62,10 +80,25 @@ describe('a member', () => {
     expect(world.annotationOf('a', 'state')).toBe('Leaving');
   });
 
-  it('deletes its lease when it ends', async () => {
+  it('says that it has left, and deletes its lease, when it ends', async () => {
+    member.requests.length = 0;
     member.stopping.abort();
     await world.pass(100);
+    expect(member.requests.map((request) => request.split(' ')[0])).toEqual(['patch', 'delete']);
     expect(world.server.leases.has(world.keyOf('a'))).toBe(false);
+    expect(member.membership.isValid()).toBe(false);
+  });
+
+  it('waits for nobody when the process before it has left, but could not delete its lease', async () => {
+    member.stopping.abort();
+    await world.pass(3);
+    const left = world.server.leases.get(world.keyOf('a'));
+    await world.pass(100);
+    if (left) world.server.leases.set(world.keyOf('a'), left);
+    expect(world.annotationOf('a', 'state')).toBe('Left');
+    const next = world.start('a');
+    await world.pass(500);
+    expect(next.membership.isValid()).toBe(true);
   });
 });
 

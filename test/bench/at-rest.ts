@@ -1,25 +1,54 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
-import type { ReplicaWorld } from './replica-world.ts';
+import type { RemoteFleet } from '../../samples/base-simulator/fleet-process.ts';
+import { byVerbAndResource, type RequestCounts } from '../../samples/control-plane/request-counts.ts';
+import type { World } from '../support/world.ts';
+
+const REST_LOOK_MS = 5_000;
+const REST_WITHIN_MS = 120_000;
 
 const QUIET_MINUTES = 2;
 
+/** Where it is measured. */
+export interface RestingWorld {
+  readonly fleet: RemoteFleet;
+  readonly bases: number;
+  readonly world: World;
+  /** Of all controllers. */
+  requestsSince(since: RequestCounts): Promise<RequestCounts>;
+}
+
 export interface RestCost {
-  /** To the API server, by all replicas; watches apart. */
+  readonly minutes: number;
+  /** To the API server, by all controllers; watches apart. */
   readonly requestsPerVNodeMinute: number;
   /** To each base, each minute. */
   readonly mostCommands: number;
   readonly meanCommands: number;
+  readonly requests: RequestCounts;
   readonly details: Readonly<Record<string, unknown>>;
 }
 
+/** Resolves when events have all been told and statuses written: leases are renewed, and nothing else. */
+export async function untilAtRest({ world, requestsSince }: RestingWorld): Promise<void> {
+  const deadline = performance.now() + REST_WITHIN_MS;
+  for (;;) {
+    const since = await world.controlPlane.mark();
+    await delay(REST_LOOK_MS);
+    const others = (await requestsSince(since)).entries().filter(({ resource, verb }) => {
+      // Each Node reports each 5 min, some Node of many at any moment.
+      return resource !== 'leases' && resource !== 'nodes/status' && verb !== 'watch';
+    });
+    if (others.length === 0) return;
+    if (performance.now() > deadline) throw new Error(`no rest: ${JSON.stringify(others)}`);
+  }
+}
+
 /** What a world costs in two minutes in which nothing happens. */
-export async function restCostOf(replicas: ReplicaWorld): Promise<RestCost> {
-  const { fleet, bases, world } = replicas;
+export async function restCostOf({ fleet, bases, world, requestsSince }: RestingWorld): Promise<RestCost> {
   const [asked, told] = await Promise.all([stamped(world.controlPlane.mark()), stamped(fleet.mark())]);
   await delay(QUIET_MINUTES * 60_000);
   const [requests, history] = await Promise.all([
-    stamped(replicas.requestsSince(asked.value)),
+    stamped(requestsSince(asked.value)),
     stamped(fleet.historySummary(told.value)),
   ]);
   const [minutes, minutesOfFleet] = [minutesBetween(asked, requests), minutesBetween(told, history)];
@@ -27,16 +56,12 @@ export async function restCostOf(replicas: ReplicaWorld): Promise<RestCost> {
   const perMinute = Object.values(perBase).map((counts) => sum(Object.values(counts)) / minutesOfFleet);
   const watches = requests.value.count({ verb: 'watch' });
   return {
+    minutes,
     requestsPerVNodeMinute: (requests.value.count() - watches) / bases / minutes,
     mostCommands: Math.max(0, ...perMinute),
     meanCommands: sum(perMinute) / bases,
-    details: {
-      minutes,
-      requests: byVerbAndResource(requests.value),
-      watches,
-      commands,
-      held: replicas.counts(),
-    },
+    requests: requests.value,
+    details: { minutes, requests: byVerbAndResource(requests.value), commands },
   };
 }
 
@@ -54,12 +79,6 @@ async function stamped<T>(asking: Promise<T>): Promise<Stamped<T>> {
 /** A timer may be early by a millisecond. */
 function minutesBetween(from: Stamped<unknown>, to: Stamped<unknown>): number {
   return Math.max(QUIET_MINUTES, (to.at - from.at) / 60_000);
-}
-
-/** `patch leases 200`: how many. */
-function byVerbAndResource(requests: RequestCounts): Record<string, number> {
-  const entries = requests.entries().filter(({ verb }) => verb !== 'watch');
-  return Object.fromEntries(entries.map(({ verb, resource, code, count }) => [`${verb} ${resource} ${code}`, count]));
 }
 
 function sum(numbers: readonly number[]): number {

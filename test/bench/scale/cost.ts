@@ -1,0 +1,50 @@
+import { byVerbAndResource } from '../../../samples/control-plane/request-counts.ts';
+import type { Figure } from '../suite.ts';
+import type { ScaleWorld } from './scale-world.ts';
+
+/** What every case tells besides its own figures. */
+export const COST_FIGURES = {
+  requests: { text: 'requests to the API server, watches apart', unit: '' },
+  mostCommands: { text: 'commands to the base that gets the most', unit: '' },
+  loopDelay: { text: 'event loop delay, p99', unit: 'ms' },
+} as const satisfies Record<string, Figure>;
+
+export interface Cost {
+  readonly requests: number;
+  readonly mostCommands: number;
+  /** Absent of a subject that does not tell. */
+  readonly loopDelay?: number;
+}
+
+export interface Costed<T> {
+  readonly result: T;
+  readonly cost: Cost;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** What it took the subject, and the bases, while `act` ran. */
+export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Promise<Costed<T>> {
+  const [since, mark] = await Promise.all([world.world.controlPlane.mark(), world.fleet.mark()]);
+  await world.subject.probe?.takeLoopDelay();
+  const result = await act();
+  const loop = await world.subject.probe?.takeLoopDelay();
+  const [requests, { perBase, commands }] = await Promise.all([
+    world.requestsSince(since),
+    world.fleet.historySummary(mark),
+  ]);
+  const ofBases = Object.values(perBase).map((counts) => Object.values(counts).reduce((sum, count) => sum + count, 0));
+  return {
+    result,
+    cost: {
+      requests: requests.count() - requests.count({ verb: 'watch' }),
+      mostCommands: Math.max(0, ...ofBases),
+      ...(loop ? { loopDelay: loop.p99 } : {}),
+    },
+    details: { requests: byVerbAndResource(requests), commands, ...(loop ? { longestLoopDelay: loop.max } : {}) },
+  };
+}
+
+/** Of sorted values; NaN of none. */
+export function quantile(sorted: readonly number[], part: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;
+}

@@ -1,0 +1,26 @@
+import { benchCase } from '../suite.ts';
+import { COST_FIGURES, costing } from './cost.ts';
+import type { ScaleStage } from './stage.ts';
+import { SUBJECTS } from './subject.ts';
+
+/** All Deployments are deleted; an uninstall takes no time. */
+export const DELETE = benchCase({
+  name: 'delete',
+  subjects: SUBJECTS,
+  figures: {
+    gone: { text: 'until the last Pod has gone', unit: 's', timesFloorAtMost: 1.3 },
+    ...COST_FIGURES,
+  },
+
+  async prepare(stage: ScaleStage) {
+    await stage.loaded();
+  },
+
+  watched: (stage) => [stage.world.subject],
+
+  async measure({ world }) {
+    const startedAt = Date.now();
+    const { result, cost, details } = await costing(world, () => world.deleteAll());
+    return { values: { gone: (result.last.gone - startedAt) / 1000, ...cost }, details };
+  },
+});

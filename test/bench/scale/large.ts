@@ -1,0 +1,76 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { residentMibOf } from '../../support/cost.ts';
+import { untilAtRest } from '../at-rest.ts';
+import { benchCase } from '../suite.ts';
+import { COST_FIGURES, costing } from './cost.ts';
+import type { ScaleWorld } from './scale-world.ts';
+import type { ScaleStage } from './stage.ts';
+
+const TIMES = 4;
+const LEASES_WATCHED_MS = 60_000;
+
+/** Four times as many bases, and what each further Node and Pod costs in memory. */
+export const LARGE = benchCase({
+  name: 'large',
+  figures: {
+    nodes: { text: `${TIMES} times as many bases: until the Nodes of the further ones are ready`, unit: 's' },
+    pods: { text: 'their modules: from the scaling until the last Pod is Ready', unit: 's' },
+    lost: { text: 'Nodes that were ever not ready', unit: '', atMost: 0 },
+    leaseAge: { text: 'age of a lease, looked at each second, p99', unit: 's', atMost: 15 },
+    oldestLease: { text: 'oldest lease ever', unit: 's' },
+    perVNode: { text: 'live memory for each further VNode', unit: 'KiB', atMost: 20 },
+    perPod: { text: 'live memory for each further Pod', unit: 'KiB', atMost: 6 },
+    resident: { text: 'memory with all of it', unit: 'MiB' },
+    ...COST_FIGURES,
+  },
+
+  async prepare(stage: ScaleStage) {
+    await stage.fresh();
+    await stage.loaded();
+  },
+
+  watched: (stage) => [stage.world.subject],
+
+  async measure({ world }) {
+    const { bases: basesBefore, pods: podsBefore } = world;
+    const { result, cost, details } = await costing(world, () => growing(world));
+    const { lost } = await world.observer.nodes();
+    const { before, withNodes, withPods, ages } = result;
+    return {
+      values: {
+        nodes: result.nodes / 1000,
+        pods: result.pods / 1000,
+        lost: lost.length,
+        leaseAge: ages.p99,
+        oldestLease: ages.max,
+        perVNode: (withNodes - before) / 1024 / (world.bases - basesBefore),
+        perPod: (withPods - withNodes) / 1024 / (world.pods - podsBefore),
+        resident: residentMibOf(world.subject.pid),
+        ...cost,
+      },
+      details: { ...details, lost, ages, live: { before, withNodes, withPods } },
+    };
+  },
+});
+
+async function growing(world: ScaleWorld) {
+  const before = await liveBytesOf(world);
+  await world.observer.takeLeaseAges();
+  const grownAt = performance.now();
+  await world.grow((TIMES - 1) * world.bases);
+  const nodes = performance.now() - grownAt;
+  const withNodes = await liveBytesOf(world);
+  const scaledAt = performance.now();
+  await world.scaleOut();
+  const pods = performance.now() - scaledAt;
+  const withPods = await liveBytesOf(world);
+  await delay(LEASES_WATCHED_MS);
+  return { before, nodes, withNodes, pods, withPods, ages: await world.observer.takeLeaseAges() };
+}
+
+/** At rest: what is on its way is not counted. */
+async function liveBytesOf(world: ScaleWorld): Promise<number> {
+  await untilAtRest(world);
+  const memory = await world.subject.probe?.memory();
+  return memory ? memory.heapUsed + memory.external : Number.NaN;
+}

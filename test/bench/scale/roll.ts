@@ -1,0 +1,31 @@
+import { benchCase } from '../suite.ts';
+import { COST_FIGURES, costing, quantile } from './cost.ts';
+import { INSTALL_MS } from './scale-world.ts';
+import type { ScaleStage } from './stage.ts';
+import { SUBJECTS } from './subject.ts';
+
+/** A new version of every module, as Deployments roll by default. */
+export const ROLL = benchCase({
+  name: 'roll',
+  subjects: SUBJECTS,
+  figures: {
+    done: { text: 'until all Pods are of the new version and Ready, and the old have gone', unit: 's' },
+    startupP99: { text: 'from bound to Ready without the install, p99', unit: 'ms' },
+    ...COST_FIGURES,
+  },
+
+  async prepare(stage: ScaleStage) {
+    await stage.loaded();
+  },
+
+  watched: (stage) => [stage.world.subject],
+
+  async measure({ world }) {
+    const startedAt = Date.now();
+    const { result, cost, details } = await costing(world, () => world.rollOut());
+    const { ready, gone } = result;
+    const doneAt = Math.max(ready.last.ready, gone?.last.gone ?? 0);
+    const startupP99 = quantile(ready.startups, 0.99) - INSTALL_MS;
+    return { values: { done: (doneAt - startedAt) / 1000, startupP99, ...cost }, details };
+  },
+});

@@ -1,0 +1,218 @@
+import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
+import { startMosquitto } from '../../../samples/broker/mosquitto.ts';
+import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
+import type { Remote } from '../../../samples/process/remote.ts';
+import { moduleWorkload } from '../../support/manifests.ts';
+import { MqttTransport } from '../../support/transport.ts';
+import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
+import { droppedMessagesOf } from './dropped-messages.ts';
+import type { NodesSeen } from './observer/node-book.ts';
+import { type ObserverCalls, startObserver } from './observer/observer.ts';
+import { GROUP_LABEL, type PodsSeen } from './observer/pod-book.ts';
+import { SETTINGS, type Settings, type SettingsName } from './settings.ts';
+import { launchController, type Subject, type SubjectName, startSubject } from './subject.ts';
+
+/** How long a simulated install takes. */
+export const INSTALL_MS = 50;
+
+/** Long enough for a machine that is busy: what takes longer has failed. */
+const NODES_WITHIN_MS = 120_000;
+const PODS_WITHIN_MS = 600_000;
+
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+
+export interface ScaleWorldOptions {
+  readonly subject: SubjectName;
+  readonly bases: number;
+  /** Of each base. */
+  readonly modules: number;
+  readonly settings?: SettingsName;
+  readonly onProgress: (line: string) => void;
+}
+
+/** A control plane, a Mosquitto, bases and watches in processes of their own, and one subject. */
+export class ScaleWorld {
+  readonly modules: number;
+  readonly world: World;
+  /** Without those of `grow`. */
+  readonly fleet: RemoteFleet;
+  readonly observer: Remote<ObserverCalls>;
+  readonly #subjectName: SubjectName;
+  #subject: Subject;
+  #bases: number;
+  /** Of `grow`. */
+  readonly #further: RemoteFleet[] = [];
+  #announced: Promise<NodesSeen> | undefined;
+  /** Rollouts until now; numbers their groups of Pods. */
+  #rollouts = 0;
+  #isLoaded = false;
+
+  private constructor(
+    options: ScaleWorldOptions,
+    parts: { world: World; fleet: RemoteFleet; observer: Remote<ObserverCalls>; subject: Subject },
+  ) {
+    this.#bases = options.bases;
+    this.modules = options.modules;
+    this.#subjectName = options.subject;
+    this.world = parts.world;
+    this.fleet = parts.fleet;
+    this.observer = parts.observer;
+    this.#subject = parts.subject;
+  }
+
+  /** With bases that are connected and have said nothing yet. */
+  static async start(options: ScaleWorldOptions): Promise<ScaleWorld> {
+    const { controlPlane, broker }: Settings = SETTINGS[options.settings ?? 'wide'];
+    const mosquitto = await startMosquitto(broker === undefined ? {} : { settings: broker });
+    const world = await startWorld({
+      transport: new MqttTransport(mosquitto),
+      controlPlane: { ...controlPlane, auditLog: true, onProgress: options.onProgress },
+    });
+    const ends: (() => Promise<void>)[] = [() => world.stop()];
+    try {
+      const { server, certificateAuthority } = world.controlPlane;
+      const credential = await world.controlPlane.credential({ user: 'observer', groups: ['system:masters'] });
+      const observer = await startObserver({ server, certificateAuthority, credential });
+      ends.push(() => observer.stop());
+      const subject = await startSubject(options.subject, world);
+      ends.push(() => subject.kill());
+      const fleet = await fleetOf(world, options.bases);
+      return new ScaleWorld(options, { world, fleet, observer, subject });
+    } catch (error) {
+      for (const end of ends.reverse()) await end();
+      throw error;
+    }
+  }
+
+  get subject(): Subject {
+    return this.#subject;
+  }
+
+  get bases(): number {
+    return this.#bases;
+  }
+
+  /** Wanted in all. */
+  get pods(): number {
+    return this.bases * this.modules;
+  }
+
+  get isAnnounced(): boolean {
+    return this.#announced !== undefined;
+  }
+
+  /** All modules are there, and none is on its way. */
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /** The Pods of the newest rollout. */
+  get group(): string {
+    return groupOf(this.#rollouts);
+  }
+
+  /** All bases at this moment, once; resolves when all Nodes are ready. */
+  announce(): Promise<NodesSeen> {
+    this.#announced ??= Promise.all([
+      this.observer.untilNodesReady(this.bases, NODES_WITHIN_MS),
+      this.fleet.announce(),
+    ]).then(([seen]) => seen);
+    return this.#announced;
+  }
+
+  /**
+   * A new version of all modules, one Deployment each and a copy on each base; resolves when all of it is Ready, and
+   * all of the version before has gone.
+   */
+  async rollOut(): Promise<{ ready: PodsSeen; gone: PodsSeen | undefined }> {
+    const [before, isFirst] = [this.group, this.#rollouts === 0 || !this.#isLoaded];
+    this.#rollouts += 1;
+    this.#isLoaded = false;
+    await Promise.all(
+      Array.from({ length: this.modules }, (_, index) => {
+        const deployment = this.#deployment(index);
+        return isFirst
+          ? this.world.admin.post(DEPLOYMENTS, deployment)
+          : this.world.admin.mergePatch(`${DEPLOYMENTS}/${deployment.metadata.name}`, deployment);
+      }),
+    );
+    const [ready, gone] = await Promise.all([
+      this.observer.untilPods(this.group, 'ready', this.pods, PODS_WITHIN_MS),
+      isFirst ? undefined : this.observer.untilPods(before, 'gone', this.pods, PODS_WITHIN_MS),
+    ]);
+    this.#isLoaded = true;
+    return { ready, gone };
+  }
+
+  /** So many bases more, at once; resolves when their Nodes are ready. */
+  async grow(bases: number): Promise<void> {
+    const fleet = await fleetOf(this.world, bases, `more-${this.#further.length}-`);
+    this.#further.push(fleet);
+    this.#bases += bases;
+    await Promise.all([this.observer.untilNodesReady(this.bases, NODES_WITHIN_MS), fleet.announce()]);
+  }
+
+  /** The modules of now on all bases of now; resolves when all are Ready. */
+  async scaleOut(): Promise<PodsSeen> {
+    await Promise.all(
+      Array.from({ length: this.modules }, (_, index) => {
+        const path = `${DEPLOYMENTS}/${moduleNameOf(index)}`;
+        return this.world.admin.mergePatch(path, { spec: { replicas: this.bases } });
+      }),
+    );
+    return this.observer.untilPods(this.group, 'ready', this.pods, PODS_WITHIN_MS);
+  }
+
+  /** All modules; resolves when the last Pod has gone. */
+  async deleteAll(): Promise<PodsSeen> {
+    this.#isLoaded = false;
+    await this.world.admin.delete(DEPLOYMENTS, { propagationPolicy: 'Background' });
+    return this.observer.untilPods(this.group, 'gone', this.pods, PODS_WITHIN_MS);
+  }
+
+  /** SIGKILL, and at once a new one, whose start is not waited for; resolves with the wall clock at its start, ms. */
+  async replaceController(): Promise<number> {
+    if (this.#subjectName !== 'controller') throw new Error('only a controller takes over what is there');
+    await this.#subject.kill();
+    const startedAt = Date.now();
+    this.#subject = await launchController(this.world);
+    return startedAt;
+  }
+
+  /** Of the subject. */
+  readonly requestsSince = (since: RequestCounts): Promise<RequestCounts> =>
+    this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
+
+  /** By the broker, since it runs. */
+  droppedMessages(): Promise<number> {
+    return droppedMessagesOf(this.world.broker);
+  }
+
+  async stop(): Promise<void> {
+    const fleets = [this.fleet, ...this.#further];
+    await Promise.all([...fleets.map((fleet) => fleet.stop()), this.observer.stop(), this.#subject.kill()]);
+    await this.world.stop();
+  }
+
+  #deployment(index: number) {
+    const version = `1.0.${this.#rollouts}`;
+    return moduleWorkload(moduleNameOf(index), [{ name: moduleNameOf(index), version }], {
+      replicas: this.bases,
+      labels: { [GROUP_LABEL]: this.group },
+    });
+  }
+}
+
+function groupOf(rollout: number): string {
+  return `rollout-${rollout}`;
+}
+
+function moduleNameOf(index: number): string {
+  return `module-${index}`;
+}
+
+/** Connected, and not announced. */
+function fleetOf({ broker, env }: World, count: number, identityPrefix = 'base-'): Promise<RemoteFleet> {
+  const times = { installMs: INSTALL_MS, uninstallMs: 0 };
+  return forkFleet({ brokerUrl: broker.url, env, count, identityPrefix, ...times, announce: false });
+}

@@ -1,0 +1,36 @@
+import type { Suite } from '../suite.ts';
+import { ANNOUNCE } from './announce.ts';
+import { APPLY } from './apply.ts';
+import { BASE_DIES } from './base-dies.ts';
+import { CHURN } from './churn.ts';
+import { DELETE } from './delete.ts';
+import { IDLE } from './idle.ts';
+import { LARGE } from './large.ts';
+import { RESTART } from './restart.ts';
+import { ROLL } from './roll.ts';
+import { ScaleStage } from './stage.ts';
+import { STOCK_API_SERVER, STOCK_MOSQUITTO } from './stock.ts';
+import { SUBJECTS, subjectOf } from './subject.ts';
+
+/** The order saves time: each case leaves what the next one begins with. */
+export const SCALE: Suite<ScaleStage> = {
+  name: 'scale',
+  text: 'how near the controller comes to the least work that there is',
+  defaults: { runs: 3, bases: 500, modules: 5 },
+  subjects: SUBJECTS,
+  steps: [
+    [ANNOUNCE],
+    [APPLY],
+    [IDLE],
+    [CHURN],
+    [ROLL],
+    [RESTART],
+    [DELETE],
+    [BASE_DIES],
+    [STOCK_API_SERVER],
+    [STOCK_MOSQUITTO],
+    [LARGE],
+  ],
+  open: ({ subject, bases, modules = 1, onProgress }) =>
+    new ScaleStage({ subject: subjectOf(subject), bases, modules, onProgress }),
+};

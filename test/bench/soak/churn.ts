@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../../../samples/control-plane/api-client.ts';
+import { RollingDeployment } from '../../support/cluster/roller.ts';
+import { modulePod } from '../../support/manifests.ts';
+import type { World } from '../../support/world.ts';
+
+export interface ChurnOptions {
+  readonly world: World;
+  readonly podsEachSecond: number;
+  /** Gives [0, 1). */
+  readonly random: () => number;
+  /** What should not have happened. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+const PODS = '/api/v1/namespaces/default/pods';
+const LIFE_MS = { from: 5_000, to: 25_000 } as const;
+
+/** Pods, each with a module of its own, come at a steady rate, and each goes after a while. */
+export class PodChurn {
+  readonly #options: ChurnOptions;
+  readonly #stopped = new AbortController();
+  /** Emptied as Pods are deleted. */
+  readonly #living = new Set<Promise<void>>();
+  readonly #running: Promise<void>;
+  /** Pods made. */
+  count = 0;
+
+  constructor(options: ChurnOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Resolves when the last Pod was asked to go. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+    await Promise.all(this.#living);
+  }
+
+  async #run(): Promise<void> {
+    const { podsEachSecond, random, onProblem } = this.#options;
+    const { signal } = this.#stopped;
+    const startedAt = performance.now();
+    while (!signal.aborted) {
+      const lifeMs = LIFE_MS.from + random() * (LIFE_MS.to - LIFE_MS.from);
+      const life = this.#live(`churn-${this.count++}`, lifeMs).catch(onProblem);
+      this.#living.add(life);
+      void life.then(() => this.#living.delete(life));
+      const nextAt = startedAt + (this.count * 1000) / podsEachSecond;
+      await delay(Math.max(0, nextAt - performance.now()), undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #live(name: string, lifeMs: number): Promise<void> {
+    const { admin } = this.#options.world;
+    await admin.post(PODS, modulePod(name, [{ name }]));
+    await delay(lifeMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
+    await admin.delete(`${PODS}/${name}`).catch((error: unknown) => {
+      // It went with its base.
+      if (!(error instanceof ApiError && error.statusCode === 404)) throw error;
+    });
+  }
+}
+
+const PAUSE_MS = { from: 2_000, to: 8_000 } as const;
+const LOOK_EVERY_MS = 500;
+const DEPLOYMENTS = 3;
+/** A base that is dead keeps no roll-out from its end: there are others. */
+const BASES_FOR_EACH_COPY = 6;
+
+/**
+ * Deployments that roll on and on, with a pause after each roll-out: what else happens is to be seen beside them.
+ * test/support/cluster/roller.ts, which makes none, would be most of the churn.
+ */
+export class RollingChurn {
+  readonly #options: Omit<ChurnOptions, 'podsEachSecond'>;
+  readonly #deployments: readonly RollingDeployment[];
+  readonly #stopped = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  /** Roll-outs that are complete. */
+  count = 0;
+
+  constructor(options: Omit<ChurnOptions, 'podsEachSecond'>, bases: number) {
+    this.#options = options;
+    const replicas = Math.max(2, Math.floor(bases / BASES_FOR_EACH_COPY));
+    this.#deployments = Array.from({ length: DEPLOYMENTS }, (_, index) => {
+      return new RollingDeployment(options.world, `rolling${index}`, { replicas });
+    });
+  }
+
+  /** The first versions. */
+  async deploy(): Promise<void> {
+    for (const deployment of this.#deployments) await deployment.next();
+  }
+
+  start(): void {
+    this.#running = Promise.all(this.#deployments.map((deployment) => this.#roll(deployment)));
+  }
+
+  /** Begins no further roll-out; one under way is left to whoever waits for it. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  async untilRolled(timeoutMs: number): Promise<void> {
+    await Promise.all(this.#deployments.map((deployment) => deployment.untilRolled(timeoutMs)));
+  }
+
+  async #roll(deployment: RollingDeployment): Promise<void> {
+    const { random, onProblem } = this.#options;
+    const { signal } = this.#stopped;
+    const pause = (ms: number): Promise<unknown> => delay(ms, undefined, { signal }).catch(() => {});
+    while (!signal.aborted) {
+      try {
+        if (await deployment.isRolled()) {
+          this.count += 1;
+          await pause(PAUSE_MS.from + random() * (PAUSE_MS.to - PAUSE_MS.from));
+          if (!signal.aborted) await deployment.next();
+        }
+      } catch (error) {
+        onProblem(error);
+      }
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** What is known of one replica at one moment. */
+export interface ReplicaSample {
+  readonly replica: string;
+  /** Bytes, after garbage collections. */
+  readonly heap: number;
+  readonly external: number;
+  readonly resident: number;
+  readonly sockets: number;
+  /** Of the event loop since the sample before, ms. */
+  readonly loopDelayP99: number;
+  /** Pods that this process has deleted in the end: they came and went under its lead. */
+  readonly ended: number;
+  /** By series, as in /metrics. */
+  readonly gauges: Readonly<Record<string, number>>;
+}
+
+/** Written as one line of JSON. */
+export interface Sample {
+  /** Of the churn; `rest` is before it, and after it when all has settled. */
+  readonly seconds: number;
+  readonly phase: 'rest' | 'churn';
+  readonly world: WorldSize;
+  /** Those that are up. */
+  readonly replicas: readonly ReplicaSample[];
+}
+
+/** As seen from outside. */
+export interface WorldSize {
+  /** Alive. */
+  readonly bases: number;
+  readonly nodes: number;
+  readonly pods: number;
+  /** Pods that have come and gone, of all kinds. */
+  readonly churned: number;
+  readonly rollouts: number;
+}

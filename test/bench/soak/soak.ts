@@ -1,0 +1,188 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { messageOf } from '../../../src/errors.ts';
+import { seededRandom } from '../../support/api-fault-proxy.ts';
+import { Actor } from './actor.ts';
+import { PodChurn, RollingChurn } from './churn.ts';
+import { PROMISED_FROM_MINUTES } from './growth.ts';
+import { type Act, flapsEachMinuteOf, planOf } from './plan.ts';
+import type { Sample } from './sample.ts';
+import { Sampler } from './sampler.ts';
+import { untilSettled } from './settle.ts';
+import { SoakWorld } from './soak-world.ts';
+
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly bases: number;
+  readonly replicas: number;
+  /** All that is random follows from it. */
+  readonly seed: number;
+  readonly podsEachSecond: number;
+  readonly sampleEverySeconds: number;
+  readonly killEverySeconds: number;
+  /** Default: 1 % of the bases, at least one. */
+  readonly flapsEachMinute?: number;
+  /** Acts begin before this part of the time is over. Default: all of it. */
+  readonly actsShare?: number;
+  /** Further modules that replicas load, as URLs. */
+  readonly preloads?: readonly string[];
+  readonly onProgress: (line: string) => void;
+}
+
+/** What came of it. */
+export interface Soaked {
+  readonly samples: readonly Sample[];
+  readonly violations: number;
+  /** What happened around the first of them. */
+  readonly reports: readonly string[];
+  /** In the end. */
+  readonly differences: readonly string[];
+  /** Requests of ours that failed, replicas that did not come up. */
+  readonly problems: readonly string[];
+  readonly acts: Readonly<Record<Act['kind'], number>>;
+  /** The most that the history remembered at once. */
+  readonly remembered: number;
+  readonly samplesPath: string;
+}
+
+/** It is watched for its whole life: nobody kills it. */
+export const WATCHED_REPLICA = 'controller-0';
+
+const PROBE = new URL('../scale/probe/probe-preload.ts', import.meta.url).href;
+const SMALL_EVENT_MEMORY = new URL('./small-event-memory.ts', import.meta.url).href;
+const KEPT_REPORTS = 5;
+const KEPT_PROBLEMS = 50;
+/** An install whose answer a silent base has swallowed is given up after five minutes. */
+const SETTLED_WITHIN_MS = 360_000;
+/** A Node is gone a minute after its base was last heard. */
+const ROLLED_WITHIN_MS = 120_000;
+/** Connections that nobody uses are closed by then, and Events told. */
+const REST_MS = 10_000;
+
+/** One run, in a world that is there. */
+class Soak {
+  readonly #options: SoakOptions;
+  readonly #world: SoakWorld;
+  readonly #sampler: Sampler;
+  readonly #rolling: RollingChurn;
+  readonly #random: () => number;
+  readonly #problems: string[] = [];
+  readonly #reports: string[] = [];
+  #violations = 0;
+  #remembered = 0;
+
+  constructor(options: SoakOptions, { world, random, path }: { world: SoakWorld; random: () => number; path: string }) {
+    const { onProgress } = options;
+    this.#options = options;
+    this.#world = world;
+    this.#random = random;
+    this.#rolling = new RollingChurn({ world: world.world, random, onProblem: this.#onProblem }, options.bases);
+    this.#sampler = new Sampler({ replicas: world.replicas, sizeOf: () => this.#size(), path, onProgress });
+  }
+
+  async run(samplesPath: string): Promise<Soaked> {
+    await this.#rolling.deploy();
+    await this.#settle('before');
+    await this.#rest();
+    const acts = await this.#churn();
+    const differences = await this.#settle('after');
+    await this.#check(true);
+    await this.#rest();
+    return {
+      samples: this.#sampler.samples,
+      violations: this.#violations,
+      reports: this.#reports,
+      differences,
+      problems: this.#problems,
+      acts,
+      remembered: this.#remembered,
+      samplesPath,
+    };
+  }
+
+  async #churn(): Promise<Soaked['acts']> {
+    const { minutes, podsEachSecond, sampleEverySeconds } = this.#options;
+    const random = this.#random;
+    this.#sampler.begin();
+    const endsAt = performance.now() + minutes * 60_000;
+    const actor = new Actor(this.#world, this.#plan(), this.#onProblem);
+    this.#rolling.start();
+    const churn = new PodChurn({ world: this.#world.world, podsEachSecond, random, onProblem: this.#onProblem });
+    for (let sampleAt = performance.now(); sampleAt < endsAt; ) {
+      sampleAt = Math.max(performance.now(), sampleAt + sampleEverySeconds * 1000);
+      await delay(Math.min(endsAt, sampleAt) - performance.now());
+      await this.#check(false);
+      await this.#sampler.take('churn', this.#violations === 0 ? '' : `VIOLATIONS ${this.#violations}`);
+    }
+    // Whoever is away comes back before the rest has to find its place.
+    await actor.stop();
+    await Promise.all([churn.stop(), this.#rolling.stop()]);
+    await this.#rolling.untilRolled(ROLLED_WITHIN_MS).catch(this.#onProblem);
+    return actor.counts;
+  }
+
+  #plan(): Act[] {
+    const { seed, minutes, bases, replicas, killEverySeconds, flapsEachMinute, actsShare = 1 } = this.#options;
+    return planOf({
+      seed,
+      seconds: actsShare * minutes * 60,
+      bases,
+      replicas,
+      killEverySeconds,
+      flapsEachMinute: flapsEachMinute ?? flapsEachMinuteOf(bases),
+    });
+  }
+
+  async #settle(when: string): Promise<string[]> {
+    const startedAt = performance.now();
+    const differences = await untilSettled(this.#world, SETTLED_WITHIN_MS);
+    const words = differences.length === 0 ? 'settled' : `NOT SETTLED, ${differences.length} differences`;
+    this.#options.onProgress(`${when}: ${words} after ${Math.round((performance.now() - startedAt) / 1000)} s`);
+    return differences;
+  }
+
+  async #rest(): Promise<void> {
+    await delay(REST_MS);
+    await this.#sampler.take('rest');
+  }
+
+  async #check(isLast: boolean): Promise<void> {
+    const { history } = this.#world;
+    this.#remembered = Math.max(this.#remembered, history.size);
+    const { violations, report } = await history.check({ isLast });
+    this.#violations += violations.length;
+    if (report !== '' && this.#reports.length < KEPT_REPORTS) this.#reports.push(report);
+  }
+
+  #size() {
+    const { history, aliveBases } = this.#world;
+    const [nodes, pods] = [history.nodes.length, history.pods.length];
+    return { bases: aliveBases.length, nodes, pods, churned: history.podsGone, rollouts: this.#rolling.count };
+  }
+
+  readonly #onProblem = (error: unknown): void => {
+    this.#options.onProgress(`PROBLEM: ${messageOf(error)}`);
+    if (this.#problems.length < KEPT_PROBLEMS) this.#problems.push(messageOf(error));
+  };
+}
+
+/** The modules that replicas load: in a short soak with a memory of Events that is full at once. */
+export function preloadsOf({ minutes, preloads = [] }: Pick<SoakOptions, 'minutes' | 'preloads'>): string[] {
+  return [PROBE, ...(minutes >= PROMISED_FROM_MINUTES ? [] : [SMALL_EVENT_MEMORY]), ...preloads];
+}
+
+/** `onWorld` is told what has to be stopped afterwards, by whoever is told. */
+export async function startSoak(
+  options: SoakOptions,
+  onWorld: (world: SoakWorld) => void,
+): Promise<() => Promise<Soaked>> {
+  const { bases, replicas, seed, onProgress } = options;
+  const random = seededRandom(seed);
+  const path = join(tmpdir(), `soak-${Date.now()}.jsonl`);
+  onProgress(`seed ${seed}, samples go to ${path}`);
+  const world = await SoakWorld.start({ bases, replicas, preloads: preloadsOf(options), random, onProgress });
+  onWorld(world);
+  const soak = new Soak(options, { world, random, path });
+  return () => soak.run(path);
+}
