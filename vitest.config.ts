@@ -17,6 +17,8 @@ const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** Several replicas and their faults: each file names its tunnel itself. */
 const SHARDING = ['sharding-mqtt', 'sharding-http'];
+/** What is measured there is memory: nothing else runs beside it. */
+const SOAK = ['soak'];
 
 function filesOf(names: readonly string[]): string[] {
   return names.map((name) => `test/integration/${name}.test.ts`);
@@ -53,7 +55,7 @@ export default defineConfig({
       },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING]),
+        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING, ...SOAK]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
@@ -83,6 +85,15 @@ export default defineConfig({
           // By themselves, both files at a time: how fast a lost replica is made up for is promised.
           maxWorkers: 2,
           sequence: { groupOrder: 3 },
+        },
+      },
+      {
+        test: {
+          name: 'soak',
+          include: filesOf(SOAK),
+          globalSetup: ['test/integration/global-setup.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 4 },
         },
       },
     ],

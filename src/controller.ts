@@ -38,7 +38,8 @@ const STOP_GRACE_MS = 10_000;
 const MODULE_BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
 
 /** Builds the whole controller, in the order in which data flows; nothing runs before `Manager.run`. */
-export function createController({ config, access, logger, metrics, version }: ControllerParts): Manager {
+export async function createController(parts: ControllerParts): Promise<Manager> {
+  const { config, access, logger, metrics, version } = parts;
   const clock = systemClock;
   const shared = { clock, logger, metrics };
   const { env, clientId, workers, isCluster } = config;
@@ -52,7 +53,7 @@ export function createController({ config, access, logger, metrics, version }: C
   const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
   const isOurs = (identity: string): boolean => !isFollowed(nodeNameOf(identity));
   const tunnels = new Tunnels(
-    createTunnels({
+    await createTunnels({
       env,
       clientId,
       version,

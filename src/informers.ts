@@ -31,9 +31,10 @@ export function createInformers({ env, isCluster }: Config, lanes: KubeLanes, sh
   const ofEnv = (component: string): string => `${COMPONENT_LABEL}${component},${ENV_LABEL}=${env}`;
   return {
     nodes: new SharedInformer(create('Node', '/api/v1/nodes', ofEnv(`=${COMPONENT.vnode}`), projectNode)),
-    // V10: Pods carry no env; they are ours when they are bound to a Node of ours.
+    // V10: Pods carry no env; they are ours when they are bound to a Node of ours. One that waits is the scheduler's.
     pods: new SharedInformer({
       ...create('Pod', '/api/v1/pods', `${COMPONENT_LABEL}=${COMPONENT.module}`, projectPod),
+      fieldSelector: 'spec.nodeName!=',
       indexers: { node: (pod: VPod) => pod.nodeName },
     }),
     // Of Nodes and of replicas, in one watch: what it shows of ours proves that it shows what others did before.

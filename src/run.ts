@@ -41,7 +41,8 @@ export async function runProcess(): Promise<number> {
       clock: systemClock,
       logger,
     });
-    await createController({ config, access, logger, metrics, version }).run(stopping.signal);
+    const controller = await createController({ config, access, logger, metrics, version });
+    await controller.run(stopping.signal);
     logger.info('stopped');
     return 0;
   } catch (err) {

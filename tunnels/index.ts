@@ -2,8 +2,8 @@ import type { Clock } from '../src/clock.ts';
 import type { Logger } from '../src/logger.ts';
 import type { Metrics } from '../src/metrics.ts';
 import type { Tunnel } from '../src/tunnel/tunnel.ts';
-import { HttpTunnel, type HttpTunnelOptions } from './http/http-tunnel.ts';
-import { MqttTunnel, type MqttTunnelOptions } from './mqtt/mqtt-tunnel.ts';
+import type { HttpTunnelOptions } from './http/http-tunnel.ts';
+import type { MqttTunnelOptions } from './mqtt/mqtt-tunnel.ts';
 
 export interface MqttSettings extends Pick<MqttTunnelOptions, 'url' | 'username' | 'password' | 'tls'> {
   /** Before `@@@` in the client id, as the bases have it. */
@@ -40,12 +40,17 @@ export interface TunnelsOptions {
   readonly http?: HttpSettings | undefined;
 }
 
-/** The tunnels that are configured, not yet running. */
-export function createTunnels(options: TunnelsOptions): Tunnel[] {
+/** The tunnels that are configured, not yet running. One that is not used is not even loaded: it takes 15 MiB. */
+export async function createTunnels(options: TunnelsOptions): Promise<Tunnel[]> {
   const tunnels: Tunnel[] = [];
   const { mqtt, http, clientId, version, ...shared } = options;
-  if (mqtt) tunnels.push(new MqttTunnel({ ...shared, ...mqtt, clientId: `${mqtt.clientPrefix}@@@${clientId}` }));
-  if (http)
+  if (mqtt) {
+    const { MqttTunnel } = await import('./mqtt/mqtt-tunnel.ts');
+    tunnels.push(new MqttTunnel({ ...shared, ...mqtt, clientId: `${mqtt.clientPrefix}@@@${clientId}` }));
+  }
+  if (http) {
+    const { HttpTunnel } = await import('./http/http-tunnel.ts');
     tunnels.push(new HttpTunnel({ ...shared, ...http, userAgent: `module-controller/${version} (${clientId})` }));
+  }
   return tunnels;
 }

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { TunnelName } from '../../src/tunnel/tunnel.ts';
+import { startArguments } from '../process/start-command.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const EXIT_WITH_PARENT = new URL('./exit-with-parent.ts', import.meta.url).href;
 const TAIL_LINES = 200;
 /** Longer than the controller's own time to end. */
@@ -23,7 +22,7 @@ export class ControllerProcess {
   constructor({ env, logPath }: { env: Record<string, string>; logPath: string }) {
     this.logPath = logPath;
     this.#log = createWriteStream(logPath);
-    this.#child = spawn(process.execPath, ['--import', EXIT_WITH_PARENT, MAIN], {
+    this.#child = spawn(process.execPath, ['--import', EXIT_WITH_PARENT, ...startArguments()], {
       env: { PATH: process.env.PATH ?? '', ...env },
       // Ctrl-C in the terminal is for the demo, which stops the controller in its turn.
       detached: true,

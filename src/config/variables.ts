@@ -51,7 +51,7 @@ export const VARIABLES = {
   VNODE_WORKER_NUM: variable(
     rules.integer(1, 256),
     'How many bases (and how many Nodes) are worked on at a time.',
-    '8',
+    '32',
   ),
   ENABLE_MQTT_TUNNEL: variable(rules.boolean, 'Find bases over MQTT.', 'false'),
   MQTT_BROKER: variable(rules.host, 'Host of the broker. Required with the MQTT tunnel.'),

@@ -21,6 +21,8 @@ export interface PooledRequest extends Omit<Dispatcher.RequestOptions, 'headersT
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #pool: Pool;
+  /** The same pool, for requests with a permit. */
+  #guarded: Dispatcher;
   /** Replaced pools whose last requests still run. Emptied as these end. */
   readonly #draining = new Set<Pool>();
   #isClosed = false;
@@ -28,14 +30,15 @@ export class ConnectionPool {
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#pool = this.#connect();
+    this.#guarded = this.#pool.compose(guard);
     options.access.onTlsChange(() => this.#replace());
   }
 
   /** `permit`: asked when the request comes to its connection; where it says no, the promise is rejected unsent. */
-  send({ permit, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
+  send(request: PooledRequest): Promise<Dispatcher.ResponseData> {
     // Deadlines are kept by the lane, which also counts the wait for a free connection.
     // reset: undici closes the connection behind a DELETE with a body unless told not to.
-    const pool = permit === undefined ? this.#pool : this.#pool.compose(guardedBy(permit));
+    const pool = request.permit === undefined ? this.#pool : this.#guarded;
     return pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false });
   }
 
@@ -66,6 +69,7 @@ export class ConnectionPool {
     if (this.#isClosed) return;
     const old = this.#pool;
     this.#pool = this.#connect();
+    this.#guarded = this.#pool.compose(guard);
     this.#draining.add(old);
     const forget = (): void => void this.#draining.delete(old);
     old.close().then(forget, forget);
@@ -73,16 +77,16 @@ export class ConnectionPool {
 }
 
 /** undici lets requests wait for a free connection, and tells just before it writes one: what throws then is not written. */
-function guardedBy(permit: Permit): Dispatcher.DispatcherComposeInterceptor {
-  return (dispatch) => (options, handler) =>
-    dispatch(options, {
-      onRequestStart: (controller, context) => {
-        if (!permit()) throw new Error('not permitted any more');
-        handler.onRequestStart?.(controller, context);
-      },
-      onResponseStart: (...start) => handler.onResponseStart?.(...start),
-      onResponseData: (...data) => handler.onResponseData?.(...data),
-      onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
-      onResponseError: (...error) => handler.onResponseError?.(...error),
-    });
-}
+const guard: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+  const { permit } = options as Dispatcher.DispatchOptions & Pick<PooledRequest, 'permit'>;
+  return dispatch(options, {
+    onRequestStart: (controller, context) => {
+      if (permit?.() === false) throw new Error('not permitted any more');
+      handler.onRequestStart?.(controller, context);
+    },
+    onResponseStart: (...start) => handler.onResponseStart?.(...start),
+    onResponseData: (...data) => handler.onResponseData?.(...data),
+    onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+    onResponseError: (...error) => handler.onResponseError?.(...error),
+  });
+};

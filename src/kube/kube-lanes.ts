@@ -9,7 +9,7 @@ export interface KubeLanesOptions {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Default 8. */
+  /** Default 32. */
   readonly restConnections?: number;
   /** Default 4. */
   readonly leaseConnections?: number;
@@ -39,7 +39,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal });
   };
   return {
-    rest: lane(options.restConnections ?? 8),
+    rest: lane(options.restConnections ?? 32),
     leases: lane(options.leaseConnections ?? 4),
     members: lane(2),
     watches: lane(null),

@@ -21,7 +21,8 @@ export function changesSince(former: readonly KeptCase[], now: readonly KeptCase
 }
 
 function isSameSize(a: Sizes, b: Sizes): boolean {
-  return a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas;
+  const isSameWorld = a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas;
+  return isSameWorld && a.minutes === b.minutes;
 }
 
 function changesOf(before: KeptCase, { name, figures }: KeptCase): string[] {

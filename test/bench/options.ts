@@ -31,6 +31,9 @@ export interface KnownSuites {
   readonly byDefault: string;
 }
 
+/** Beside the bases: those that not every suite has. */
+const SETTINGS = ['modules', 'replicas', 'minutes', 'seed'] as const;
+
 /** Wrong use of the command line; the message names the flag. */
 export class UsageError extends Error {}
 
@@ -43,6 +46,8 @@ Usage: npm run bench -- [suite] [flags]
   --bases N      simulated bases
   --modules N    modules on each base, in a suite that has a default for it
   --replicas N   replicas of the controller, likewise
+  --minutes N    how long it lasts, likewise
+  --seed N       makes the same accidents again, likewise (default: any, which is told)
   --case NAME    only this case; may be given more than once
   --keep         write test/bench/results/<suite>.json, which later results are compared with, and its picture;
                  cases that are not run now keep their former result
@@ -69,6 +74,7 @@ function helpOfSuite([name, { text, defaults, cases }]: [string, KnownSuite]): s
     `  cases: ${namesOf(false)}`,
     ...(optional === '' ? [] : [`  only with --case: ${optional}`]),
     `  ${Object.entries(defaults)
+      .filter(([setting]) => setting !== 'seed')
       .map(([setting, number]) => `${setting}: ${number}`)
       .join(', ')}`,
   ];
@@ -96,8 +102,7 @@ export function parseBenchOptions(args: readonly string[], known: KnownSuites): 
     runs: countOf('--runs', values.runs, runs),
     sizes: {
       bases: countOf('--bases', values.bases, bases),
-      ...sizeOf('modules', values.modules, { name, ...suite }),
-      ...sizeOf('replicas', values.replicas, { name, ...suite }),
+      ...Object.assign({}, ...SETTINGS.map((setting) => sizeOf(setting, values[setting], { name, ...suite }))),
     },
     cases: values.case,
     keep: values.keep,
@@ -115,6 +120,8 @@ function readFlags(args: readonly string[]) {
         bases: { type: 'string' },
         modules: { type: 'string' },
         replicas: { type: 'string' },
+        minutes: { type: 'string' },
+        seed: { type: 'string' },
         case: { type: 'string', multiple: true, default: [] },
         keep: { type: 'boolean', default: false },
         out: { type: 'string' },
@@ -128,7 +135,7 @@ function readFlags(args: readonly string[]) {
 
 /** Nothing where the suite has no default for it. */
 function sizeOf(
-  setting: 'modules' | 'replicas',
+  setting: (typeof SETTINGS)[number],
   text: string | undefined,
   { name, defaults }: KnownSuite & { readonly name: string },
 ): Partial<Sizes> {

@@ -48,6 +48,9 @@ export interface Sizes {
   /** On each base. */
   readonly modules?: number;
   readonly replicas?: number;
+  readonly minutes?: number;
+  /** Of all accidents; 0: any. */
+  readonly seed?: number;
 }
 
 export interface StageOptions extends Sizes {
@@ -83,11 +86,12 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas }: Sizes): string {
+export function sizesText({ bases, modules, replicas, minutes }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
     ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
+    ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
   ];
   return parts.join(', ');
 }

@@ -9,6 +9,7 @@ import {
   type ControlPlaneOptions,
   startControlPlane,
 } from '../../samples/control-plane/control-plane.ts';
+import { startArguments } from '../../samples/process/start-command.ts';
 import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -28,10 +29,9 @@ export class ControllerProcess {
   readonly #watchers = new Set<() => void>();
 
   constructor(env: Record<string, string>) {
-    const main = new URL('src/main.js', ROOT).pathname;
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
-    this.child = spawn(process.execPath, ['--import', preload, main], {
+    this.child = spawn(process.execPath, ['--import', preload, ...startArguments()], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -188,6 +188,8 @@ function clientOptionsOf(options: MqttSessionOptions): IClientOptions {
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,
+    // A buffer made beforehand for each of 65,536 numbers: 8 MiB.
+    writeCache: false,
     messageIdProvider: new UniqueMessageIdProvider(),
   };
 }

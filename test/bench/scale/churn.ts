@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { nodeNameOf } from '../../../src/labels.ts';
 import { modulePod } from '../../support/manifests.ts';
 import { benchCase } from '../suite.ts';
 import { COST_FIGURES, costing, quantile } from './cost.ts';
@@ -43,19 +44,28 @@ export const CHURN = benchCase({
   },
 });
 
-async function churn({ world, observer }: ScaleWorld, group: string): Promise<PodsSeen> {
+async function churn({ world, fleet, observer }: ScaleWorld, group: string): Promise<PodsSeen> {
   const { admin } = world;
+  const bases = await fleet.identities();
   const asked: Promise<unknown>[] = [];
   const startedAt = performance.now();
   for (let tick = 0; tick < COUNT + LIFE_SECONDS * PODS_EACH_SECOND; tick++) {
-    await delay(startedAt + (tick * 1000) / PODS_EACH_SECOND - performance.now());
+    await delay(Math.max(0, startedAt + (tick * 1000) / PODS_EACH_SECOND - performance.now()));
     const [born, dying] = [tick, tick - LIFE_SECONDS * PODS_EACH_SECOND];
     if (born < COUNT) {
       const name = `${group}-${born}`;
-      asked.push(admin.post(PODS, modulePod(name, [{ name }], { labels: { [GROUP_LABEL]: group } })));
+      // Left to itself the scheduler gives them all to one Node: nothing tells these apart.
+      const hostname = nodeNameOf(bases[born % bases.length] ?? '');
+      asked.push(admin.post(PODS, podOn(hostname, name, group)));
     }
     if (dying >= 0) asked.push(admin.delete(`${PODS}/${group}-${dying}`));
   }
   await Promise.all(asked);
   return observer.untilPods(group, 'gone', COUNT, DONE_WITHIN_MS);
+}
+
+function podOn(hostname: string, name: string, group: string) {
+  const pod = modulePod(name, [{ name }], { labels: { [GROUP_LABEL]: group } });
+  const nodeSelector = { ...pod.spec.nodeSelector, 'kubernetes.io/hostname': hostname };
+  return { ...pod, spec: { ...pod.spec, nodeSelector } };
 }

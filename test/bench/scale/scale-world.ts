@@ -213,6 +213,7 @@ function moduleNameOf(index: number): string {
 
 /** Connected, and not announced. */
 function fleetOf({ broker, env }: World, count: number, identityPrefix = 'base-'): Promise<RemoteFleet> {
-  const times = { installMs: INSTALL_MS, uninstallMs: 0 };
-  return forkFleet({ brokerUrl: broker.url, env, count, identityPrefix, ...times, announce: false });
+  // As the README advises for bases over MQTT: without it a second version waits until the first one is deleted.
+  const behaviour = { installMs: INSTALL_MS, uninstallMs: 0, activateNewModule: true };
+  return forkFleet({ brokerUrl: broker.url, env, count, identityPrefix, ...behaviour, announce: false });
 }

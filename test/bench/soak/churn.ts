@@ -1,12 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../../samples/control-plane/api-client.ts';
+import { nodeNameOf } from '../../../src/labels.ts';
 import { RollingDeployment } from '../../support/cluster/roller.ts';
 import { modulePod } from '../../support/manifests.ts';
 import type { World } from '../../support/world.ts';
 
 export interface ChurnOptions {
   readonly world: World;
+  /** Of its Pods and their modules, with a number behind it. */
+  readonly name: string;
   readonly podsEachSecond: number;
+  readonly lifeMs: { readonly from: number; readonly to: number };
+  /** Where Pods may go. */
+  readonly bases: () => readonly string[];
   /** Gives [0, 1). */
   readonly random: () => number;
   /** What should not have happened. */
@@ -14,7 +20,7 @@ export interface ChurnOptions {
 }
 
 const PODS = '/api/v1/namespaces/default/pods';
-const LIFE_MS = { from: 5_000, to: 25_000 } as const;
+const HOSTNAME = 'kubernetes.io/hostname';
 
 /** Pods, each with a module of its own, come at a steady rate, and each goes after a while. */
 export class PodChurn {
@@ -39,22 +45,26 @@ export class PodChurn {
   }
 
   async #run(): Promise<void> {
-    const { podsEachSecond, random, onProblem } = this.#options;
+    const { name, podsEachSecond, lifeMs: life, random, onProblem } = this.#options;
     const { signal } = this.#stopped;
     const startedAt = performance.now();
     while (!signal.aborted) {
-      const lifeMs = LIFE_MS.from + random() * (LIFE_MS.to - LIFE_MS.from);
-      const life = this.#live(`churn-${this.count++}`, lifeMs).catch(onProblem);
-      this.#living.add(life);
-      void life.then(() => this.#living.delete(life));
+      const lifeMs = life.from + random() * (life.to - life.from);
+      const living = this.#live(`${name}-${this.count++}`, lifeMs).catch(onProblem);
+      this.#living.add(living);
+      void living.then(() => this.#living.delete(living));
       const nextAt = startedAt + (this.count * 1000) / podsEachSecond;
       await delay(Math.max(0, nextAt - performance.now()), undefined, { signal }).catch(() => {});
     }
   }
 
   async #live(name: string, lifeMs: number): Promise<void> {
-    const { admin } = this.#options.world;
-    await admin.post(PODS, modulePod(name, [{ name }]));
+    const { world, bases, random } = this.#options;
+    const { admin } = world;
+    const among = bases();
+    // Left to itself the scheduler gives nearly all to one base, and one replica has all the work.
+    const nodeSelector = { [HOSTNAME]: nodeNameOf(among[Math.floor(random() * among.length)] ?? '') };
+    await admin.post(PODS, modulePod(name, [{ name }], { spec: { nodeSelector } }));
     await delay(lifeMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
     await admin.delete(`${PODS}/${name}`).catch((error: unknown) => {
       // It went with its base.
@@ -69,19 +79,21 @@ const DEPLOYMENTS = 3;
 /** A base that is dead keeps no roll-out from its end: there are others. */
 const BASES_FOR_EACH_COPY = 6;
 
+type RollingOptions = Pick<ChurnOptions, 'world' | 'random' | 'onProblem'>;
+
 /**
  * Deployments that roll on and on, with a pause after each roll-out: what else happens is to be seen beside them.
  * test/support/cluster/roller.ts, which makes none, would be most of the churn.
  */
 export class RollingChurn {
-  readonly #options: Omit<ChurnOptions, 'podsEachSecond'>;
+  readonly #options: RollingOptions;
   readonly #deployments: readonly RollingDeployment[];
   readonly #stopped = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   /** Roll-outs that are complete. */
   count = 0;
 
-  constructor(options: Omit<ChurnOptions, 'podsEachSecond'>, bases: number) {
+  constructor(options: RollingOptions, bases: number) {
     this.#options = options;
     const replicas = Math.max(2, Math.floor(bases / BASES_FOR_EACH_COPY));
     this.#deployments = Array.from({ length: DEPLOYMENTS }, (_, index) => {

@@ -18,10 +18,10 @@ export function sizeGaugesOf(text: string): Record<string, number> {
   return sizes;
 }
 
-/** The sum of the series of a metric, whatever its type. */
-export function metricOf(text: string, name: string): number {
-  return [...text.matchAll(/^(\w+)(?:\{.*\})? (\S+)$/gm)].reduce(
-    (sum, [, found, value]) => (found === name ? sum + Number(value) : sum),
+/** The sum of the series of a metric, whatever its type; `labels`: of those that fit. */
+export function metricOf(text: string, name: string, labels = /^/): number {
+  return [...text.matchAll(/^(\w+)(\{.*\})? (\S+)$/gm)].reduce(
+    (sum, [, found, own = '', value]) => (found === name && labels.test(own) ? sum + Number(value) : sum),
     0,
   );
 }

@@ -1,8 +1,9 @@
 /** What is known of one replica at one moment. */
 export interface ReplicaSample {
   readonly replica: string;
-  /** Bytes, after garbage collections. */
+  /** Bytes that live after garbage collections, but for what V8 has compiled. */
   readonly heap: number;
+  readonly code: number;
   readonly external: number;
   readonly resident: number;
   readonly sockets: number;
@@ -16,9 +17,10 @@ export interface ReplicaSample {
 
 /** Written as one line of JSON. */
 export interface Sample {
-  /** Of the churn; `rest` is before it, and after it when all has settled. */
+  /** Since the churn began; 0 before. */
   readonly seconds: number;
-  readonly phase: 'rest' | 'churn';
+  /** `rest`: before all and after all; `calm`: after the churn, between bursts of Pods. In both nothing happens. */
+  readonly phase: 'rest' | 'churn' | 'calm';
   readonly world: WorldSize;
   /** Those that are up. */
   readonly replicas: readonly ReplicaSample[];

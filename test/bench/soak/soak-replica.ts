@@ -8,6 +8,8 @@ import { metricOf, sizeGaugesOf } from './gauges.ts';
 import type { ReplicaSample } from './sample.ts';
 
 const KEPT_LINES = 200;
+/** V8 goes on making better code for half an hour, and has its own spaces for it. */
+const CODE_SPACES = /space="(code|trusted)/;
 
 interface Probed {
   readonly process: ControllerProcess;
@@ -44,8 +46,11 @@ export class SoakReplica implements Watched {
   }
 
   async kill(): Promise<void> {
+    const process = this.#probed?.process;
     this.#probed = undefined;
     await this.#replica.end('SIGKILL');
+    // The world keeps its processes, in a night some hundred.
+    process?.lines.splice(0);
   }
 
   /** undefined: it is not up, or was killed meanwhile. */
@@ -68,13 +73,15 @@ export class SoakReplica implements Watched {
 
 async function sampleOf(replica: string, { process, probe, metricsUrl }: Probed): Promise<ReplicaSample> {
   // Kept for whoever looks for a line; all lines of a night are too many.
-  process.lines.splice(0, process.lines.length - KEPT_LINES);
-  const text = await (await fetch(metricsUrl)).text();
+  process.lines.splice(0, Math.max(0, process.lines.length - KEPT_LINES));
   const { p99: loopDelayP99 } = await probe.takeLoopDelay();
-  const { heapUsed: heap, external, resident } = await probe.memory();
+  const { heapUsed, external, resident } = await probe.memory();
+  const text = await (await fetch(metricsUrl)).text();
+  const code = metricOf(text, 'nodejs_heap_space_size_used_bytes', CODE_SPACES);
   return {
     replica,
-    heap,
+    heap: heapUsed - code,
+    code,
     external,
     resident,
     sockets: await socketsOf(probe.pid),

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../../src/errors.ts';
 import { seededRandom } from '../../support/api-fault-proxy.ts';
 import { Actor } from './actor.ts';
-import { PodChurn, RollingChurn } from './churn.ts';
+import { type ChurnOptions, PodChurn, RollingChurn } from './churn.ts';
 import { PROMISED_FROM_MINUTES } from './growth.ts';
 import { type Act, flapsEachMinuteOf, planOf } from './plan.ts';
 import type { Sample } from './sample.ts';
@@ -25,6 +25,9 @@ export interface SoakOptions {
   readonly flapsEachMinute?: number;
   /** Acts begin before this part of the time is over. Default: all of it. */
   readonly actsShare?: number;
+  /** Of Pods, after the churn, with a calm sample after each. */
+  readonly bursts: number;
+  readonly podsEachBurst: number;
   /** Further modules that replicas load, as URLs. */
   readonly preloads?: readonly string[];
   readonly onProgress: (line: string) => void;
@@ -51,6 +54,12 @@ export const WATCHED_REPLICA = 'controller-0';
 
 const PROBE = new URL('../scale/probe/probe-preload.ts', import.meta.url).href;
 const SMALL_EVENT_MEMORY = new URL('./small-event-memory.ts', import.meta.url).href;
+const STEADY_HEAP = new URL('./steady-heap.ts', import.meta.url).href;
+const CHURN_LIFE_MS = { from: 5_000, to: 25_000 } as const;
+const BURST_EACH_SECOND = 15;
+const BURST_LIFE_MS = { from: 1_000, to: 4_000 } as const;
+/** The last answers are taken, the last statuses written. */
+const CALM_MS = 3_000;
 const KEPT_REPORTS = 5;
 const KEPT_PROBLEMS = 50;
 /** An install whose answer a silent base has swallowed is given up after five minutes. */
@@ -83,10 +92,12 @@ class Soak {
 
   async run(samplesPath: string): Promise<Soaked> {
     await this.#rolling.deploy();
-    await this.#settle('before');
+    await this.#settle('before the churn');
     await this.#rest();
     const acts = await this.#churn();
-    const differences = await this.#settle('after');
+    await this.#settle('after the churn');
+    for (let burst = 0; burst < this.#options.bursts; burst++) await this.#burst(burst);
+    const differences = await this.#settle('in the end');
     await this.#check(true);
     await this.#rest();
     return {
@@ -103,23 +114,44 @@ class Soak {
 
   async #churn(): Promise<Soaked['acts']> {
     const { minutes, podsEachSecond, sampleEverySeconds } = this.#options;
-    const random = this.#random;
     this.#sampler.begin();
     const endsAt = performance.now() + minutes * 60_000;
     const actor = new Actor(this.#world, this.#plan(), this.#onProblem);
     this.#rolling.start();
-    const churn = new PodChurn({ world: this.#world.world, podsEachSecond, random, onProblem: this.#onProblem });
-    for (let sampleAt = performance.now(); sampleAt < endsAt; ) {
-      sampleAt = Math.max(performance.now(), sampleAt + sampleEverySeconds * 1000);
-      await delay(Math.min(endsAt, sampleAt) - performance.now());
-      await this.#check(false);
-      await this.#sampler.take('churn', this.#violations === 0 ? '' : `VIOLATIONS ${this.#violations}`);
+    const churn = this.#pods('churn', podsEachSecond, CHURN_LIFE_MS);
+    try {
+      for (let sampleAt = performance.now(); sampleAt < endsAt; ) {
+        sampleAt = Math.max(performance.now(), sampleAt + sampleEverySeconds * 1000);
+        await delay(Math.max(0, Math.min(endsAt, sampleAt) - performance.now()));
+        await this.#check(false);
+        const note = this.#violations === 0 ? '' : `VIOLATIONS: ${this.#violations}`;
+        await this.#sampler.take('churn', note).catch(this.#onProblem);
+      }
+    } finally {
+      // Whoever is away comes back before the rest has to find its place.
+      await actor.stop();
+      await Promise.all([churn.stop(), this.#rolling.stop()]);
     }
-    // Whoever is away comes back before the rest has to find its place.
-    await actor.stop();
-    await Promise.all([churn.stop(), this.#rolling.stop()]);
     await this.#rolling.untilRolled(ROLLED_WITHIN_MS).catch(this.#onProblem);
     return actor.counts;
+  }
+
+  /** Many Pods in a short time while nothing else happens: what is left of them is told from what else is left. */
+  async #burst(index: number): Promise<void> {
+    const burst = this.#pods(`burst${index}`, BURST_EACH_SECOND, BURST_LIFE_MS);
+    await delay((this.#options.podsEachBurst / BURST_EACH_SECOND) * 1000);
+    await burst.stop();
+    await untilSettled(this.#world, SETTLED_WITHIN_MS);
+    await this.#check(false);
+    await delay(CALM_MS);
+    await this.#sampler.take('calm');
+  }
+
+  #pods(name: string, podsEachSecond: number, lifeMs: ChurnOptions['lifeMs']): PodChurn {
+    const { world } = this.#world;
+    const bases = (): readonly string[] => this.#world.aliveBases;
+    const [random, onProblem] = [this.#random, this.#onProblem];
+    return new PodChurn({ world, name, podsEachSecond, lifeMs, bases, random, onProblem });
   }
 
   #plan(): Act[] {
@@ -169,7 +201,7 @@ class Soak {
 
 /** The modules that replicas load: in a short soak with a memory of Events that is full at once. */
 export function preloadsOf({ minutes, preloads = [] }: Pick<SoakOptions, 'minutes' | 'preloads'>): string[] {
-  return [PROBE, ...(minutes >= PROMISED_FROM_MINUTES ? [] : [SMALL_EVENT_MEMORY]), ...preloads];
+  return [PROBE, STEADY_HEAP, ...(minutes >= PROMISED_FROM_MINUTES ? [] : [SMALL_EVENT_MEMORY]), ...preloads];
 }
 
 /** `onWorld` is told what has to be stopped afterwards, by whoever is told. */

@@ -3,16 +3,16 @@ import { type Soaked, type SoakOptions, startSoak, WATCHED_REPLICA } from './soa
 import type { SoakWorld } from './soak-world.ts';
 import { FIGURES, verdictOf } from './verdict.ts';
 
-/** Until the command line knows them. */
-interface SoakFlags {
-  readonly minutes?: number;
-  readonly seed?: number;
-}
-
 const MINUTES = 10;
 const MAX_SEED = 99_999;
 const WARM_UP_SHARE = 0.25;
-const RATES = { podsEachSecond: 5, sampleEverySeconds: 30, killEverySeconds: 120 } as const;
+const RATES = {
+  podsEachSecond: 5,
+  sampleEverySeconds: 30,
+  killEverySeconds: 120,
+  bursts: 6,
+  podsEachBurst: 300,
+} as const;
 
 /** One world, which is used up by its one case. */
 export class SoakStage implements Stage {
@@ -72,10 +72,10 @@ const LIVE_ON = benchCase({
 export const SOAK: Suite<SoakStage> = {
   name: 'soak',
   text: 'whether replicas that live on keep what they promise, and grow in nothing',
-  defaults: { runs: 1, bases: 50, replicas: 3 },
+  defaults: { runs: 1, bases: 50, replicas: 3, minutes: MINUTES, seed: 0 },
   steps: [[LIVE_ON]],
-  open: ({ bases, replicas = 3, onProgress, minutes = MINUTES, seed }: StageOptions & SoakFlags) =>
-    new SoakStage({ bases, replicas, minutes, seed: seed ?? anySeed(), onProgress, ...RATES }),
+  open: ({ bases, replicas = 3, minutes = MINUTES, seed = 0, onProgress }: StageOptions) =>
+    new SoakStage({ bases, replicas, minutes, seed: seed || anySeed(), onProgress, ...RATES }),
 };
 
 /** One that can be given on the command line. */

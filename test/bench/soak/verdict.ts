@@ -1,6 +1,6 @@
 import type { Measurement } from '../suite.ts';
 import { grownGauges } from './gauges.ts';
-import { ALLOWED_BYTES, afterWarmUp, heapGrowthOf, isLeak, PROMISED_FROM_MINUTES } from './growth.ts';
+import { ALLOWED_BYTES, afterWarmUp, growthPerPodOf, hourlyGrowthOf, isLeak, PROMISED_FROM_MINUTES } from './growth.ts';
 import type { ReplicaSample, Sample } from './sample.ts';
 import type { Soaked } from './soak.ts';
 
@@ -18,7 +18,7 @@ export const FIGURES = {
   slope: { text: 'growth of the live heap of the replica that lives on', unit: '%/h', atMost: MAX_PERCENT_PER_HOUR },
   shortSlope: { text: `the same, less than ${PROMISED_FROM_MINUTES} minutes tell little`, unit: '%/h' },
   slopeError: { text: 'plus or minus (standard error)', unit: '%/h' },
-  bytes: { text: 'growth of its live heap for each Pod led to its end', unit: 'B', atMost: ALLOWED_BYTES },
+  bytes: { text: 'growth of its live heap for each Pod that came and went', unit: 'B', atMost: ALLOWED_BYTES },
   noisyBytes: { text: 'the same, in too much noise to be judged', unit: 'B' },
   bytesError: { text: 'plus or minus (standard error)', unit: 'B' },
   leaks: { text: '1: the heap grows, and not by chance', unit: '', atMost: 0 },
@@ -44,8 +44,10 @@ export function verdictOf(soaked: Soaked, options: VerdictOptions): Measurement<
   const { replica, minutes, warmUpShare: share } = options;
   const isLong = minutes >= PROMISED_FROM_MINUTES;
   const judged = afterWarmUp(samples, { replica, share, ...(isLong ? { ended: MEMORY_FULL } : {}) });
-  const growth = heapGrowthOf(judged, replica);
-  const { percentPerHour, bytesPerPod, isSharp } = growth;
+  const hourly = hourlyGrowthOf(judged, replica);
+  const perPod = growthPerPodOf(samples, replica);
+  const { percentPerHour } = hourly;
+  const { bytes, isSharp } = perPod;
   const [first, last] = restsOf(samples, replica);
   const grown = grownGauges(first?.gauges ?? {}, last?.gauges ?? {});
   return {
@@ -56,9 +58,9 @@ export function verdictOf(soaked: Soaked, options: VerdictOptions): Measurement<
       // What could not be fitted is told as missing, not as well.
       [isLong ? 'slope' : 'shortSlope']: percentPerHour?.slope ?? Number.NaN,
       slopeError: percentPerHour?.error ?? Number.NaN,
-      [isSharp ? 'bytes' : 'noisyBytes']: bytesPerPod?.slope ?? Number.NaN,
-      bytesError: bytesPerPod?.error ?? Number.NaN,
-      leaks: Number(isLeak(growth)),
+      [isSharp ? 'bytes' : 'noisyBytes']: bytes?.slope ?? Number.NaN,
+      bytesError: bytes?.error ?? Number.NaN,
+      leaks: Number(isLeak(perPod)),
       grownGauges: first && last ? grown.length : Number.NaN,
       moreSockets: (last?.sockets ?? Number.NaN) - (first?.sockets ?? Number.NaN),
       loopDelay: Math.max(...samples.flatMap((one) => one.replicas.map(({ loopDelayP99 }) => loopDelayP99))),
@@ -68,7 +70,8 @@ export function verdictOf(soaked: Soaked, options: VerdictOptions): Measurement<
     },
     details: {
       grown,
-      growth,
+      hourly,
+      perPod,
       acts,
       differences: soaked.differences,
       problems,

@@ -23,13 +23,13 @@ function faultsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe('the configuration', () => {
-  it('has the Go program’s defaults', () => {
+  it('has the Go program’s defaults, but for the workers', () => {
     expect(load()).toMatchObject({
       kubeconfig: undefined,
       env: 'dev',
       isCluster: false,
       cluster: undefined,
-      workers: 8,
+      workers: 32,
       mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },
       http: undefined,
       installDeadlineMs: 300_000,

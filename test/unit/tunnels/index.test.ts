@@ -24,12 +24,12 @@ describe('createTunnels', () => {
     metrics: createMetrics(),
   });
 
-  it('makes no tunnel that is not configured', () => {
-    expect(createTunnels(shared())).toEqual([]);
+  it('makes no tunnel that is not configured', async () => {
+    expect(await createTunnels(shared())).toEqual([]);
   });
 
   it('makes a MQTT tunnel that is known to the broker by prefix and client id', async () => {
-    const [tunnel] = createTunnels({ ...shared(), mqtt: { url: broker.url, clientPrefix: 'koupleless' } });
+    const [tunnel] = await createTunnels({ ...shared(), mqtt: { url: broker.url, clientPrefix: 'koupleless' } });
     expect(tunnel?.name).toBe('mqtt_tunnel_provider');
     expect(broker.aedes.connectedClients).toBe(0);
     const clientId = new Promise((resolve) => broker.aedes.once('clientReady', ({ id }) => resolve(id)));
@@ -47,7 +47,7 @@ describe('createTunnels', () => {
     const mayCommand = (identity: string): boolean => identity === 'base-1';
     const abort = new AbortController();
     const running: Promise<void>[] = [];
-    for (const tunnel of createTunnels({ ...shared(), http, mqtt, mayCommand })) {
+    for (const tunnel of await createTunnels({ ...shared(), http, mqtt, mayCommand })) {
       const handler = new RecordingHandler();
       running.push(tunnel.run(handler, abort.signal));
       await handler.first('linkUp');
@@ -63,7 +63,7 @@ describe('createTunnels', () => {
     await base.close();
   });
 
-  it('makes a HTTP tunnel, besides the other', () => {
+  it('makes a HTTP tunnel, besides the other', async () => {
     const http = {
       port: 0,
       token: undefined,
@@ -72,8 +72,8 @@ describe('createTunnels', () => {
       uninstallDeadlineMs: 60_000,
     };
     const mqtt = { url: broker.url, clientPrefix: 'koupleless' };
-    expect(createTunnels({ ...shared(), http }).map(({ name }) => name)).toEqual(['http_tunnel_provider']);
-    expect(createTunnels({ ...shared(), http, mqtt }).map(({ name }) => name)).toEqual([
+    expect((await createTunnels({ ...shared(), http })).map(({ name }) => name)).toEqual(['http_tunnel_provider']);
+    expect((await createTunnels({ ...shared(), http, mqtt })).map(({ name }) => name)).toEqual([
       'mqtt_tunnel_provider',
       'http_tunnel_provider',
     ]);
