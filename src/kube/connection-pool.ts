@@ -1,6 +1,6 @@
 import { type Dispatcher, Pool } from 'undici';
-import type { Permit } from './client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
+import { type PooledRequest, type WholeAnswer, wholeAnswer } from './whole-answer.ts';
 
 /** Below the 90 s after which the API server closes an idle connection, so that we are the ones to close it. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -13,16 +13,10 @@ export interface ConnectionPoolOptions {
   readonly connectTimeoutMs: number;
 }
 
-export interface PooledRequest extends Omit<Dispatcher.RequestOptions, 'headersTimeout' | 'bodyTimeout'> {
-  readonly permit: Permit | undefined;
-}
-
 /** Keep-alive HTTP/1.1 connections to the API server, made anew when the certificates change. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #pool: Pool;
-  /** The same pool, for requests with a permit. */
-  #guarded: Dispatcher;
   /** Replaced pools whose last requests still run. Emptied as these end. */
   readonly #draining = new Set<Pool>();
   #isClosed = false;
@@ -30,16 +24,17 @@ export class ConnectionPool {
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     this.#pool = this.#connect();
-    this.#guarded = this.#pool.compose(guard);
     options.access.onTlsChange(() => this.#replace());
   }
 
-  /** `permit`: asked when the request comes to its connection; where it says no, the promise is rejected unsent. */
-  send(request: PooledRequest): Promise<Dispatcher.ResponseData> {
-    // Deadlines are kept by the lane, which also counts the wait for a free connection.
-    // reset: undici closes the connection behind a DELETE with a body unless told not to.
-    const pool = request.permit === undefined ? this.#pool : this.#guarded;
-    return pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false });
+  /** Resolves with the whole answer, whatever its status. */
+  send(request: PooledRequest): Promise<WholeAnswer> {
+    return wholeAnswer(this.#pool, request);
+  }
+
+  /** Resolves when the headers have come; the body is read by whoever asks, and ends with `signal`. */
+  open({ permit: _permit, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
+    return this.#pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0 });
   }
 
   /** Cuts what is still in flight. */
@@ -69,24 +64,8 @@ export class ConnectionPool {
     if (this.#isClosed) return;
     const old = this.#pool;
     this.#pool = this.#connect();
-    this.#guarded = this.#pool.compose(guard);
     this.#draining.add(old);
     const forget = (): void => void this.#draining.delete(old);
     old.close().then(forget, forget);
   }
 }
-
-/** undici lets requests wait for a free connection, and tells just before it writes one: what throws then is not written. */
-const guard: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const { permit } = options as Dispatcher.DispatchOptions & Pick<PooledRequest, 'permit'>;
-  return dispatch(options, {
-    onRequestStart: (controller, context) => {
-      if (permit?.() === false) throw new Error('not permitted any more');
-      handler.onRequestStart?.(controller, context);
-    },
-    onResponseStart: (...start) => handler.onResponseStart?.(...start),
-    onResponseData: (...data) => handler.onResponseData?.(...data),
-    onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
-    onResponseError: (...error) => handler.onResponseError?.(...error),
-  });
-};

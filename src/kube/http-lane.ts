@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici';
 import { type Clock, sleep } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
@@ -9,6 +8,7 @@ import type { ConnectionPool } from './connection-pool.ts';
 import { Deadline } from './deadline.ts';
 import { mayResend, retryDelayMs, type TriesSoFar } from './request-retry.ts';
 import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts';
+import type { PooledRequest } from './whole-answer.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'module-controller';
@@ -23,11 +23,19 @@ export interface HttpLaneOptions {
   readonly closing: AbortSignal;
 }
 
+/** Either is asked for, by the status. */
+interface Answer<T> {
+  readonly statusCode: number;
+  readonly retryAfter: string | undefined;
+  text(): Promise<string> | string;
+  value(): T;
+}
+
 interface Exchange<T> {
   readonly request: RestRequest;
   /** The body as JSON text; made once for all tries. */
   readonly text: string | null;
-  readonly receive: (response: Dispatcher.ResponseData) => Promise<T> | T;
+  readonly send: (request: PooledRequest) => Promise<Answer<T>>;
   /** Whether `signal` stays linked when the headers have come. */
   readonly isStream: boolean;
 }
@@ -45,8 +53,7 @@ export class HttpLane implements RestLane {
   async request<T = unknown>(request: RestRequest): Promise<T> {
     const { clock, metrics } = this.#options;
     const text = request.body === undefined ? null : JSON.stringify(request.body);
-    const receive = async ({ body }: Dispatcher.ResponseData): Promise<T> => (await body.json()) as T;
-    const exchange = { request, text, receive, isStream: false };
+    const exchange = { request, text, send: (pooled: PooledRequest) => this.#wholeAnswer<T>(pooled), isStream: false };
     const startedAt = clock.now();
     for (let tries = 1, resends = 0; ; tries++) {
       try {
@@ -61,7 +68,23 @@ export class HttpLane implements RestLane {
   }
 
   async open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>> {
-    return this.#attempt({ request, text: null, receive: ({ body }) => body, isStream: true });
+    return this.#attempt({ request, text: null, send: (pooled) => this.#stream(pooled), isStream: true });
+  }
+
+  async #wholeAnswer<T>(pooled: PooledRequest): Promise<Answer<T>> {
+    const { text, ...head } = await this.#options.pool.send(pooled);
+    return { ...head, text: () => text, value: () => JSON.parse(text) as T };
+  }
+
+  async #stream(pooled: PooledRequest): Promise<Answer<AsyncIterable<Buffer>>> {
+    const { statusCode, headers, body } = await this.#options.pool.open(pooled);
+    const retryAfter = headers['retry-after'];
+    return {
+      statusCode,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      text: () => body.text(),
+      value: () => body,
+    };
   }
 
   /** False when it is not to be tried again. */
@@ -90,15 +113,15 @@ export class HttpLane implements RestLane {
     }
   }
 
-  async #send<T>({ request, text, receive, isStream }: Exchange<T>, authorization: string | undefined): Promise<T> {
-    const { clock, metrics, pool } = this.#options;
+  async #send<T>({ request, text, send, isStream }: Exchange<T>, authorization: string | undefined): Promise<T> {
+    const { clock, metrics } = this.#options;
     const { method } = request;
     const startedAt = clock.now();
     assertPermitted(request);
     const deadline = new Deadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     let code = '<error>';
     try {
-      const sending = pool.send({
+      const sending = send({
         method,
         path: this.#pathOf(request),
         headers: headersOf(request, text, authorization),
@@ -106,12 +129,12 @@ export class HttpLane implements RestLane {
         signal: deadline.signal,
         permit: request.permit,
       });
-      const response = await deadline.bound(sending);
-      code = String(response.statusCode);
-      if (response.statusCode >= 300) throw await answerError(request, response);
-      const received = await receive(response);
+      const answer = await deadline.bound(sending);
+      code = String(answer.statusCode);
+      if (answer.statusCode >= 300) throw await errorOf(request, answer);
+      const value = answer.value();
       if (!isStream) deadline.unlink();
-      return received;
+      return value;
     } catch (error) {
       deadline.unlink();
       if (error instanceof ApiError) throw error;
@@ -148,8 +171,6 @@ function headersOf(request: RestRequest, text: string | null, authorization: str
   return headers;
 }
 
-async function answerError(request: RestRequest, response: Dispatcher.ResponseData): Promise<ApiError> {
-  const retryAfter = response.headers['retry-after'];
-  const head = { status: response.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined };
-  return apiErrorOf(describeRequest(request), head, await response.body.text());
+async function errorOf(request: RestRequest, { statusCode, retryAfter, text }: Answer<unknown>): Promise<ApiError> {
+  return apiErrorOf(describeRequest(request), { status: statusCode, retryAfter }, await text());
 }

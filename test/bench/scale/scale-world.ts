@@ -2,7 +2,8 @@ import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fle
 import { startMosquitto } from '../../../samples/broker/mosquitto.ts';
 import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
 import type { Remote } from '../../../samples/process/remote.ts';
-import { moduleWorkload } from '../../support/manifests.ts';
+import { nodeNameOf } from '../../../src/labels.ts';
+import { modulePod, moduleWorkload } from '../../support/manifests.ts';
 import { MqttTransport } from '../../support/transport.ts';
 import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
 import { droppedMessagesOf } from './dropped-messages.ts';
@@ -19,6 +20,10 @@ export const INSTALL_MS = 50;
 const NODES_WITHIN_MS = 120_000;
 const PODS_WITHIN_MS = 600_000;
 
+const POSTS_AT_ONCE = 16;
+/** The group of the Pods of `place`. */
+const PLACED = 'placed';
+const PODS = '/api/v1/namespaces/default/pods';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
 export interface ScaleWorldOptions {
@@ -42,6 +47,8 @@ export class ScaleWorld {
   #bases: number;
   /** Of `grow`. */
   readonly #further: RemoteFleet[] = [];
+  /** Bases that `place` has given their modules. */
+  readonly #placed = new Set<string>();
   #announced: Promise<NodesSeen> | undefined;
   /** Rollouts until now; numbers their groups of Pods. */
   #rollouts = 0;
@@ -152,15 +159,26 @@ export class ScaleWorld {
     await Promise.all([this.observer.untilNodesReady(this.bases, NODES_WITHIN_MS), fleet.announce()]);
   }
 
-  /** The modules of now on all bases of now; resolves when all are Ready. */
-  async scaleOut(): Promise<PodsSeen> {
-    await Promise.all(
+  /**
+   * Modules on all bases of now that have none yet, bound from the start: the scheduler would take minutes over so many
+   * Pods that must not meet. Resolves when all are Ready.
+   */
+  async place(): Promise<PodsSeen> {
+    const identities = (await Promise.all([this.fleet, ...this.#further].map((fleet) => fleet.identities()))).flat();
+    const bases = identities.filter((identity) => !this.#placed.has(identity));
+    for (const base of bases) this.#placed.add(base);
+    const pods = bases.flatMap((base) =>
       Array.from({ length: this.modules }, (_, index) => {
-        const path = `${DEPLOYMENTS}/${moduleNameOf(index)}`;
-        return this.world.admin.mergePatch(path, { spec: { replicas: this.bases } });
+        const name = moduleNameOf(index);
+        const labels = { [GROUP_LABEL]: PLACED };
+        return modulePod(`${name}-${base}`, [{ name }], { nodeName: nodeNameOf(base), labels });
       }),
     );
-    return this.observer.untilPods(this.group, 'ready', this.pods, PODS_WITHIN_MS);
+    const post = async (): Promise<void> => {
+      for (let pod = pods.pop(); pod; pod = pods.pop()) await this.world.admin.post(PODS, pod);
+    };
+    await Promise.all(Array.from({ length: POSTS_AT_ONCE }, post));
+    return this.observer.untilPods(PLACED, 'ready', this.#placed.size * this.modules, PODS_WITHIN_MS);
   }
 
   /** All modules; resolves when the last Pod has gone. */

@@ -70,7 +70,9 @@ describe('deploy/', () => {
   const [container] = find('Deployment').spec.template.spec.containers;
 
   it('has every file in its kustomization', () => {
-    const files = readdirSync(new URL('deploy/', ROOT)).filter((name) => name !== 'kustomization.yaml');
+    const files = readdirSync(new URL('deploy/', ROOT)).filter(
+      (name) => name.endsWith('.yaml') && name !== 'kustomization.yaml',
+    );
     expect(resources.toSorted()).toEqual(files.toSorted());
   });
 
