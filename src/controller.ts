@@ -150,7 +150,10 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   const handOver = {
     leases,
     tunnelOf,
-    isBusy: (nodeName: string) => (store.get(nodeName)?.ledger.inFlightCount ?? 0) > 0,
+    isBusy: (nodeName: string) =>
+      (store.get(nodeName)?.ledger.inFlightCount ?? 0) > 0 ||
+      nodeController.isWorkingOn(nodeName) ||
+      podController.isWorkingOn(nodeName),
   };
 
   const informers = [nodes, pods, leaseInformer];

@@ -24,7 +24,7 @@ export interface HandOverControllerOptions {
   readonly isRebalancing: boolean;
   readonly tunnels: () => Iterable<TunnelState>;
   readonly tunnelOf: (nodeName: string) => string | undefined;
-  /** Whether a command is under way at the base. */
+  /** Whether a command is under way at the base, or a write about it to the API server. */
   readonly isBusy: (nodeName: string) => boolean;
   /** No new commands are to be sent. */
   readonly onLeaving: () => void;

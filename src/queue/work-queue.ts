@@ -87,6 +87,11 @@ export class WorkQueue {
     this.#waiting.delete(key);
   }
 
+  /** Whether a sync of the key is under way. */
+  isWorkingOn(key: string): boolean {
+    return this.#running.has(key);
+  }
+
   /** Works until `signal` is aborted; resolves when the syncs that were under way have ended. */
   async run(signal: AbortSignal): Promise<void> {
     this.#started = true;

@@ -61,6 +61,11 @@ export class NodeController {
     });
   }
 
+  /** Something of it may be on its way to the API server. */
+  isWorkingOn(nodeName: string): boolean {
+    return this.#queue.isWorkingOn(nodeName);
+  }
+
   enqueue(nodeName: string): void {
     this.#queue.add(nodeName);
   }

@@ -76,6 +76,16 @@ describe('a work queue', () => {
     expect(await rig.take()).toEqual(['d']);
   });
 
+  it('tells which keys it works on', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    for (const key of ['a', 'b']) rig.queue.add(key);
+    await rig.take();
+    expect(['a', 'b'].map((key) => rig.queue.isWorkingOn(key))).toEqual([true, false]);
+    await rig.end('a');
+    expect(['a', 'b'].map((key) => rig.queue.isWorkingOn(key))).toEqual([false, true]);
+    rig.stop();
+  });
+
   it('gives a key that is added all the time no more turns than the others', async () => {
     const rig = new QueueRig({ workers: 1 });
     rig.queue.add('greedy');
