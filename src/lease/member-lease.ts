@@ -43,6 +43,7 @@ export class MemberLease {
   #lease: CachedLease | undefined;
   #isJoined = false;
   #isTaken = false;
+  #hasLeft = false;
 
   constructor(options: MemberLeaseOptions) {
     this.#options = options;
@@ -52,6 +53,11 @@ export class MemberLease {
   /** Another process has our CLIENT_ID. */
   get isTaken(): boolean {
     return this.#isTaken;
+  }
+
+  /** We have given it up. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
   }
 
   /** It stands, and is ours. */
@@ -132,14 +138,17 @@ export class MemberLease {
   /**
    * We are no member any more, and say so before the lease is deleted: what is still in our name may be taken at once,
    * where a lease that is only gone may be one that somebody else has deleted. What fails here, others make up for.
+   * `onLeft`: at once, before it is written.
    */
-  async leave(): Promise<void> {
+  async leave(onLeft: () => void): Promise<void> {
     const { api, logger, clock, facts, nonce: _nonce, ...names } = this.#options;
     const lease = this.#lease;
-    if (lease === undefined || this.#isTaken) return;
     // Nothing that the watch still shows makes it ours again.
     this.#isJoined = false;
     this.#lease = undefined;
+    this.#hasLeft = true;
+    onLeft();
+    if (lease === undefined || this.#isTaken) return;
     try {
       const nowText = microTime(clock.wallTime());
       const all = { ...names, facts: { ...facts(), isLeaving: true, hasLeft: true }, nowText };

@@ -130,8 +130,7 @@ export class MembershipController implements Membership {
       if (!signal.aborted) await this.#renew(signal);
     }
     this.#fence?.cancel();
-    this.#tellFenced();
-    await this.#lease.leave();
+    await this.#lease.leave(() => this.#tellFenced());
   }
 
   async #untilDue(): Promise<void> {
@@ -194,9 +193,10 @@ export class MembershipController implements Membership {
     this.#isFenceTold = true;
     const { logger, metrics, clock } = this.#options;
     metrics.fenced.set(1);
-    metrics.fences.inc();
-    const sinceMs = Math.round(clock.now() - this.#term.renewedAt);
-    logger.warn({ term: this.#term.number, sinceMs }, 'fenced: our membership could not be renewed, nothing is led');
+    const about = { term: this.#term.number, sinceMs: Math.round(clock.now() - this.#term.renewedAt) };
+    metrics.fences.inc(this.#lease.hasLeft ? 0 : 1);
+    if (this.#lease.hasLeft) logger.info(about, 'we are no member any more');
+    else logger.warn(about, 'fenced: our membership could not be renewed, nothing is led');
     for (const listener of this.#listeners) listener.onFenced();
   }
 

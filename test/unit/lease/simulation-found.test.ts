@@ -2,6 +2,7 @@ import { afterEach, expect, it } from 'vitest';
 import { checkAtRest, watchOver } from '../../support/lease-simulation/invariants.ts';
 import { NO_NOISE } from '../../support/lease-simulation/link.ts';
 import type { Replica } from '../../support/lease-simulation/replica.ts';
+import { play } from '../../support/lease-simulation/scene.ts';
 import { World } from '../../support/lease-simulation/world.ts';
 
 /** What the simulation has found once, each by itself. */
@@ -90,3 +91,19 @@ it.each(SEEDS)(
     checkAtRest(world);
   },
 );
+
+it('a lease that comes to a replica which has given all away is not led beyond the end of its membership', async () => {
+  await play({
+    seed: 0,
+    replicas: 2,
+    bases: 2,
+    maxLatencyMs: 300,
+    isRebalancing: true,
+    happenings: [
+      { afterMs: 0, fault: { kind: 'Appear', count: 4 } },
+      { afterMs: 651, fault: { kind: 'Outage', how: 'Drops', ms: 4500 } },
+      { afterMs: 1141, fault: { kind: 'End', replica: 0, restartMs: undefined } },
+      { afterMs: 7000, fault: { kind: 'Appear', count: 1 } },
+    ],
+  });
+});
