@@ -62,10 +62,8 @@ const BURST_LIFE_MS = { from: 1_000, to: 4_000 } as const;
 const CALM_MS = 3_000;
 const KEPT_REPORTS = 5;
 const KEPT_PROBLEMS = 50;
-/** An install whose answer a silent base has swallowed is given up after five minutes. */
+/** An install that a silent base has swallowed is given up after five minutes: it might still be in work. */
 const SETTLED_WITHIN_MS = 360_000;
-/** A Node is gone a minute after its base was last heard. */
-const ROLLED_WITHIN_MS = 120_000;
 /** Connections that nobody uses are closed by then, and Events told. */
 const REST_MS = 10_000;
 
@@ -132,7 +130,7 @@ class Soak {
       await actor.stop();
       await Promise.all([churn.stop(), this.#rolling.stop()]);
     }
-    await this.#rolling.untilRolled(ROLLED_WITHIN_MS).catch(this.#onProblem);
+    await this.#rolling.untilRolled(SETTLED_WITHIN_MS).catch(this.#onProblem);
     return actor.counts;
   }
 
