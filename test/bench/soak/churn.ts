@@ -77,7 +77,9 @@ const PAUSE_MS = { from: 2_000, to: 8_000 } as const;
 const LOOK_EVERY_MS = 500;
 const DEPLOYMENTS = 3;
 /** A base that is dead keeps no roll-out from its end: there are others. */
-const BASES_FOR_EACH_COPY = 6;
+const BASES_FOR_EACH_COPY = 5;
+/** A quarter of them may be away, by default: with fewer than four that is none, and README "Limits" says what follows. */
+const LEAST_COPIES = 4;
 
 type RollingOptions = Pick<ChurnOptions, 'world' | 'random' | 'onProblem'>;
 
@@ -95,7 +97,7 @@ export class RollingChurn {
 
   constructor(options: RollingOptions, bases: number) {
     this.#options = options;
-    const replicas = Math.max(2, Math.floor(bases / BASES_FOR_EACH_COPY));
+    const replicas = Math.max(LEAST_COPIES, Math.floor(bases / BASES_FOR_EACH_COPY));
     this.#deployments = Array.from({ length: DEPLOYMENTS }, (_, index) => {
       return new RollingDeployment(options.world, `rolling${index}`, { replicas });
     });
