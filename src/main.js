@@ -8,7 +8,7 @@ const { enableCompileCache } = await import('node:module');
 const { setFlagsFromString } = await import('node:v8');
 // TypeScript is read once; every later start is two seconds faster and 25 MiB smaller (NODE_COMPILE_CACHE says where).
 enableCompileCache();
-// V8 lets garbage double the heap before it looks. We would rather it looked more often: half the memory, some percent more CPU.
+// V8 lets garbage double the heap before it looks. Looking more often halves the memory, for some percent more CPU.
 setFlagsFromString('--heap-growing-percent=40');
 const { runProcess } = await import('./run.ts');
 process.exit(await runProcess());

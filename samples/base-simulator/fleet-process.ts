@@ -1,4 +1,4 @@
-import { forkRemote, type Remote } from '../process/remote.ts';
+import { type Remote, startRemote } from '../process/remote.ts';
 import type { Fault } from './faults.ts';
 import type { BaseOptions, FleetOptions } from './fleet.ts';
 import type { MetaspaceOverride } from './health.ts';
@@ -55,13 +55,6 @@ export interface HistorySummary {
 export type RemoteFleet = Omit<Remote<RemoteCalls>, 'start'>;
 
 /** Starts a fleet in a process of its own; resolves as `startFleet` does. The child ends with this process. */
-export async function forkFleet(options: ForkOptions): Promise<RemoteFleet> {
-  const fleet = forkRemote<RemoteCalls>('fleet', new URL('./fleet-child.ts', import.meta.url));
-  try {
-    await fleet.start(options);
-    return fleet;
-  } catch (error) {
-    await fleet.stop();
-    throw error;
-  }
+export function forkFleet(options: ForkOptions): Promise<RemoteFleet> {
+  return startRemote<RemoteCalls>('fleet', new URL('./fleet-child.ts', import.meta.url), options);
 }

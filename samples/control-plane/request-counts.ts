@@ -43,6 +43,11 @@ export class RequestCounts {
     return new RequestCounts(new Map(later.filter(([, entry]) => entry.count > 0)));
   }
 
+  /** A watch is one request for hours: where work is counted it is left out. */
+  withoutWatches(): RequestCounts {
+    return new RequestCounts(new Map([...this.#counts].filter(([, { verb }]) => verb !== 'watch')));
+  }
+
   of(filter: RequestFilter): RequestCounts {
     return new RequestCounts(new Map([...this.#counts].filter(([, entry]) => matches(entry, filter))));
   }
@@ -67,8 +72,8 @@ function matches(entry: RequestCount, filter: RequestFilter): boolean {
   return Object.entries(filter).every(([field, wanted]) => entry[field as keyof RequestFilter] === wanted);
 }
 
-/** `patch leases 200`: how many, watches apart. */
+/** `patch leases 200`: how many. */
 export function byVerbAndResource(requests: RequestCounts): Record<string, number> {
-  const entries = requests.entries().filter(({ verb }) => verb !== 'watch');
+  const entries = requests.entries();
   return Object.fromEntries(entries.map(({ verb, resource, code, count }) => [`${verb} ${resource} ${code}`, count]));
 }

@@ -40,6 +40,22 @@ export function forkRemote<C extends Calls<C>>(name: string, module: URL, { exec
   return remoteOf<C>(name, fork(fileURLToPath(module), { execArgv }));
 }
 
+/** The same; resolves when its call `start` has, and leaves no process where that fails. */
+export async function startRemote<C extends Calls<C> & Record<'start', Calls<C>[keyof C]>>(
+  name: string,
+  module: URL,
+  ...options: Parameters<C['start']>
+): Promise<Remote<C>> {
+  const remote = forkRemote<C>(name, module);
+  try {
+    await remote.start(...options);
+    return remote;
+  } catch (error) {
+    await remote.stop();
+    throw error;
+  }
+}
+
 /** The calls of a process that is there already, and has an IPC channel. */
 export function remoteOf<C extends Calls<C>>(name: string, child: ChildProcess): Remote<C> {
   const channel = new RemoteChannel(name, child);

@@ -8,7 +8,7 @@ import type { ConnectionPool } from './connection-pool.ts';
 import { Deadline } from './deadline.ts';
 import { mayResend, retryDelayMs, type TriesSoFar } from './request-retry.ts';
 import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts';
-import type { PooledRequest } from './whole-answer.ts';
+import { type PooledRequest, retryAfterOf } from './whole-answer.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'module-controller';
@@ -78,13 +78,7 @@ export class HttpLane implements RestLane {
 
   async #stream(pooled: PooledRequest): Promise<Answer<AsyncIterable<Buffer>>> {
     const { statusCode, headers, body } = await this.#options.pool.open(pooled);
-    const retryAfter = headers['retry-after'];
-    return {
-      statusCode,
-      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-      text: () => body.text(),
-      value: () => body,
-    };
+    return { statusCode, retryAfter: retryAfterOf(headers), text: () => body.text(), value: () => body };
   }
 
   /** False when it is not to be tried again. */

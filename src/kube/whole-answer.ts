@@ -18,6 +18,13 @@ export interface WholeAnswer {
   readonly text: string;
 }
 
+type Headers = Record<string, string | string[] | undefined>;
+
+/** As written; undefined also where it came twice. */
+export function retryAfterOf({ 'retry-after': retryAfter }: Headers): string | undefined {
+  return typeof retryAfter === 'string' ? retryAfter : undefined;
+}
+
 /** A request and all of its answer, without the streams between that undici's `request` makes: half of its CPU time. */
 export function wholeAnswer(pool: Dispatcher, { signal, permit, ...request }: PooledRequest): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
@@ -54,14 +61,9 @@ class Receiver implements Dispatcher.DispatchHandler {
     this.#controller = controller;
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    statusCode: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, statusCode: number, headers: Headers): void {
     this.#statusCode = statusCode;
-    const retryAfter = headers['retry-after'];
-    this.#retryAfter = typeof retryAfter === 'string' ? retryAfter : undefined;
+    this.#retryAfter = retryAfterOf(headers);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

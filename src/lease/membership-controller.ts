@@ -119,8 +119,8 @@ export class MembershipController implements Membership {
   }
 
   /**
-   * Joins, and renews until `signal` is aborted; then it says that we have left, and deletes the lease. Rejects with `Cluster.ClientIdTaken` when
-   * another process takes our CLIENT_ID.
+   * Joins, and renews until `signal` is aborted; then says that we have left, and deletes the lease. Rejects with
+   * `Cluster.ClientIdTaken` when another process takes our CLIENT_ID.
    */
   async run(signal: AbortSignal): Promise<void> {
     await this.#lease.join(signal, (sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));

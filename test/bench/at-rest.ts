@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RemoteFleet } from '../../samples/base-simulator/fleet-process.ts';
+import type { HistorySummary, RemoteFleet } from '../../samples/base-simulator/fleet-process.ts';
 import { byVerbAndResource, type RequestCounts } from '../../samples/control-plane/request-counts.ts';
 import type { World } from '../support/world.ts';
 
@@ -24,6 +24,7 @@ export interface RestCost {
   /** To each base, each minute. */
   readonly mostCommands: number;
   readonly meanCommands: number;
+  /** Watches apart. */
   readonly requests: RequestCounts;
   readonly details: Readonly<Record<string, unknown>>;
 }
@@ -34,10 +35,9 @@ export async function untilAtRest({ world, requestsSince }: RestingWorld): Promi
   for (;;) {
     const since = await world.controlPlane.mark();
     await delay(REST_LOOK_MS);
-    const others = (await requestsSince(since)).entries().filter(({ resource, verb }) => {
-      // Each Node reports each 5 min, some Node of many at any moment.
-      return resource !== 'leases' && resource !== 'nodes/status' && verb !== 'watch';
-    });
+    const requests = (await requestsSince(since)).withoutWatches();
+    // Each Node reports each 5 min, some Node of many at any moment.
+    const others = requests.entries().filter(({ resource }) => resource !== 'leases' && resource !== 'nodes/status');
     if (others.length === 0) return;
     if (performance.now() > deadline) throw new Error(`no rest: ${JSON.stringify(others)}`);
   }
@@ -47,21 +47,20 @@ export async function untilAtRest({ world, requestsSince }: RestingWorld): Promi
 export async function restCostOf({ fleet, bases, world, requestsSince }: RestingWorld): Promise<RestCost> {
   const [asked, told] = await Promise.all([stamped(world.controlPlane.mark()), stamped(fleet.mark())]);
   await delay(QUIET_MINUTES * 60_000);
-  const [requests, history] = await Promise.all([
+  const [answered, history] = await Promise.all([
     stamped(requestsSince(asked.value)),
     stamped(fleet.historySummary(told.value)),
   ]);
-  const [minutes, minutesOfFleet] = [minutesBetween(asked, requests), minutesBetween(told, history)];
-  const { perBase, commands } = history.value;
-  const perMinute = Object.values(perBase).map((counts) => sum(Object.values(counts)) / minutesOfFleet);
-  const watches = requests.value.count({ verb: 'watch' });
+  const [minutes, minutesOfFleet] = [minutesBetween(asked, answered), minutesBetween(told, history)];
+  const requests = answered.value.withoutWatches();
+  const perMinute = commandsOfEach(history.value).map((count) => count / minutesOfFleet);
   return {
     minutes,
-    requestsPerVNodeMinute: (requests.value.count() - watches) / bases / minutes,
+    requestsPerVNodeMinute: requests.count() / bases / minutes,
     mostCommands: Math.max(0, ...perMinute),
     meanCommands: sum(perMinute) / bases,
-    requests: requests.value,
-    details: { minutes, requests: byVerbAndResource(requests.value), commands },
+    requests,
+    details: { minutes, requests: byVerbAndResource(requests), commands: history.value.commands },
   };
 }
 
@@ -79,6 +78,11 @@ async function stamped<T>(asking: Promise<T>): Promise<Stamped<T>> {
 /** A timer may be early by a millisecond. */
 function minutesBetween(from: Stamped<unknown>, to: Stamped<unknown>): number {
   return Math.max(QUIET_MINUTES, (to.at - from.at) / 60_000);
+}
+
+/** Of all kinds, to each base that got any. */
+export function commandsOfEach({ perBase }: HistorySummary): number[] {
+  return Object.values(perBase).map((counts) => sum(Object.values(counts)));
 }
 
 function sum(numbers: readonly number[]): number {

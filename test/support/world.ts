@@ -10,6 +10,7 @@ import {
   startControlPlane,
 } from '../../samples/control-plane/control-plane.ts';
 import { startArguments } from '../../samples/process/start-command.ts';
+import { metricOf } from './metric-text.ts';
 import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -82,12 +83,7 @@ export class ControllerProcess {
 
   /** The sum of the series of a metric whose labels contain all of `labels` as written. */
   async metric(name: string, ...labels: readonly string[]): Promise<number> {
-    let sum = 0;
-    for (const text of (await this.metrics()).split('\n')) {
-      const match = /^(\w+)(\{[^}]*\})? (\S+)$/.exec(text);
-      if (match?.[1] === name && labels.every((label) => match[2]?.includes(label))) sum += Number(match[3]);
-    }
-    return sum;
+    return metricOf(await this.metrics(), name, (own) => labels.every((label) => own.includes(label)));
   }
 
   tail(count = 30): string {

@@ -29,15 +29,13 @@ export const APPLY = benchCase({
     const startedAt = Date.now();
     const { result, cost, details } = await costing(world, () => world.rollOut());
     const { ready } = result;
-    const { installs } = await world.fleet.historySummary(mark);
-    const executed = installs.reduce((sum, { count }) => sum + count, 0);
     return {
       values: {
         ready: (ready.last.ready - startedAt) / 1000,
         bound: (ready.last.bound - startedAt) / 1000,
         startupP50: quantile(ready.startups, 0.5) - INSTALL_MS,
         startupP99: quantile(ready.startups, 0.99) - INSTALL_MS,
-        extraInstalls: executed - world.pods,
+        extraInstalls: await world.extraInstalls(mark),
         restarts: ready.restarts,
         ...cost,
       },

@@ -1,4 +1,5 @@
 import { byVerbAndResource } from '../../../samples/control-plane/request-counts.ts';
+import { commandsOfEach } from '../at-rest.ts';
 import type { Figure } from '../suite.ts';
 import type { ScaleWorld } from './scale-world.ts';
 
@@ -28,16 +29,14 @@ export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Prom
   await world.subject.probe?.takeLoopDelay();
   const result = await act();
   const loop = await world.subject.probe?.takeLoopDelay();
-  const [requests, { perBase, commands }] = await Promise.all([
-    world.requestsSince(since),
-    world.fleet.historySummary(mark),
-  ]);
-  const ofBases = Object.values(perBase).map((counts) => Object.values(counts).reduce((sum, count) => sum + count, 0));
+  const [answered, history] = await Promise.all([world.requestsSince(since), world.fleet.historySummary(mark)]);
+  const requests = answered.withoutWatches();
+  const { commands } = history;
   return {
     result,
     cost: {
-      requests: requests.count() - requests.count({ verb: 'watch' }),
-      mostCommands: Math.max(0, ...ofBases),
+      requests: requests.count(),
+      mostCommands: Math.max(0, ...commandsOfEach(history)),
       ...(loop ? { loopDelay: loop.p99 } : {}),
     },
     details: { requests: byVerbAndResource(requests), commands, ...(loop ? { longestLoopDelay: loop.max } : {}) },

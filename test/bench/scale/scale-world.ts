@@ -3,6 +3,7 @@ import { startMosquitto } from '../../../samples/broker/mosquitto.ts';
 import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
 import type { Remote } from '../../../samples/process/remote.ts';
 import { nodeNameOf } from '../../../src/labels.ts';
+import { createPods } from '../../support/create-pods.ts';
 import { modulePod, moduleWorkload } from '../../support/manifests.ts';
 import { MqttTransport } from '../../support/transport.ts';
 import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
@@ -20,10 +21,8 @@ export const INSTALL_MS = 50;
 const NODES_WITHIN_MS = 120_000;
 const PODS_WITHIN_MS = 600_000;
 
-const POSTS_AT_ONCE = 16;
 /** The group of the Pods of `place`. */
 const PLACED = 'placed';
-const PODS = '/api/v1/namespaces/default/pods';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
 export interface ScaleWorldOptions {
@@ -42,7 +41,6 @@ export class ScaleWorld {
   /** Without those of `grow`. */
   readonly fleet: RemoteFleet;
   readonly observer: Remote<ObserverCalls>;
-  readonly #subjectName: SubjectName;
   #subject: Subject;
   #bases: number;
   /** Of `grow`. */
@@ -60,7 +58,6 @@ export class ScaleWorld {
   ) {
     this.#bases = options.bases;
     this.modules = options.modules;
-    this.#subjectName = options.subject;
     this.world = parts.world;
     this.fleet = parts.fleet;
     this.observer = parts.observer;
@@ -104,10 +101,6 @@ export class ScaleWorld {
     return this.bases * this.modules;
   }
 
-  get isAnnounced(): boolean {
-    return this.#announced !== undefined;
-  }
-
   /** All modules are there, and none is on its way. */
   get isLoaded(): boolean {
     return this.#isLoaded;
@@ -115,7 +108,7 @@ export class ScaleWorld {
 
   /** The Pods of the newest rollout. */
   get group(): string {
-    return groupOf(this.#rollouts);
+    return `rollout-${this.#rollouts}`;
   }
 
   /** All bases at this moment, once; resolves when all Nodes are ready. */
@@ -132,7 +125,7 @@ export class ScaleWorld {
    * all of the version before has gone.
    */
   async rollOut(): Promise<{ ready: PodsSeen; gone: PodsSeen | undefined }> {
-    const [before, isFirst] = [this.group, this.#rollouts === 0 || !this.#isLoaded];
+    const [before, isFirst] = [this.group, !this.#isLoaded];
     this.#rollouts += 1;
     this.#isLoaded = false;
     await Promise.all(
@@ -174,10 +167,7 @@ export class ScaleWorld {
         return modulePod(`${name}-${base}`, [{ name }], { nodeName: nodeNameOf(base), labels });
       }),
     );
-    const post = async (): Promise<void> => {
-      for (let pod = pods.pop(); pod; pod = pods.pop()) await this.world.admin.post(PODS, pod);
-    };
-    await Promise.all(Array.from({ length: POSTS_AT_ONCE }, post));
+    await createPods(this.world.admin, pods);
     return this.observer.untilPods(PLACED, 'ready', this.#placed.size * this.modules, PODS_WITHIN_MS);
   }
 
@@ -190,7 +180,7 @@ export class ScaleWorld {
 
   /** SIGKILL, and at once a new one, whose start is not waited for; resolves with the wall clock at its start, ms. */
   async replaceController(): Promise<number> {
-    if (this.#subjectName !== 'controller') throw new Error('only a controller takes over what is there');
+    if (this.#subject.name !== 'controller') throw new Error('only a controller takes over what is there');
     await this.#subject.kill();
     const startedAt = Date.now();
     this.#subject = await launchController(this.world);
@@ -200,6 +190,12 @@ export class ScaleWorld {
   /** Of the subject. */
   readonly requestsSince = (since: RequestCounts): Promise<RequestCounts> =>
     this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
+
+  /** Installs that were executed since that mark of the fleet, beyond one for each Pod. */
+  async extraInstalls(since: number): Promise<number> {
+    const { installs } = await this.fleet.historySummary(since);
+    return installs.reduce((sum, { count }) => sum + count, 0) - this.pods;
+  }
 
   /** By the broker, since it runs. */
   droppedMessages(): Promise<number> {
@@ -219,10 +215,6 @@ export class ScaleWorld {
       labels: { [GROUP_LABEL]: this.group },
     });
   }
-}
-
-function groupOf(rollout: number): string {
-  return `rollout-${rollout}`;
 }
 
 function moduleNameOf(index: number): string {

@@ -19,9 +19,9 @@ export class ScaleStage implements Stage {
   }
 
   /** A new one: its bases have said nothing yet. */
-  async fresh(settings: SettingsName = 'wide', sizes: { bases?: number; modules?: number } = {}): Promise<ScaleWorld> {
+  async fresh(settings: SettingsName = 'wide'): Promise<ScaleWorld> {
     await this.close();
-    this.#starting = ScaleWorld.start({ ...this.options, ...sizes, settings });
+    this.#starting = ScaleWorld.start({ ...this.options, settings });
     this.#world = await this.#starting;
     return this.#world;
   }

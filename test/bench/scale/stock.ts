@@ -30,13 +30,12 @@ function stockCase(settings: SettingsName): BenchCase<ScaleStage> {
         const { ready } = await world.rollOut();
         return { nodes: lastReadyAt - startedAt, pods: ready.last.ready - appliedAt };
       });
-      const { installs } = await world.fleet.historySummary(0);
       return {
         values: {
           nodes: result.nodes / 1000,
           pods: result.pods / 1000,
           dropped: (await world.droppedMessages()) - dropped,
-          extraInstalls: installs.reduce((sum, { count }) => sum + count, 0) - world.pods,
+          extraInstalls: await world.extraInstalls(0),
           ...cost,
         },
         details,

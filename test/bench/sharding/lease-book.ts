@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
-import { identityOf, NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
+import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
 import type { LeaseFact } from '../../support/cluster/facts.ts';
+import { leaseFactOf } from '../../support/cluster/facts-of.ts';
 import { ObjectRecorder, type Seen } from '../../support/cluster/object-recorder.ts';
 import type { LeaseHistory } from './lease-history.ts';
 
@@ -80,27 +81,14 @@ export class LeaseBook {
     await this.#recorder?.stop();
   }
 
-  #take({ object: { metadata, spec }, at, isGone }: Seen): void {
-    const base = identityOf(metadata.name);
-    if (base === undefined) return;
-    const version: LeaseFact = {
-      base,
-      holder: spec?.holderIdentity ?? '',
-      acquiredAt: millisecondsOf(spec?.acquireTime),
-      renewedAt: millisecondsOf(spec?.renewTime),
-      transitions: spec?.leaseTransitions ?? 0,
-      resourceVersion: metadata.resourceVersion,
-      at,
-      isGone,
-    };
+  #take(seen: Seen): void {
+    const version = leaseFactOf(seen);
+    if (version === undefined) return;
+    const { base, at, isGone } = version;
     if (isGone || this.#newest.get(base)?.holder !== version.holder) this.#movedAt = at;
     if (isGone) this.#newest.delete(base);
     else this.#newest.set(base, version);
     this.#history.push(version);
     for (const check of this.#waiters) check();
   }
-}
-
-function millisecondsOf(time: string | undefined): number {
-  return time === undefined ? 0 : Date.parse(time);
 }

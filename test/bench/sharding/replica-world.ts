@@ -2,6 +2,7 @@ import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fle
 import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
 import { nodeNameOf } from '../../../src/labels.ts';
 import { MANY_PODS } from '../../support/cluster-settings.ts';
+import { createPods } from '../../support/create-pods.ts';
 import { modulePod } from '../../support/manifests.ts';
 import { startTransport } from '../../support/transport.ts';
 import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
@@ -17,7 +18,6 @@ export type TunnelKind = 'mqtt' | 'http';
 /** In all cases, but where one more joins. */
 export const REPLICAS = 3;
 
-const POSTS_AT_ONCE = 16;
 const ALL_READY_WITHIN_MS = 120_000;
 const BALANCED_WITHIN_MS = 120_000;
 /** Rebalancing goes in rounds of a second. */
@@ -150,13 +150,8 @@ export class ReplicaWorld {
     const wanted = (await this.fleet.identities()).map((base) =>
       modulePod(`kept-${base}`, [{ name: 'kept' }], { nodeName: nodeNameOf(base), labels: { bench: 'kept' } }),
     );
-    const post = async (): Promise<void> => {
-      for (let pod = wanted.pop(); pod; pod = wanted.pop()) {
-        await this.world.admin.post('/api/v1/namespaces/default/pods', pod);
-      }
-    };
     try {
-      await Promise.all(Array.from({ length: POSTS_AT_ONCE }, post));
+      await createPods(this.world.admin, wanted);
       await ready.until(this.bases, ALL_READY_WITHIN_MS);
     } finally {
       await ready.close();

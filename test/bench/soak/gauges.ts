@@ -18,14 +18,6 @@ export function sizeGaugesOf(text: string): Record<string, number> {
   return sizes;
 }
 
-/** The sum of the series of a metric, whatever its type; `labels`: of those that fit. */
-export function metricOf(text: string, name: string, labels = /^/): number {
-  return [...text.matchAll(/^(\w+)(\{.*\})? (\S+)$/gm)].reduce(
-    (sum, [, found, own = '', value]) => (found === name && labels.test(own) ? sum + Number(value) : sum),
-    0,
-  );
-}
-
 /** `series: before -> after` of each that is larger, in a world that is as large as before. */
 export function grownGauges(
   before: Readonly<Record<string, number>>,

@@ -8,12 +8,19 @@ import { renewalsOf, statusWritesOf } from '../../support/cluster/audited-reques
 import { commandsOfOthers, writesOfOthers } from '../../support/cluster/check-leaders.ts';
 import { executedTwice, uninstalledThoughWanted } from '../../support/cluster/check-modules.ts';
 import { type ClusterFacts, NO_FACTS, type PodFact } from '../../support/cluster/facts.ts';
+import {
+  commandFactOf,
+  leaseFactOf,
+  millisecondsOf,
+  nodeFactOf,
+  operationFactOf,
+  podFactOf,
+} from '../../support/cluster/facts-of.ts';
 import { LoopWatch } from '../../support/cluster/loop-watch.ts';
 import { ObjectRecorder, type Seen } from '../../support/cluster/object-recorder.ts';
 import { reportOf } from '../../support/cluster/report.ts';
 import type { Violation } from '../../support/cluster/violation.ts';
 import { AuditTail } from './audit-tail.ts';
-import { commandFactOf, leaseFactOf, millisecondsOf, nodeFactOf, operationFactOf, podFactOf } from './facts-of.ts';
 import { type Outage, unexplainedNodes } from './outages.ts';
 import { judgedUntil, withoutPast } from './slices.ts';
 

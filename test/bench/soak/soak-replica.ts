@@ -1,10 +1,11 @@
 import { readdir, readlink } from 'node:fs/promises';
 import { type Remote, remoteOf } from '../../../samples/process/remote.ts';
 import type { Replica } from '../../support/cluster/replica.ts';
+import { metricOf } from '../../support/metric-text.ts';
 import type { ControllerProcess } from '../../support/world.ts';
 import type { ProbeCalls } from '../scale/probe/probe.ts';
 import type { Watched } from '../usage.ts';
-import { metricOf, sizeGaugesOf } from './gauges.ts';
+import { sizeGaugesOf } from './gauges.ts';
 import type { ReplicaSample } from './sample.ts';
 
 const KEPT_LINES = 200;
@@ -77,7 +78,7 @@ async function sampleOf(replica: string, { process, probe, metricsUrl }: Probed)
   const { p99: loopDelayP99 } = await probe.takeLoopDelay();
   const { heapUsed, external, resident } = await probe.memory();
   const text = await (await fetch(metricsUrl)).text();
-  const code = metricOf(text, 'nodejs_heap_space_size_used_bytes', CODE_SPACES);
+  const code = metricOf(text, 'nodejs_heap_space_size_used_bytes', (labels) => CODE_SPACES.test(labels));
   return {
     replica,
     heap: heapUsed - code,

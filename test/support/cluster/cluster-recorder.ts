@@ -2,11 +2,19 @@ import type { Fleet } from '../../../samples/base-simulator/fleet.ts';
 import type { CommandRecord } from '../../../samples/base-simulator/history.ts';
 import type { Broker } from '../../../samples/broker/broker.ts';
 import type { RecordedPublish } from '../../../samples/broker/recorder.ts';
-import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
-import { identityOf, NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
+import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
 import { AuditedRequests, renewalsOf, statusWritesOf } from './audited-requests.ts';
-import type { ClusterFacts, CommandFact, LeaseFact, NodeFact, NoteFact, OperationFact, PodFact } from './facts.ts';
+import type { ClusterFacts, CommandFact, LeaseFact, NodeFact, NoteFact, PodFact } from './facts.ts';
+import {
+  commandFactOf,
+  commandOf,
+  leaseFactOf,
+  millisecondsOf,
+  nodeFactOf,
+  operationFactOf,
+  podFactOf,
+} from './facts-of.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { ObjectRecorder, type Seen } from './object-recorder.ts';
 
@@ -66,7 +74,7 @@ export class ClusterRecorder {
       if (this.#options.broker || noted.has(record)) return;
       noted.add(record);
       const replica = replicaOfAgent((record as { userAgent?: string }).userAgent);
-      if (replica !== undefined) this.#commands.push(this.#commandOf(replica, record));
+      if (replica !== undefined) this.#commands.push(commandOf(replica, record));
     });
   }
 
@@ -144,26 +152,17 @@ export class ClusterRecorder {
   }
 
   #noteLease({ object, at, isGone }: Seen): void {
-    const { namespace, name } = object.metadata;
+    const { namespace } = object.metadata;
     const holder = object.spec?.holderIdentity ?? '';
     if (namespace === this.#options.memberNamespace) {
       this.#renewals.push({ replica: holder, at: millisecondsOf(object.spec?.renewTime) });
       return;
     }
-    const base = identityOf(name);
-    if (namespace !== NODE_LEASE_NAMESPACE || base === undefined) return;
-    if (this.#holders.get(base) !== holder) this.#movedAt = at;
-    this.#holders.set(base, holder);
-    this.#leases.push({
-      base,
-      holder,
-      acquiredAt: millisecondsOf(object.spec?.acquireTime),
-      renewedAt: millisecondsOf(object.spec?.renewTime),
-      transitions: object.spec?.leaseTransitions ?? 0,
-      resourceVersion: object.metadata.resourceVersion,
-      at,
-      isGone,
-    });
+    const lease = namespace === NODE_LEASE_NAMESPACE ? leaseFactOf({ object, at, isGone }) : undefined;
+    if (lease === undefined) return;
+    if (this.#holders.get(lease.base) !== holder) this.#movedAt = at;
+    this.#holders.set(lease.base, holder);
+    this.#leases.push(lease);
   }
 
   #notePod(pod: PodFact): void {
@@ -172,72 +171,13 @@ export class ClusterRecorder {
     else this.#livePods.set(pod.uid, pod);
   }
 
-  #noteMessage({ clientId = '', topic, payload }: RecordedPublish): undefined {
-    const [, replica] = /@@@(controller-.+)$/.exec(clientId) ?? [];
-    const [, base, command] = /^koupleless_[^/]+\/([^/]+)\/([^/]+)$/.exec(topic) ?? [];
-    if (replica === undefined || base === undefined || command === undefined) return;
-    this.#commands.push(this.#commandOf(replica, { base, command, ...bizOf(payload) }));
-  }
-
-  #commandOf(replica: string, of: Pick<CommandRecord, 'base' | 'command' | 'bizName' | 'bizVersion'>): CommandFact {
-    const { base, command } = of;
-    return { replica, base, command, module: moduleOf(of), at: Date.now() };
+  #noteMessage(message: RecordedPublish): undefined {
+    const command = commandFactOf(message);
+    if (command !== undefined) this.#commands.push(command);
   }
 }
 
 /** `module-controller/0.1.0 (controller-0)` */
 export function replicaOfAgent(userAgent: string | undefined): string | undefined {
   return /^module-controller\/\S+ \((.+)\)$/.exec(userAgent ?? '')?.[1];
-}
-
-function moduleOf({ bizName, bizVersion }: { bizName?: string; bizVersion?: string }): string {
-  return bizName === undefined ? '' : `${bizName}:${bizVersion}`;
-}
-
-function bizOf(payload: string | undefined): { bizName?: string; bizVersion?: string } {
-  try {
-    const { bizName, bizVersion } = JSON.parse(payload ?? '{}');
-    return { ...(bizName && { bizName }), ...(bizVersion && { bizVersion }) };
-  } catch {
-    return {};
-  }
-}
-
-function operationFactOf(record: CommandRecord): OperationFact {
-  const { base, command, outcome, receivedAt, finishedAt, stateAtReceipt = '' } = record;
-  return { base, command, module: moduleOf(record), stateAtReceipt, outcome, at: receivedAt, finishedAt };
-}
-
-/** `deletionTimestamp` is the end of the grace period, in whole seconds. */
-function podFactOf({ object: { metadata, spec, status }, at, isGone }: Seen): PodFact {
-  const asked = Date.parse(metadata.deletionTimestamp) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
-  return {
-    name: metadata.name,
-    uid: metadata.uid,
-    nodeName: spec.nodeName ?? '',
-    modules: spec.containers.map(moduleOfContainer),
-    deletedAt: metadata.deletionTimestamp === undefined ? undefined : Math.min(at, asked),
-    isOver: status?.phase === 'Succeeded' || status?.phase === 'Failed',
-    ready: readyOf(status).status,
-    at,
-    isGone,
-  };
-}
-
-function moduleOfContainer({ name, env = [] }: KubeObject): string {
-  return `${name}:${env.find((entry: { name: string }) => entry.name === 'BIZ_VERSION')?.value}`;
-}
-
-function nodeFactOf({ object: { metadata, status }, at, isGone }: Seen): NodeFact {
-  const { status: ready, reason } = readyOf(status);
-  return { name: metadata.name, uid: metadata.uid, ready, reason, at, isGone };
-}
-
-function readyOf(status: KubeObject): { status: string; reason: string } {
-  const ready = status?.conditions?.find(({ type }: { type: string }) => type === 'Ready');
-  return { status: ready?.status ?? 'None', reason: ready?.reason ?? '' };
-}
-
-function millisecondsOf(time: string | undefined): number {
-  return time === undefined ? 0 : Date.parse(time);
 }

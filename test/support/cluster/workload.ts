@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
 import { nodeNameOf } from '../../../src/labels.ts';
+import { createPods } from '../create-pods.ts';
 import { modulesOn, modulesWanted } from '../end-state.ts';
 import { eventually } from '../eventually.ts';
 import { modulePod } from '../manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../observe.ts';
 import type { Cluster } from './cluster.ts';
 
-const POSTS_AT_ONCE = 16;
 const SHOWN = 10;
 
 /** Pods that stay: `count` modules on each of the bases. */
@@ -16,12 +16,7 @@ export async function createKeptPods({ world }: Cluster, bases: readonly string[
       modulePod(`kept${index}-${base}`, [{ name: `kept${index}` }], { nodeName: nodeNameOf(base) }),
     ),
   );
-  const post = async (): Promise<void> => {
-    for (let pod = wanted.pop(); pod; pod = wanted.pop()) {
-      await world.admin.post('/api/v1/namespaces/default/pods', pod);
-    }
-  };
-  await Promise.all(Array.from({ length: POSTS_AT_ONCE }, post));
+  await createPods(world.admin, wanted);
 }
 
 export function schedulable({ world }: Cluster, count: number): Promise<void> {

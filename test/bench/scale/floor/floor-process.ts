@@ -1,4 +1,4 @@
-import { forkRemote } from '../../../../samples/process/remote.ts';
+import { startRemote } from '../../../../samples/process/remote.ts';
 
 export interface FloorOptions {
   /** `https://127.0.0.1:port` */
@@ -43,13 +43,6 @@ export interface FloorCalls {
  * written, and looks after nothing. What a real controller takes longer, or more of, is what it is to be blamed for.
  * Resolves when its watch stands and it is subscribed.
  */
-export async function startFloor(options: FloorOptions): Promise<FloorProcess> {
-  const floor = forkRemote<FloorCalls>('floor', new URL('./floor-child.ts', import.meta.url));
-  try {
-    await floor.start(options);
-    return floor;
-  } catch (error) {
-    await floor.stop();
-    throw error;
-  }
+export function startFloor(options: FloorOptions): Promise<FloorProcess> {
+  return startRemote<FloorCalls>('floor', new URL('./floor-child.ts', import.meta.url), options);
 }

@@ -1,5 +1,5 @@
 import type { Credential } from '../../../../samples/control-plane/kubeconfig.ts';
-import { forkRemote, type Remote } from '../../../../samples/process/remote.ts';
+import { type Remote, startRemote } from '../../../../samples/process/remote.ts';
 import type { LeaseAges } from './lease-book.ts';
 import type { NodesSeen } from './node-book.ts';
 import type { PodStep, PodsSeen } from './pod-book.ts';
@@ -29,13 +29,6 @@ export interface ObserverCalls {
 }
 
 /** In a process of its own: to read what hundreds of Pods become takes time that nobody else is to lose. */
-export async function startObserver(options: ObserverOptions): Promise<Remote<ObserverCalls>> {
-  const observer = forkRemote<ObserverCalls>('observer', new URL('./observer-child.ts', import.meta.url));
-  try {
-    await observer.start(options);
-    return observer;
-  } catch (error) {
-    await observer.stop();
-    throw error;
-  }
+export function startObserver(options: ObserverOptions): Promise<Remote<ObserverCalls>> {
+  return startRemote<ObserverCalls>('observer', new URL('./observer-child.ts', import.meta.url), options);
 }

@@ -2,10 +2,10 @@ import type { CommandRecord } from '../../../samples/base-simulator/history.ts';
 import type { RecordedPublish } from '../../../samples/broker/recorder.ts';
 import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import { identityOf } from '../../../src/labels.ts';
-import type { CommandFact, LeaseFact, NodeFact, OperationFact, PodFact } from '../../support/cluster/facts.ts';
-import type { Seen } from '../../support/cluster/object-recorder.ts';
+import type { CommandFact, LeaseFact, NodeFact, OperationFact, PodFact } from './facts.ts';
+import type { Seen } from './object-recorder.ts';
 
-/** What is noted of what was seen: as in test/support/cluster/cluster-recorder.ts, which keeps all of it. */
+/** What is noted of what was seen. */
 
 /** undefined: not of a Node of ours. */
 export function leaseFactOf({ object: { metadata, spec }, at, isGone }: Seen): LeaseFact | undefined {
@@ -49,7 +49,15 @@ export function commandFactOf({ clientId = '', topic, payload }: RecordedPublish
   const [, replica] = /@@@(controller-.+)$/.exec(clientId) ?? [];
   const [, base, command] = /^koupleless_[^/]+\/([^/]+)\/([^/]+)$/.exec(topic) ?? [];
   if (replica === undefined || base === undefined || command === undefined) return undefined;
-  return { replica, base, command, module: moduleOf(bizOf(payload)), at: Date.now() };
+  return commandOf(replica, { base, command, ...bizOf(payload) });
+}
+
+/** It was sent at this moment. */
+export function commandOf(
+  replica: string,
+  { base, command, ...biz }: Pick<CommandRecord, 'base' | 'command' | 'bizName' | 'bizVersion'>,
+): CommandFact {
+  return { replica, base, command, module: moduleOf(biz), at: Date.now() };
 }
 
 export function operationFactOf(record: CommandRecord): OperationFact {
