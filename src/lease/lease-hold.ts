@@ -1,4 +1,5 @@
 import { compareResourceVersions } from '../kube/resource-version.ts';
+import type { DeletedLease } from './deleted-leases.ts';
 import type { CachedLease, TakeReason } from './lease.ts';
 
 /** Why a lease is given away. */
@@ -36,11 +37,11 @@ export interface PendingHandOver {
   readonly done: () => void;
 }
 
-export function newHold(now: number): Hold {
+export function newHold(now: number, deleted?: DeletedLease): Hold {
   return {
     lease: undefined,
-    deleted: undefined,
-    changedAt: now,
+    deleted: deleted?.lease,
+    changedAt: deleted?.at ?? now,
     term: undefined,
     isDoubted: false,
     renewedAt: Number.NEGATIVE_INFINITY,

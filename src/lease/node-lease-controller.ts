@@ -4,6 +4,7 @@ import type { Informer } from '../kube/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import { DeletedLeases } from './deleted-leases.ts';
 import { FreeLeases } from './free-leases.ts';
 import { HoldTable } from './hold-table.ts';
 import { type CachedLease, leaseKeyOf, RENEW_INTERVAL_MS, type TakeReason, takeReasonOf } from './lease.ts';
@@ -37,16 +38,16 @@ export class NodeLeaseController {
   readonly #writer: LeaseWriter;
   /** Of every VNode that we know, ours or not. Emptied by `release` and `forget`. */
   readonly #holds: HoldTable;
+  readonly #deleted: DeletedLeases;
   readonly #free: FreeLeases;
 
   constructor(options: NodeLeaseControllerOptions) {
     this.#options = options;
     this.#holds = new HoldTable(options);
-    const { clock, logger, metrics, informer } = options;
+    this.#deleted = new DeletedLeases(options);
     // A renewal that failed is tried again soon and at least each 7 s, as a kubelet does.
     const backoff = { baseMs: 200, maxMs: 7_000 };
-    const sync = (key: string): Promise<void> => this.#sync(key);
-    this.#queue = new WorkQueue({ name: 'leases', workers: 16, sync, clock, logger, metrics, backoff });
+    this.#queue = new WorkQueue({ ...options, name: 'leases', workers: 16, sync: (key) => this.#sync(key), backoff });
     this.#free = new FreeLeases({
       ...options,
       holds: this.#holds,
@@ -62,7 +63,7 @@ export class NodeLeaseController {
       onWritten: (nodeName, hold, at) => this.#held(nodeName, hold, at),
       onRefused: (nodeName, hold, reason) => this.#lose(nodeName, hold, reason),
     });
-    informer.addHandler({
+    options.informer.addHandler({
       onAdd: (lease) => this.#onLease(lease),
       onUpdate: (_old, lease) => this.#onLease(lease),
       onDelete: (lease) => this.#onDelete(lease),
@@ -78,7 +79,7 @@ export class NodeLeaseController {
   hold(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
     const lease = this.#options.informer.get(leaseKeyOf(nodeName));
-    const hold = newHold(this.#options.clock.now());
+    const hold = newHold(this.#options.clock.now(), this.#deleted.get(nodeName));
     this.#holds.set(nodeName, hold);
     if (lease) this.#onLease(lease);
     else this.#consider(nodeName, hold);
@@ -143,6 +144,7 @@ export class NodeLeaseController {
 
   /** Our own renewals have proven more of the silence of others; also at the begin of each term of our membership. */
   reconsider(): void {
+    this.#deleted.sweep();
     for (const [nodeName, hold] of this.#holds) if (!this.isHeld(nodeName)) this.#consider(nodeName, hold);
   }
 
@@ -167,6 +169,7 @@ export class NodeLeaseController {
 
   #onDelete(lease: CachedLease): void {
     const hold = this.#holds.get(lease.name);
+    this.#deleted.add(lease);
     // Also one that we have not seen: it was made and deleted before the answer to that has come.
     if (hold === undefined || (hold.lease && hold.lease.uid !== lease.uid)) return;
     hold.lease = undefined;

@@ -7,7 +7,7 @@ import type { VPod } from './vpod.ts';
 /** Who has a module of a base, and as what; Pods with the same fingerprint share it, others wait. */
 export interface Claim {
   readonly owner: VPod;
-  /** The last created of those that share it: it says how new the claim is. */
+  /** The last created of those that ask for it, also with other args or env: it says how new the version is. */
   readonly youngest: VPod;
   readonly spec: ModuleSpec;
   readonly fingerprint: string;
@@ -70,7 +70,7 @@ function claimOf(
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
-  const youngest = claimants.filter((claimant) => claimant.fingerprint === fingerprint).at(-1)?.pod ?? owner;
+  const youngest = claimants.at(-1)?.pod ?? owner;
   return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
 }
 

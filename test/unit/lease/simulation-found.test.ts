@@ -107,3 +107,35 @@ it('a lease that comes to a replica which has given all away is not led beyond t
     ],
   });
 });
+
+it('a lease that was deleted before a replica heard of its base is not made while its leader may lead on', async () => {
+  await play({
+    seed: 1459745591,
+    replicas: 4,
+    bases: 3,
+    maxLatencyMs: 2,
+    isRebalancing: false,
+    happenings: [
+      { afterMs: 6172, fault: { kind: 'Tunnel', replica: 0, tunnel: 0, ms: 9000 } },
+      {
+        afterMs: 941,
+        fault: {
+          kind: 'Noise',
+          replica: 3,
+          noise: { lost: 0.5, unanswered: 0, late: 0.5, cut: 0, refused: 0 },
+          ms: 4500,
+        },
+      },
+      { afterMs: 4525, fault: { kind: 'Lag', replica: 0, lagMs: 10, ms: 300 } },
+      { afterMs: 1488, fault: { kind: 'Vanish', base: 1, againMs: 2419 } },
+      { afterMs: 1208, fault: { kind: 'Stop', replica: 2, ms: 4500, isSuspended: false } },
+      { afterMs: 7, fault: { kind: 'End', replica: 0, restartMs: 0 } },
+      { afterMs: 2776, fault: { kind: 'Vanish', base: 0, againMs: undefined } },
+      {
+        afterMs: 991,
+        fault: { kind: 'Noise', replica: 0, noise: { lost: 0, unanswered: 0, late: 0, cut: 0, refused: 0 }, ms: 300 },
+      },
+      { afterMs: 299, fault: { kind: 'Outage', how: 'Refuses', ms: 4500 } },
+    ],
+  });
+});

@@ -40,6 +40,12 @@ describe('a module that several Pods ask for', () => {
     expect(claimOf([a, b])).toMatchObject({ owner: b, isReplacement: false });
   });
 
+  it('is as new as the youngest of them, also one that waits because it has other args', () => {
+    const [a, b] = [makePod({ createdAt: OLD }), makePod({ createdAt: NEW, args: ['--x'] })];
+    const record = { ...active, fingerprint: fingerprintOf(makeSpec(KEY)) };
+    expect(claimOf([a, b], record)).toMatchObject({ owner: a, youngest: b });
+  });
+
   it('is adopted after a restart although nobody’s status speaks of it', () => {
     expect(claimOf([makePod()])).toMatchObject({ isReplacement: false });
   });
