@@ -110,19 +110,25 @@ export class PodController {
     const { clock } = this.#options;
     for (const end of base.ledger.expire(clock.now())) base.onOperationEnd(end);
     const plan = this.#plan(base);
+    const first = firstInstallsOf(plan.commands);
+    this.#send(base, first);
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const { writes, errors } = await this.#statuses.write(nodeName, plan, base.facts());
-    const commands = writes === 0 ? plan.commands : this.#stillWanted(base, plan.commands);
+    const later = plan.commands.filter((command) => !first.includes(command));
+    const commands = writes === 0 ? later : this.#stillWanted(base, later);
     // What takes other modules off the base waits until their Pods are written as not ready.
-    const due = errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command));
-    // The end of each makes a new plan: what may not leave now is decided anew then.
-    const room = Math.max(0, base.maxOperations - base.ledger.inFlightCount);
-    for (const command of due.slice(0, room)) this.#commands.send(base, command);
+    this.#send(base, errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command)));
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
     base.ledger.forgetUnless(plan.isWanted);
     this.#lookAhead(base, plan);
     if (errors.length > 0) throw errors[0];
+  }
+
+  /** The end of each makes a new plan: what may not leave now is decided anew then. */
+  #send(base: ManagedBase, commands: readonly PlannedCommand[]): void {
+    const room = Math.max(0, base.maxOperations - base.ledger.inFlightCount);
+    for (const command of commands.slice(0, room)) this.#commands.send(base, command);
   }
 
   /** What the base has to be asked, and when the plan has to be made again if nothing happens. */
@@ -168,6 +174,13 @@ export class PodController {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
+}
+
+/** All of them, where nothing has to be written or taken off the base before: they wait for no API server. */
+function firstInstallsOf(commands: readonly PlannedCommand[]): readonly PlannedCommand[] {
+  const isFirst = (planned: PlannedCommand): boolean =>
+    planned.command === 'install' && !isReplacing(planned) && planned.pod.status.containerStatuses.length === 0;
+  return commands.every(isFirst) ? commands : [];
 }
 
 function isReplacing(planned: PlannedCommand): boolean {

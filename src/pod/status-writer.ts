@@ -53,7 +53,7 @@ export class StatusWriter {
     this.#unwritten.delete(pod.uid);
   }
 
-  /** One after the other, in the order of V34. A Pod that cannot be written does not keep others from it. */
+  /** In the order of V34, side by side where it leaves that open. A Pod that cannot be written keeps no other from it. */
   async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
     const changes = this.#changesOf(plan, facts);
     // Of Pods that the plan shows no more: they have ended, or are being deleted.
@@ -66,19 +66,27 @@ export class StatusWriter {
   }
 
   async #writeAll(changes: readonly Change[]): Promise<{ writes: number; errors: unknown[] }> {
-    const failed: Change[] = [];
     const errors: unknown[] = [];
+    /** Whether each was written, in the order in which they begin. */
+    const written = new Map<Change, Promise<boolean>>();
     for (const change of changes) {
-      // Of two Pods with one module the new one is not Ready before the old one is not; the next sync goes on.
-      if (failed.some((other) => mustFollow(change, other))) continue;
-      try {
-        await this.#write(change);
-      } catch (error) {
-        failed.push(change);
-        errors.push(error);
-      }
+      const before = [...written].filter(([other]) => mustFollow(change, other)).map(([, isWritten]) => isWritten);
+      written.set(change, this.#writeAfter(before, change, errors));
     }
+    await Promise.all(written.values());
     return { writes: changes.length, errors };
+  }
+
+  /** Of two Pods with one module the new one is not Ready before the old one is not; the next sync goes on. */
+  async #writeAfter(before: readonly Promise<boolean>[], change: Change, errors: unknown[]): Promise<boolean> {
+    if ((await Promise.all(before)).includes(false)) return false;
+    try {
+      await this.#write(change);
+      return true;
+    } catch (error) {
+      errors.push(error);
+      return false;
+    }
   }
 
   #changesOf(plan: BasePlan, facts: BaseFacts): Change[] {

@@ -81,6 +81,20 @@ describe('a vPod that is bound to a base', () => {
     expect(rig.events).toContain('Warning Failed bad');
   });
 
+  it('has its module installed while the status of another Pod is still being written', async () => {
+    await rig.foundBase('b1');
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/slow' ? written.promise : undefined);
+    rig.addPod({ name: 'slow', url: 'nginx' });
+    rig.addPod();
+    await rig.pass(1_000);
+    expect(rig.tunnel.take('install')).toEqual([`install b1 ${KEY}`]);
+    written.resolve();
+    await rig.pass(5_000);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.tunnel.take('install')).toEqual([]);
+  });
+
   it('without a jar stays Pending with one warning, and goes at once when deleted', async () => {
     await rig.foundBase('b1');
     rig.addPod({ url: 'nginx:latest' });

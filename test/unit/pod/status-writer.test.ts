@@ -60,6 +60,29 @@ describe('the Pod of a new version', () => {
     expect(order.filter((request) => request === 'patch pod/status ns/young')).toHaveLength(1);
   });
 
+  it('does not keep Pods of other modules waiting while the old one is being written', async () => {
+    await start(['biz1:1']);
+    base.answersCommands = false;
+    addYoung(['biz1:2']);
+    rig.addPod({ name: 'other', modules: ['biz2:1'], createdAt: YOUNG });
+    await rig.pass(1_000);
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/old' ? written.promise : undefined);
+    for (const [module, state] of [
+      ['biz1:1', 'DEACTIVATED'],
+      ['biz1:2', 'ACTIVATED'],
+      ['biz2:1', 'ACTIVATED'],
+    ] as const) {
+      base.modules.set(module, state);
+    }
+    rig.list('b1');
+    await rig.pass(500);
+    expect([rig.podState('young'), rig.podState('other')]).toEqual(['Pending', 'Running True']);
+    written.resolve();
+    await rig.pass(5_000);
+    expect([rig.podState('old'), rig.podState('young')]).toEqual(['Running False ContainersNotReady', 'Running True']);
+  });
+
   it('does not wait for an old one that is gone, or is another Pod by now', async () => {
     await start(['biz1:1']);
     addYoung(['biz1:2']);
