@@ -48,7 +48,8 @@ export interface Correlated {
 }
 
 interface SimilarEvents {
-  readonly messages: Set<string>;
+  /** Most have one: a list is a fourth of a Set. */
+  readonly messages: string[];
   lastAt: number;
 }
 
@@ -60,11 +61,12 @@ export class EventCorrelator {
 
   correlate(input: EventInput, now: number): Correlated {
     const { subject, type, reason } = input;
-    const subjectKey = JSON.stringify([subject.kind, subject.namespace, subject.name, subject.uid]);
-    const similarKey = JSON.stringify([subjectKey, type, reason]);
+    // No name, UID, type or reason has a line break in it.
+    const subjectKey = `${subject.kind}\n${subject.namespace}\n${subject.name}\n${subject.uid}`;
+    const similarKey = `${subjectKey}\n${type}\n${reason}`;
     const isCombined = this.#isOneTooMany(similarKey, input.message, now);
     const message = isCombined ? COMBINED_PREFIX + input.message : input.message;
-    const seriesKey = isCombined ? similarKey : JSON.stringify([similarKey, message]);
+    const seriesKey = isCombined ? similarKey : `${similarKey}\n${message}`;
     const series = this.#series.getOrCreate(seriesKey, () => newSeries(input, now));
     series.message = message;
     series.count++;
@@ -74,11 +76,12 @@ export class EventCorrelator {
   }
 
   #isOneTooMany(key: string, message: string, now: number): boolean {
-    const similar = this.#similar.getOrCreate(key, () => ({ messages: new Set(), lastAt: now }));
-    if (now - similar.lastAt > SIMILAR_WINDOW_MS) similar.messages.clear();
+    const similar = this.#similar.getOrCreate(key, () => ({ messages: [], lastAt: now }));
+    if (now - similar.lastAt > SIMILAR_WINDOW_MS) similar.messages.length = 0;
     similar.lastAt = now;
-    if (similar.messages.size >= MAX_SIMILAR && !similar.messages.has(message)) return true;
-    similar.messages.add(message);
+    if (similar.messages.includes(message)) return false;
+    if (similar.messages.length >= MAX_SIMILAR) return true;
+    similar.messages.push(message);
     return false;
   }
 }

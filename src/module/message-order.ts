@@ -1,4 +1,4 @@
-import type { ModuleKey } from '../tunnel/module.ts';
+import type { ModuleCommand, ModuleKey } from '../tunnel/module.ts';
 import type { Envelope } from '../tunnel/tunnel.ts';
 import { isBefore } from './record-transitions.ts';
 
@@ -16,8 +16,8 @@ export class MessageOrder {
   #newestPublishedAt: number | undefined;
   #newestListAt: number | undefined;
   #listedAt = Number.NEGATIVE_INFINITY;
-  /** When the base published its newest answer about each module. Pruned as newer answers come. */
-  readonly #results = new Map<ModuleKey, number>();
+  /** The newest answer about each module. Pruned as newer answers come. */
+  readonly #results = new Map<ModuleKey, { readonly command: ModuleCommand; readonly publishedAt: number }>();
 
   /** When the newest list was asked for, as far as is known. */
   get listedAt(): number {
@@ -44,18 +44,22 @@ export class MessageOrder {
     this.#listedAt = askedAt;
   }
 
-  /** Whether an answer is the newest one about a module heard again, or an older one; else it is the newest. */
-  isOldResult(key: ModuleKey, publishedAt: number | undefined): boolean {
+  /**
+   * Whether an answer is the newest one about a module heard again, or an older one; else it is the newest. Two
+   * commands may be answered within one millisecond.
+   */
+  isOldResult(key: ModuleKey, command: ModuleCommand, publishedAt: number | undefined): boolean {
     if (publishedAt === undefined) return false;
     const newest = this.#results.get(key);
-    if (newest === publishedAt || isBefore(publishedAt, newest)) return true;
-    for (const [other, time] of this.#results) {
-      if (Math.abs(publishedAt - time) <= REMEMBER_MS) break;
+    const isRepeated = newest?.publishedAt === publishedAt && newest.command === command;
+    if (isRepeated || isBefore(publishedAt, newest?.publishedAt)) return true;
+    for (const [other, result] of this.#results) {
+      if (Math.abs(publishedAt - result.publishedAt) <= REMEMBER_MS) break;
       this.#results.delete(other);
     }
     // At the end: the oldest come first.
     this.#results.delete(key);
-    this.#results.set(key, publishedAt);
+    this.#results.set(key, { command, publishedAt });
     return false;
   }
 }

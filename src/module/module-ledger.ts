@@ -144,7 +144,8 @@ export class ModuleLedger {
   /** Takes an answer to install or uninstall. Returns what ended by it, if anything did. */
   takeResult(result: OperationResult, times: MessageTimes, now: number): OperationEnd | undefined {
     const record = this.#recordOf(result);
-    if (record === undefined || this.#order.isOldResult(moduleKeyOf(record.id), times.publishedAt)) return undefined;
+    if (record === undefined) return undefined;
+    if (this.#order.isOldResult(moduleKeyOf(record.id), result.command, times.publishedAt)) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
     const stamped = { ...record, publishedAt: times.publishedAt ?? record.publishedAt, answeredAt: now };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.

@@ -85,7 +85,8 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
   const { now, askedAt } = evidence;
   if (isStale(record, evidence)) return record;
   const { inFlight } = record;
-  if (inFlight?.command === 'uninstall') return uninstalled(record, now);
+  // One that was asked for before the command may have been drawn up before the module was there.
+  if (inFlight?.command === 'uninstall') return askedAt < inFlight.sentAt ? record : uninstalled(record, now);
   if (inFlight?.command === 'install') return absentInstall(record, inFlight, evidence);
   if (record.state === undefined) return record;
   const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;

@@ -15,8 +15,11 @@ import { unreachableMessage } from './node-object.ts';
 import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
 
-/** So long after an operation list and health are asked for, once for all that ended meanwhile. */
-const REFRESH_AFTER_MS = 1_000;
+/**
+ * So long after an operation list and health are asked for, once for all that ended meanwhile: less than the 10 s in
+ * which a kubelet looks at its node.
+ */
+const REFRESH_AFTER_MS = 8_000;
 
 export interface ManagedVNodeParts {
   readonly inquirer: BaseInquirer;

@@ -21,7 +21,8 @@ export interface MqttSessionOptions {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly filters: readonly string[];
+  /** With their quality of service. */
+  readonly filters: Readonly<Record<string, { readonly qos: 0 | 1 }>>;
   readonly clock: Clock;
   /** Called in the order of arrival; must not throw. */
   readonly onMessage: (topic: string, payload: Uint8Array, isRetained: boolean) => void;
@@ -111,7 +112,7 @@ export class MqttSession {
   #listen(): void {
     const client = this.#client;
     client.on('error', (error) => this.#note(error));
-    client.on('connect', () => client.subscribe([...this.#options.filters], { qos: 1 }, () => {}));
+    client.on('connect', () => client.subscribe({ ...this.#options.filters }, () => {}));
     client.on('packetreceive', (packet) => {
       this.#heardAt = this.#options.clock.now();
       this.#onPacket(packet);
@@ -125,7 +126,7 @@ export class MqttSession {
   #onPacket(packet: Packet): void {
     if (packet.cmd !== 'suback' || this.#isUp || this.#isLeaving) return;
     const { filters, onUp } = this.#options;
-    const refused = filters.filter(
+    const refused = Object.keys(filters).filter(
       (_filter, index) => ((packet.granted[index] as number | undefined) ?? REFUSED) & REFUSED,
     );
     if (refused.length > 0) {

@@ -10,6 +10,20 @@ export const MESSAGE_TYPES = [
 ] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
+/**
+ * What is said once is missed for long. All else comes again, or is asked for again, so that it is not worth an
+ * acknowledgement for each message, nor a place among the few that a broker has in flight to a client.
+ */
+const QOS: Readonly<Record<MessageType, 0 | 1>> = {
+  heart: 0,
+  queryBaseline: 1,
+  health: 0,
+  simpleBiz: 0,
+  biz: 0,
+  bizOperation: 1,
+  batchInstallBizResponse: 1,
+};
+
 /** What a base executes from `koupleless_{env}/{identity}/`. */
 export const COMMANDS = ['installBiz', 'uninstallBiz', 'queryAllBiz', 'health'] as const;
 export type Command = (typeof COMMANDS)[number];
@@ -31,9 +45,10 @@ export class Topics {
     this.echo = `${this.#prefix}/controller/${clientId.replace(/[+#/\0]/g, '_')}/echo`;
   }
 
-  /** All that the controller subscribes to. */
-  filters(): string[] {
-    return [...MESSAGE_TYPES.map((type) => `${this.#prefix}/+/base/${type}`), this.echo];
+  /** All that the controller subscribes to, each with its quality of service. */
+  filters(): Readonly<Record<string, { readonly qos: 0 | 1 }>> {
+    const filters = MESSAGE_TYPES.map((type) => [`${this.#prefix}/+/base/${type}`, { qos: QOS[type] }] as const);
+    return { ...Object.fromEntries(filters), [this.echo]: { qos: 1 } };
   }
 
   command(identity: string, command: Command): string {

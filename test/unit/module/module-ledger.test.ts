@@ -166,8 +166,17 @@ describe('the answer to an uninstall', () => {
   it('is taken from a list without the module when it was lost', () => {
     const ledger = activeLedger();
     ledger.commandSent('uninstall', idOf(KEY), 1000);
-    ledger.takeList([], {}, 2000);
+    ledger.listAsked(2000);
+    ledger.takeList([], {}, 2010);
     expect(ledger.get(KEY)).toMatchObject({ state: undefined, inFlight: undefined, failures: 0, failure: undefined });
+  });
+
+  it('is not taken from a list that was asked for before: it may be from before the install had ended', () => {
+    const ledger = activeLedger();
+    ledger.listAsked(900);
+    ledger.commandSent('uninstall', idOf(KEY), 1000);
+    ledger.takeList([], {}, 1010);
+    expect(ledger.get(KEY)?.inFlight?.command).toBe('uninstall');
   });
 });
 

@@ -3,7 +3,8 @@ import { connect, type MqttClient } from 'mqtt';
 
 export interface BrokerLinkOptions {
   readonly clientId: string;
-  readonly filters: string[];
+  /** With their quality of service. */
+  readonly filters: Readonly<Record<string, { readonly qos: 0 | 1 }>>;
   readonly onMessage: (topic: string, payload: Buffer) => void;
 }
 
@@ -27,7 +28,7 @@ export class BrokerLink {
     await new Promise<void>((resolve) => client.once('connect', () => resolve()));
     // Nagle's algorithm holds a command behind an acknowledgement back for 40 ms.
     if (client.stream instanceof Socket) client.stream.setNoDelay(true);
-    await client.subscribeAsync(filters, { qos: 1 });
+    await client.subscribeAsync({ ...filters });
     return new BrokerLink(client);
   }
 

@@ -35,7 +35,7 @@ export class Floor {
     const floor = new Floor(options);
     floor.#link = await BrokerLink.open(options.brokerUrl, {
       clientId: CLIENT_ID,
-      filters: floor.#topics.filters().filter((filter) => /\/base\/(heart|bizOperation)$/.test(filter)),
+      filters: heardOf(floor.#topics),
       onMessage: (topic, payload) => floor.#onMessage(topic, payload),
     });
     await PodWatch.start(options, {
@@ -130,4 +130,11 @@ export class Floor {
   async #delete(pod: FloorPod): Promise<void> {
     if (await this.#api.delete(pod.path, objects.deletionOf(pod.uid))) this.counters.deletes++;
   }
+}
+
+/** Of what a base says, that it is there, and how an install ended. */
+function heardOf(topics: Topics): ReturnType<Topics['filters']> {
+  return Object.fromEntries(
+    Object.entries(topics.filters()).filter(([filter]) => /\/base\/(heart|bizOperation)$/.test(filter)),
+  );
 }

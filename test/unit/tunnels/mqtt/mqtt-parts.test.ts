@@ -7,17 +7,17 @@ import { MESSAGE_TYPES, Topics } from '../../../../tunnels/mqtt/topics.ts';
 describe('Topics', () => {
   const topics = new Topics('DEV', 'a@@@b');
 
-  it('has the env in lower case, a filter for every message and one for the echo', () => {
-    expect(topics.filters()).toEqual([
-      'koupleless_dev/+/base/heart',
-      'koupleless_dev/+/base/queryBaseline',
-      'koupleless_dev/+/base/health',
-      'koupleless_dev/+/base/simpleBiz',
-      'koupleless_dev/+/base/biz',
-      'koupleless_dev/+/base/bizOperation',
-      'koupleless_dev/+/base/batchInstallBizResponse',
-      'koupleless_dev/controller/a@@@b/echo',
-    ]);
+  it('has the env in lower case, a filter for every message and one for the echo; what is said once is acknowledged', () => {
+    expect(topics.filters()).toEqual({
+      'koupleless_dev/+/base/heart': { qos: 0 },
+      'koupleless_dev/+/base/queryBaseline': { qos: 1 },
+      'koupleless_dev/+/base/health': { qos: 0 },
+      'koupleless_dev/+/base/simpleBiz': { qos: 0 },
+      'koupleless_dev/+/base/biz': { qos: 0 },
+      'koupleless_dev/+/base/bizOperation': { qos: 1 },
+      'koupleless_dev/+/base/batchInstallBizResponse': { qos: 1 },
+      'koupleless_dev/controller/a@@@b/echo': { qos: 1 },
+    });
     expect(topics.command('base-1', 'installBiz')).toBe('koupleless_dev/base-1/installBiz');
   });
 
