@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
-import { parse } from 'yaml';
 import { ControllerError, messageOf } from '../errors.ts';
 import { configInvalid } from './access-spec.ts';
 import { ConfigFields } from './config-fields.ts';
@@ -41,7 +40,7 @@ async function readKubeconfig(file: string, mayBeAbsent: boolean): Promise<Kubec
     if (mayBeAbsent && (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw configInvalid(file, `cannot be read: ${messageOf(error)}`, error);
   }
-  const document = new ConfigFields(file, '', parseYaml(file, text));
+  const document = new ConfigFields(file, '', await parseYaml(file, text));
   return {
     clusters: entriesOf(document, 'clusters', 'cluster'),
     contexts: entriesOf(document, 'contexts', 'context'),
@@ -50,7 +49,9 @@ async function readKubeconfig(file: string, mayBeAbsent: boolean): Promise<Kubec
   };
 }
 
-function parseYaml(file: string, text: string): unknown {
+async function parseYaml(file: string, text: string): Promise<unknown> {
+  // Not needed in a Pod.
+  const { parse } = await import('yaml');
   try {
     // Pretty errors quote the source, which holds secrets.
     return parse(text, { prettyErrors: false });

@@ -10,7 +10,7 @@ import { HoldTable } from './hold-table.ts';
 import { type CachedLease, leaseKeyOf, RENEW_INTERVAL_MS, type TakeReason, takeReasonOf } from './lease.ts';
 import { gainOf, type HandOverReason, type Hold, type LossReason, newHold, observe } from './lease-hold.ts';
 import type { LeaseSubjects } from './lease-subjects.ts';
-import { LeaseWriter } from './lease-writer.ts';
+import { LEASE_QUEUE, LeaseWriter } from './lease-writer.ts';
 import type { Membership } from './membership.ts';
 
 export interface NodeLeaseControllerOptions extends LeaseSubjects {
@@ -45,9 +45,7 @@ export class NodeLeaseController {
     this.#options = options;
     this.#holds = new HoldTable(options);
     this.#deleted = new DeletedLeases(options);
-    // A renewal that failed is tried again soon and at least each 7 s, as a kubelet does.
-    const backoff = { baseMs: 200, maxMs: 7_000 };
-    this.#queue = new WorkQueue({ ...options, name: 'leases', workers: 16, sync: (key) => this.#sync(key), backoff });
+    this.#queue = new WorkQueue({ ...options, ...LEASE_QUEUE, sync: (key) => this.#sync(key) });
     this.#free = new FreeLeases({
       ...options,
       holds: this.#holds,

@@ -16,6 +16,8 @@ export interface WorkQueueOptions {
   readonly metrics: Metrics;
   /** Default 100 ms, doubled to 30 s. */
   readonly backoff?: BackoffOptions;
+  /** So much later a delayed key may begin, together with others: one time to wake up for many. Default 0. */
+  readonly slackMs?: number;
 }
 
 interface Delayed {
@@ -157,14 +159,12 @@ export class WorkQueue {
   }
 
   #armTimer(): void {
+    const { clock, slackMs = 0 } = this.#options;
     const first = this.#heap.peek();
-    if (first === undefined || first.dueAt >= this.#timerAt) return;
+    if (first === undefined || first.dueAt + slackMs >= this.#timerAt) return;
     this.#timer?.cancel();
-    this.#timerAt = first.dueAt;
-    this.#timer = this.#options.clock.setTimer(
-      () => this.#fire(),
-      Math.max(0, first.dueAt - this.#options.clock.now()),
-    );
+    this.#timerAt = first.dueAt + slackMs;
+    this.#timer = clock.setTimer(() => this.#fire(), Math.max(0, this.#timerAt - clock.now()));
   }
 
   #fire(): void {

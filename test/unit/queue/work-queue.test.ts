@@ -14,13 +14,13 @@ class QueueRig {
   readonly queue: WorkQueue;
   readonly ended: Promise<void>;
 
-  constructor({ workers = 2 } = {}) {
+  constructor({ workers = 2, slackMs = 0 } = {}) {
     const { clock, metrics } = this;
     const sync = (key: string): Promise<void> => {
       this.started.push(key);
       return new Promise((resolve, reject) => this.#ends.set(key, (error) => (error ? reject(error) : resolve())));
     };
-    this.queue = new WorkQueue({ name: 'test', workers, sync, clock, metrics, logger: silentLogger });
+    this.queue = new WorkQueue({ name: 'test', workers, slackMs, sync, clock, metrics, logger: silentLogger });
     this.ended = this.queue.run(this.#abort.signal);
   }
 
@@ -101,6 +101,19 @@ describe('a work queue', () => {
     expect(rig.clock.pending).toBe(1);
     rig.clock.advance(100_000);
     expect(rig.clock.pending).toBe(0);
+  });
+
+  it('with slack begins what is due soon after the first together with it, and nothing early', async () => {
+    const rig = new QueueRig({ workers: 3, slackMs: 100 });
+    rig.queue.addAfter('b', 1090);
+    rig.queue.addAfter('a', 1000);
+    rig.queue.addAfter('c', 1110);
+    rig.clock.advance(1_099);
+    expect(await rig.take()).toEqual([]);
+    rig.clock.advance(1);
+    expect(await rig.take()).toEqual(['a', 'b']);
+    rig.clock.advance(110);
+    expect(await rig.take()).toEqual(['c']);
   });
 
   it('counts the earliest of several delays of a key, and runs it once', async () => {
