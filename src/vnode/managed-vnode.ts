@@ -16,8 +16,8 @@ import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
 
 /**
- * So long after an operation list and health are asked for, once for all that ended meanwhile: less than the 10 s in
- * which a kubelet looks at its node.
+ * So long after the last operation list and health are asked for, once for all of them; a kubelet looks at its node
+ * each 10 s. Where operations do not cease, the routine asks.
  */
 const REFRESH_AFTER_MS = 8_000;
 
@@ -119,6 +119,6 @@ export class ManagedVNode implements ManagedBase {
   onOperationEnd({ command, result, tookMs }: OperationEnd): void {
     this.#metrics.moduleOperations.inc({ command, result });
     this.#metrics.moduleOperationSeconds.observe({ command }, tookMs / 1000);
-    this.#vnode.refreshAt ??= this.#clock.now() + REFRESH_AFTER_MS;
+    this.#vnode.refreshAt = this.#clock.now() + REFRESH_AFTER_MS;
   }
 }

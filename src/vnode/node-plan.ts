@@ -20,8 +20,6 @@ import type { CachedNode } from './vnode-object.ts';
 export const NODE_STATUS_PERIOD_MS = 300_000;
 /** Metaspace is written at most this often, and only when it moved by 1 MiB or by 2 % of the capacity. */
 export const MEMORY_PERIOD_MS = 15_000;
-/** The same for a base without a limit: what it uses is there for people, no scheduler reads it. */
-export const UNLIMITED_MEMORY_PERIOD_MS = 60_000;
 const MEMORY_STEP_KIB = 1024;
 const MEMORY_STEP_RATIO = 0.02;
 
@@ -47,7 +45,7 @@ export interface NodePlan {
 export function planNode(input: NodePlanInput): NodePlan {
   const { node, now, statusWrittenAt, memoryWrittenAt } = input;
   const isMemoryDue = hasMemoryMoved(input);
-  const memoryDueAt = memoryWrittenAt + memoryPeriodOf(input);
+  const memoryDueAt = memoryWrittenAt + MEMORY_PERIOD_MS;
   const writesMemory = isMemoryDue && now >= memoryDueAt;
   const isPeriodic = now - statusWrittenAt >= NODE_STATUS_PERIOD_MS;
   const memoryWakeAt = isMemoryDue && !writesMemory ? memoryDueAt : Number.POSITIVE_INFINITY;
@@ -146,11 +144,6 @@ function resourcePatchOf(node: CachedNode, facts: NodeFacts): Record<string, unk
   const { capacity, allocatable } = nodeResourcesOf(facts.health);
   const gone = node.capacity.memory && capacity.memory === undefined ? { memory: null } : {};
   return { capacity: { ...capacity, ...gone }, allocatable: { ...allocatable, ...gone } };
-}
-
-function memoryPeriodOf({ node, facts }: NodePlanInput): number {
-  const isLimited = nodeMemoryOf(facts.health) !== undefined || node.capacity.memory !== undefined;
-  return isLimited ? MEMORY_PERIOD_MS : UNLIMITED_MEMORY_PERIOD_MS;
 }
 
 function hasMemoryMoved({ node, facts }: NodePlanInput): boolean {

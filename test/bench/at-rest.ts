@@ -5,6 +5,8 @@ import type { World } from '../support/world.ts';
 
 const REST_LOOK_MS = 5_000;
 const REST_WITHIN_MS = 120_000;
+/** Bases are asked for their metaspace 8 s after their last operation, and Nodes tell of it within 15 s more. */
+const SETTLED_AFTER_MS = 25_000;
 
 const QUIET_MINUTES = 2;
 
@@ -38,9 +40,10 @@ export async function untilAtRest({ world, requestsSince }: RestingWorld): Promi
     const requests = (await requestsSince(since)).withoutWatches();
     // Each Node reports each 5 min, some Node of many at any moment.
     const others = requests.entries().filter(({ resource }) => resource !== 'leases' && resource !== 'nodes/status');
-    if (others.length === 0) return;
+    if (others.length === 0) break;
     if (performance.now() > deadline) throw new Error(`no rest: ${JSON.stringify(others)}`);
   }
+  await delay(SETTLED_AFTER_MS);
 }
 
 /** What a world costs in two minutes in which nothing happens. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
+import { metaspaceOf } from '../../samples/base-simulator/health.ts';
 import { MANY_PODS } from '../support/cluster-settings.ts';
 import { costOf, residentMibOf, wordsOf } from '../support/cost.ts';
 import { eventually } from '../support/eventually.ts';
@@ -13,6 +14,8 @@ const BASES = 100;
 const MODULES_PER_BASE = 5;
 const MODULES = BASES * MODULES_PER_BASE;
 const IDLE_MINUTES = 2;
+/** What moved by less is not written. */
+const METASPACE_STEP_KIB = 1024;
 
 let world: World;
 let controller: ControllerProcess;
@@ -47,6 +50,13 @@ async function applyAll(): Promise<void> {
 
 /** Events have all been told (20 a second), and the metaspace that the installs took: only Leases are written. */
 async function untilAtRest(): Promise<void> {
+  const { usedBytes } = metaspaceOf({ moduleCount: MODULES_PER_BASE, maxBytes: -1, override: {}, random: () => 0 });
+  await eventually(async () => {
+    for (const { metadata } of await nodes(world.admin)) {
+      const usedKib = Number.parseInt(metadata.annotations?.['platform.koupleless.io/metaspace-used'] ?? '0', 10);
+      expect(usedKib).toBeGreaterThanOrEqual(usedBytes / 1024 - METASPACE_STEP_KIB);
+    }
+  }, 60_000);
   for (;;) {
     const { requests } = await costOf(world, controller, () => pause(5_000));
     if (requests.count() === requests.count({ resource: 'leases' })) return;

@@ -180,19 +180,6 @@ describe('the plan for a Node', () => {
     expect(plan({ facts: moved, memoryWrittenAt: 85_000 }).writesMemory).toBe(true);
   });
 
-  it('writes what a base without a limit uses at most once in 60 s', () => {
-    const unlimited = (usedMib: number) =>
-      facts({ health: makeHealth({ metaspaceMaxBytes: undefined, metaspaceUsedBytes: usedMib * MIB }) });
-    const node = projectNode(nodeOf(unlimited(8)));
-    const early = plan({ node, facts: unlimited(16), memoryWrittenAt: 50_000 });
-    expect([early.status, early.wakeAt]).toEqual([undefined, 110_000]);
-    const { status, writesMemory } = plan({ node, facts: unlimited(16), memoryWrittenAt: 40_000 });
-    expect([status?.status, writesMemory]).toEqual([
-      { capacity: { pods: '65535' }, allocatable: { pods: '65535' } },
-      true,
-    ]);
-  });
-
   it('knows the API server’s way to write an amount', () => {
     const node = nodeOf();
     const status = { ...node.status, capacity: { pods: '65535', memory: '256Mi' }, allocatable: { memory: '192Mi' } };
