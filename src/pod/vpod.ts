@@ -1,9 +1,5 @@
 import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
-import { StringPool } from '../kube/string-pool.ts';
 import { ANNOTATION } from '../labels.ts';
-
-/** Of what Pods have in common: names of Nodes, images, types and times of conditions. A fourth of a cached Pod. */
-const STRINGS = new StringPool();
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {
@@ -58,13 +54,13 @@ export interface VPodStatus {
 export function projectPod(object: KubeObject): VPod {
   const { metadata, spec, status = {} } = object as PodObject;
   return {
-    namespace: STRINGS.of(metadata.namespace ?? ''),
+    namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     generation: metadata.generation,
-    createdAt: STRINGS.of(metadata.creationTimestamp ?? ''),
-    nodeName: STRINGS.of(spec.nodeName),
+    createdAt: metadata.creationTimestamp ?? '',
+    nodeName: spec.nodeName,
     isDeleting: metadata.deletionTimestamp !== undefined,
     deletionTime: metadata.deletionTimestamp,
     deletionGraceSeconds: metadata.deletionGracePeriodSeconds,
@@ -72,12 +68,12 @@ export function projectPod(object: KubeObject): VPod {
     restartPolicy: spec.restartPolicy ?? 'Always',
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
     containers: spec.containers.map((container) => ({
-      name: STRINGS.of(container.name),
-      image: STRINGS.of(container.image ?? ''),
+      name: container.name,
+      image: container.image ?? '',
       args: container.args ?? [],
       env: (container.env ?? []).map(({ name, value, valueFrom }) => ({
-        name: STRINGS.of(name),
-        value: valueFrom === undefined ? STRINGS.of(value ?? '') : undefined,
+        name,
+        value: valueFrom === undefined ? (value ?? '') : undefined,
       })),
       hasEnvFrom: (container.envFrom ?? []).length > 0,
       preStopSleepSeconds: container.lifecycle?.preStop?.sleep?.seconds ?? 0,
@@ -92,9 +88,9 @@ function projectStatus(status: PodStatus): VPodStatus {
     reason: status.reason,
     message: status.message,
     observedGeneration: status.observedGeneration,
-    startTime: STRINGS.of(status.startTime),
-    podIP: STRINGS.of(status.podIP),
-    hostIP: STRINGS.of(status.hostIP),
+    startTime: status.startTime,
+    podIP: status.podIP,
+    hostIP: status.hostIP,
     conditions: (status.conditions ?? []).map(projectCondition).sort(byType),
     containerStatuses: (status.containerStatuses ?? []).map(projectContainerStatus),
   };
@@ -110,11 +106,11 @@ function projectCondition({
   observedGeneration,
 }: PodCondition): PodCondition {
   return {
-    type: STRINGS.of(type),
+    type,
     status,
-    ...(reason === undefined ? {} : { reason: STRINGS.of(reason) }),
+    ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
-    ...(lastTransitionTime ? { lastTransitionTime: STRINGS.of(lastTransitionTime) } : {}),
+    ...(lastTransitionTime ? { lastTransitionTime } : {}),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   };
 }
@@ -127,9 +123,9 @@ export function byType(a: PodCondition, b: PodCondition): number {
 function projectContainerStatus(status: ContainerStatus): ContainerStatus {
   const { name, image, imageID, containerID, ready, started, restartCount, state, lastState } = status;
   return {
-    name: STRINGS.of(name),
-    image: STRINGS.of(image),
-    imageID: STRINGS.of(imageID),
+    name,
+    image,
+    imageID,
     ready,
     started: started ?? false,
     restartCount,

@@ -183,8 +183,8 @@ export class LivenessController {
     const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
-    if (vnode.refreshAt !== undefined && vnode.refreshAt <= now) {
-      vnode.refreshAt = undefined;
+    if (vnode.refresh !== undefined && vnode.refresh.at <= now) {
+      vnode.refresh = undefined;
       inquirer.askList(vnode);
       inquirer.askHealth(vnode);
       return;

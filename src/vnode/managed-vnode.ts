@@ -16,10 +16,11 @@ import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
 
 /**
- * So long after the last operation list and health are asked for, once for all of them; a kubelet looks at its node
- * each 10 s. Where operations do not cease, the routine asks.
+ * So long after the last operation list and health are asked for, and so long after the first at the latest: once for
+ * all that ended meanwhile. A kubelet looks at its node each 10 s.
  */
-const REFRESH_AFTER_MS = 8_000;
+const REFRESH_AFTER_MS = 4_000;
+const REFRESH_WITHIN_MS = 9_000;
 
 export interface ManagedVNodeParts {
   readonly inquirer: BaseInquirer;
@@ -119,6 +120,8 @@ export class ManagedVNode implements ManagedBase {
   onOperationEnd({ command, result, tookMs }: OperationEnd): void {
     this.#metrics.moduleOperations.inc({ command, result });
     this.#metrics.moduleOperationSeconds.observe({ command }, tookMs / 1000);
-    this.#vnode.refreshAt = this.#clock.now() + REFRESH_AFTER_MS;
+    const now = this.#clock.now();
+    const { latestAt } = this.#vnode.refresh ?? { latestAt: now + REFRESH_WITHIN_MS };
+    this.#vnode.refresh = { at: Math.min(now + REFRESH_AFTER_MS, latestAt), latestAt };
   }
 }

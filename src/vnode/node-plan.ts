@@ -19,7 +19,7 @@ import type { CachedNode } from './vnode-object.ts';
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
 export const NODE_STATUS_PERIOD_MS = 300_000;
 /** Metaspace is written at most this often, and only when it moved by 1 MiB or by 2 % of the capacity. */
-export const MEMORY_PERIOD_MS = 15_000;
+export const MEMORY_PERIOD_MS = 10_000;
 const MEMORY_STEP_KIB = 1024;
 const MEMORY_STEP_RATIO = 0.02;
 

@@ -60,8 +60,8 @@ export class VNode {
   isConfirmedSilent = false;
   /** Silent, but not judged while the tunnel's brake is on. */
   isSuspended = false;
-  /** When list and health should be asked for after an operation. */
-  refreshAt: number | undefined;
+  /** When list and health should be asked for after operations, and when at the latest. */
+  refresh: { readonly at: number; readonly latestAt: number } | undefined;
 
   constructor({ base, tunnel, now, ledger }: VNodeOptions) {
     this.identity = base.identity;
@@ -85,7 +85,7 @@ export class VNode {
     this.debts.clear();
     this.unknown.clear();
     this.runTime = undefined;
-    this.refreshAt = undefined;
+    this.refresh = undefined;
     this.isRefusing = false;
     this.healthAskedAt = Number.NEGATIVE_INFINITY;
     this.placedAt = now;

@@ -5,8 +5,8 @@ import type { World } from '../support/world.ts';
 
 const REST_LOOK_MS = 5_000;
 const REST_WITHIN_MS = 120_000;
-/** Bases are asked for their metaspace 8 s after their last operation, and Nodes tell of it within 15 s more. */
-const SETTLED_AFTER_MS = 25_000;
+/** Bases are asked for their metaspace within 9 s of an operation, and Nodes tell of it within 10 s more. */
+const SETTLED_AFTER_MS = 20_000;
 
 const QUIET_MINUTES = 2;
 

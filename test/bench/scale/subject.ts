@@ -47,6 +47,7 @@ async function startFloorSubject({ controlPlane, broker, env }: World): Promise<
 async function startController(world: World): Promise<Subject> {
   const controller = await launchController(world);
   await controller.process.line(({ msg }) => msg === 'tunnel is up');
+  await controller.probe?.keepCompiled();
   return controller;
 }
 

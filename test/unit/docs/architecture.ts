@@ -46,7 +46,6 @@ export const PURE = [
   'src/config/variables.ts',
   'src/errors.ts',
   'src/kube/resource-version.ts',
-  'src/kube/string-pool.ts',
   'src/labels.ts',
   'src/lease/claim-order.ts',
   'src/lease/hand-over.ts',

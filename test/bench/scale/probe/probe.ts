@@ -4,6 +4,8 @@ export interface ProbeCalls {
   memory(): MemoryFigures;
   /** Of the event loop since the last call, ms: how much later than asked a timer of 10 ms fired. */
   takeLoopDelay(): { p99: number; max: number };
+  /** What was compiled until now is there for the next process. */
+  keepCompiled(): void;
 }
 
 export interface MemoryFigures {
