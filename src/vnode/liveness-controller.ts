@@ -185,8 +185,7 @@ export class LivenessController {
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
     if (vnode.refresh !== undefined && vnode.refresh.at <= now) {
       vnode.refresh = undefined;
-      inquirer.askList(vnode);
-      inquirer.askHealth(vnode);
+      inquirer.ask(vnode);
       return;
     }
     const firstAt = vnode.metAt + phaseOf(vnode.nodeName) * ROUTINE_INTERVAL_MS;

@@ -4,6 +4,7 @@ import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { metaspaceOf } from '../../samples/base-simulator/health.ts';
 import { MANY_PODS } from '../support/cluster-settings.ts';
 import { costOf, residentMibOf, wordsOf } from '../support/cost.ts';
+import { createPods } from '../support/create-pods.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
@@ -40,12 +41,7 @@ async function applyAll(): Promise<void> {
     const spec = { nodeSelector: { 'kubernetes.io/hostname': `vnode.base-${base}` } };
     return modulePod(`biz${module}-${base}`, [{ name: `biz${module}` }], { spec });
   });
-  const post = async (): Promise<void> => {
-    for (let pod = wanted.pop(); pod; pod = wanted.pop()) {
-      await world.admin.post('/api/v1/namespaces/default/pods', pod);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, post));
+  await createPods(world.admin, wanted);
 }
 
 /** Events have all been told (20 a second), and the metaspace that the installs took: only Leases are written. */

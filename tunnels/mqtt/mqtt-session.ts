@@ -3,6 +3,7 @@ import type { Clock } from '../../src/clock.ts';
 import type { BrokerSocket } from './broker-socket.ts';
 import { intervalsOf } from './intervals.ts';
 import { type Message, PublishWindow } from './publish-window.ts';
+import type { TopicFilters } from './topics.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SEND_TIMEOUT_MS = 10_000;
@@ -21,8 +22,7 @@ export interface MqttSessionOptions {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** With their quality of service. */
-  readonly filters: Readonly<Record<string, { readonly qos: 0 | 1 }>>;
+  readonly filters: TopicFilters;
   readonly clock: Clock;
   /** Called in the order of arrival; must not throw. */
   readonly onMessage: (topic: string, payload: Uint8Array, isRetained: boolean) => void;

@@ -24,6 +24,9 @@ const QOS: Readonly<Record<MessageType, 0 | 1>> = {
   batchInstallBizResponse: 1,
 };
 
+/** What a client subscribes to, each filter with its quality of service. */
+export type TopicFilters = Readonly<Record<string, { readonly qos: 0 | 1 }>>;
+
 /** What a base executes from `koupleless_{env}/{identity}/`. */
 export const COMMANDS = ['installBiz', 'uninstallBiz', 'queryAllBiz', 'health'] as const;
 export type Command = (typeof COMMANDS)[number];
@@ -45,8 +48,8 @@ export class Topics {
     this.echo = `${this.#prefix}/controller/${clientId.replace(/[+#/\0]/g, '_')}/echo`;
   }
 
-  /** All that the controller subscribes to, each with its quality of service. */
-  filters(): Readonly<Record<string, { readonly qos: 0 | 1 }>> {
+  /** All that the controller subscribes to. */
+  filters(): TopicFilters {
     const filters = MESSAGE_TYPES.map((type) => [`${this.#prefix}/+/base/${type}`, { qos: QOS[type] }] as const);
     return { ...Object.fromEntries(filters), [this.echo]: { qos: 1 } };
   }

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 import { connect, type MqttClient } from 'mqtt';
+import type { TopicFilters } from '../../../../tunnels/mqtt/topics.ts';
 
 export interface BrokerLinkOptions {
   readonly clientId: string;
-  /** With their quality of service. */
-  readonly filters: Readonly<Record<string, { readonly qos: 0 | 1 }>>;
+  readonly filters: TopicFilters;
   readonly onMessage: (topic: string, payload: Buffer) => void;
 }
 

@@ -1,5 +1,5 @@
 import type { BaseInfo } from '../../../../src/tunnel/base.ts';
-import { Topics } from '../../../../tunnels/mqtt/topics.ts';
+import { type TopicFilters, Topics } from '../../../../tunnels/mqtt/topics.ts';
 import { ApiWriter } from './api-writer.ts';
 import { BrokerLink } from './broker-link.ts';
 import type { FloorCounters, FloorOptions } from './floor-process.ts';
@@ -133,7 +133,7 @@ export class Floor {
 }
 
 /** Of what a base says, that it is there, and how an install ended. */
-function heardOf(topics: Topics): ReturnType<Topics['filters']> {
+function heardOf(topics: Topics): TopicFilters {
   return Object.fromEntries(
     Object.entries(topics.filters()).filter(([filter]) => /\/base\/(heart|bizOperation)$/.test(filter)),
   );
