@@ -239,6 +239,9 @@ describe('faults', () => {
   it('freezes and thaws an API server', async () => {
     const apiServer = other.component('kube-apiserver');
     apiServer.kill('SIGSTOP');
+    const isStopped = async () =>
+      /^State:\s+T/m.test(await readFile(`/proc/${apiServer.pid}/status`, 'utf8')) || undefined;
+    await poll(isStopped, { what: 'the API server to stand still', timeoutMs: 10_000 });
     await expect(other.admin.request('GET', '/readyz', { timeoutMs: 500 })).rejects.toThrow('timeout');
     apiServer.kill('SIGCONT');
     expect(await other.admin.get('/readyz')).toBe('ok');

@@ -168,13 +168,17 @@ export class ApiFaultProxy {
     response.on('error', () => {});
     const body = await buffer(request);
     const { share, watchShare } = this.mix;
-    if (isWatch) await this.#serveWatch(request, response, this.#draw(WATCH_FAULTS, watchShare));
-    else await this.#serveRequest({ request, body }, response, this.#draw(REQUEST_FAULTS, share));
+    if (isWatch) await this.#serveWatch(request, response, this.#draw(WATCH_FAULTS, watchShare, ['watch']));
+    else await this.#serveRequest({ request, body }, response, this.#draw(REQUEST_FAULTS, share, ['before', 'after']));
   }
 
-  #draw(kinds: readonly Fault[], share: number): Fault | undefined {
+  /** One of those that were done least, so that none is left out by chance; `places` are how its counts end. */
+  #draw(kinds: readonly Fault[], share: number, places: readonly string[]): Fault | undefined {
     if (this.#random() >= share) return undefined;
-    return kinds[Math.floor(this.#random() * kinds.length)];
+    const doneOf = (kind: Fault): number => places.reduce((sum, place) => sum + this.count(`${kind} ${place}`), 0);
+    const least = Math.min(...kinds.map(doneOf));
+    const rarest = kinds.filter((kind) => doneOf(kind) === least);
+    return rarest[Math.floor(this.#random() * rarest.length)];
   }
 
   async #serveRequest(
