@@ -21,6 +21,8 @@ export interface ObjectMeta {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
+  /** Of server-side apply; only whether there are any. */
+  managedFields?: readonly unknown[];
 }
 
 export interface KubeObject {

@@ -63,7 +63,9 @@ export function observe(
   if (isSame && compareResourceVersions(lease.resourceVersion, known.resourceVersion) < 0) return false;
   const isNewlyOurs = lease.holder === me.holder && known !== undefined && known.holder !== lease.holder;
   if (isNewlyOurs) hold.isGiven = !hold.isClaiming;
-  if (!isSame || lease.resourceVersion !== known.resourceVersion) hold.changedAt = me.now;
+  // Of one version, heard as an answer and from the watch, the first one stays: the other is garbage at once.
+  if (isSame && lease.resourceVersion === known.resourceVersion) return true;
+  hold.changedAt = me.now;
   hold.lease = lease;
   return true;
 }

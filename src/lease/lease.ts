@@ -17,9 +17,9 @@ export interface CachedLease {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly holder: string;
-  readonly renewTime: string;
   readonly transitions: number;
   readonly ownerUid: string | undefined;
+  readonly hasManagedFields: boolean;
   /** Of a membership lease; undefined for the lease of a Node. */
   readonly member: MemberFacts | undefined;
 }
@@ -32,9 +32,9 @@ export function projectLease(object: KubeObject): CachedLease {
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     holder: spec.holderIdentity ?? '',
-    renewTime: spec.renewTime ?? '',
     transitions: spec.leaseTransitions ?? 0,
     ownerUid: metadata.ownerReferences?.[0]?.uid,
+    hasManagedFields: (metadata.managedFields?.length ?? 0) > 0,
     member: memberFactsOf(metadata),
   };
 }
@@ -70,6 +70,12 @@ export function newLeaseOf(facts: LeaseFacts): LeaseObject {
   };
 }
 
+/**
+ * Strips all managed fields, and the API server begins none anew: half of a Lease's bytes, in each answer and for each
+ * watch (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields).
+ */
+const NO_MANAGED_FIELDS = { managedFields: [{}] };
+
 /** One merge patch that renews or takes the Lease, on the version we saw: 409 = somebody else wrote meanwhile. */
 export function leasePatchOf(lease: CachedLease, facts: LeaseFacts): Patch {
   const { nodeName, env, holder, nowText, nodeUid } = facts;
@@ -78,7 +84,13 @@ export function leasePatchOf(lease: CachedLease, facts: LeaseFacts): Patch {
     nodeUid === undefined || nodeUid === lease.ownerUid ? {} : { ownerReferences: [ownerOf(nodeName, nodeUid)] };
   const labels = isTakeOver ? { labels: { [COMPONENT_LABEL]: COMPONENT.lease, [ENV_LABEL]: env } } : {};
   return {
-    metadata: { uid: lease.uid, resourceVersion: lease.resourceVersion, ...owner, ...labels },
+    metadata: {
+      uid: lease.uid,
+      resourceVersion: lease.resourceVersion,
+      ...owner,
+      ...labels,
+      ...(lease.hasManagedFields ? NO_MANAGED_FIELDS : {}),
+    },
     spec: {
       renewTime: nowText,
       ...(isTakeOver

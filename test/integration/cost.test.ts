@@ -90,4 +90,10 @@ describe(`${BASES} bases and ${MODULES} modules, announced and applied at once`,
       expect(commands).toBeLessThanOrEqual(2 * IDLE_MINUTES);
     }
   });
+
+  it('have Leases without managed fields, which would be half of what a renewal is told with', async () => {
+    const { items } = await world.admin.get('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases');
+    expect(items).toHaveLength(BASES);
+    for (const { metadata } of items) expect(metadata).not.toHaveProperty('managedFields');
+  });
 });

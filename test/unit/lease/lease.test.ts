@@ -15,9 +15,9 @@ const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
   uid: 'l1',
   resourceVersion: '7',
   holder: 'me',
-  renewTime: '',
   transitions: 2,
   ownerUid: 'n1',
+  hasManagedFields: false,
   member: undefined,
   ...more,
 });
@@ -68,6 +68,13 @@ describe('the patch of a lease', () => {
     });
   });
 
+  it('strips managed fields where there are any', () => {
+    const managed = projectLease({ metadata: { name: 'vnode.b1', uid: 'l1', managedFields: [{ manager: 'us' }] } });
+    expect(leasePatchOf(managed, facts).metadata).toMatchObject({ managedFields: [{}] });
+    const bare = projectLease({ metadata: { name: 'vnode.b1', uid: 'l1' } });
+    expect(leasePatchOf(bare, facts).metadata).not.toHaveProperty('managedFields');
+  });
+
   it('corrects the owner when the Node was made again, and leaves it while the Node is not known', () => {
     const patch = leasePatchOf(lease({ ownerUid: 'old' }), facts);
     expect(patch.metadata).toMatchObject({ ownerReferences: [{ apiVersion: 'v1', kind: 'Node', uid: 'n1' }] });
@@ -107,9 +114,9 @@ describe('a lease in the cache', () => {
       uid: '',
       resourceVersion: '',
       holder: '',
-      renewTime: '',
       transitions: 0,
       ownerUid: undefined,
+      hasManagedFields: false,
       member: undefined,
     });
   });

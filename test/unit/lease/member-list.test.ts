@@ -13,9 +13,9 @@ const lease = (version: number, holder = 'other'): CachedLease => ({
   uid: 'u1',
   resourceVersion: String(version),
   holder,
-  renewTime: '',
   transitions: 0,
   ownerUid: undefined,
+  hasManagedFields: false,
   member: facts,
 });
 
