@@ -10,7 +10,7 @@ const { setFlagsFromString } = await import('node:v8');
 enableCompileCache();
 // V8 lets garbage double the heap before it looks. Looking more often halves the memory, for some percent more CPU;
 // the second flag has it give back what a burst has left, as it does for a page in the background.
-setFlagsFromString('--heap-growing-percent=40');
+setFlagsFromString('--heap-growing-percent=25');
 setFlagsFromString('--optimize-for-size');
 const { runProcess } = await import('./run.ts');
 process.exit(await runProcess());
