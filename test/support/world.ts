@@ -10,6 +10,7 @@ import {
   startControlPlane,
 } from '../../samples/control-plane/control-plane.ts';
 import { startArguments } from '../../samples/process/start-command.ts';
+import { ended } from './ended.ts';
 import { metricOf } from './metric-text.ts';
 import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
 
@@ -182,10 +183,11 @@ export class World {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#controllers.map((controller) => controller.stop('SIGKILL')));
-    await Promise.all(this.#fleets.map((fleet) => fleet.stop()));
-    await this.#transport.stop();
-    await this.controlPlane.stop();
+    const killed = this.#controllers.map((controller) => controller.stop('SIGKILL'));
+    await ended('the controllers', Promise.all(killed));
+    await ended('the bases', Promise.all(this.#fleets.map((fleet) => fleet.stop())));
+    await ended('the transport', this.#transport.stop());
+    await ended('the control plane', this.controlPlane.stop());
   }
 }
 

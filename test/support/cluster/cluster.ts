@@ -1,6 +1,7 @@
 import type { Fleet, FleetOptions } from '../../../samples/base-simulator/fleet.ts';
 import { startBroker } from '../../../samples/broker/broker.ts';
 import { MANY_PODS } from '../cluster-settings.ts';
+import { ended } from '../ended.ts';
 import { MqttTransport, needExternalAddress, type Transport } from '../transport.ts';
 import { startWorld, type World } from '../world.ts';
 import { createAccount } from './accounts.ts';
@@ -158,8 +159,8 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
-    await this.recorder.stop();
+    await ended('the recorder', this.recorder.stop());
     await this.world.stop();
-    await Promise.all(this.#replicas.map((replica) => replica.stop()));
+    await ended('the wires of the replicas', Promise.all(this.#replicas.map((replica) => replica.stop())));
   }
 }

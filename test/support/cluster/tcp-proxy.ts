@@ -75,6 +75,11 @@ export class TcpProxy {
 
   #take(client: Socket): void {
     this.#connectionCount += 1;
+    if (this.#mode === 'refuse') {
+      // It was in the queue of the kernel already; held, it would keep the listener from closing.
+      client.on('error', () => {}).resetAndDestroy();
+      return;
+    }
     if (this.#mode !== 'pass') {
       const held = { client };
       this.#pairs.add(held);
