@@ -43,7 +43,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   const clock = systemClock;
   const shared = { clock, logger, metrics };
   const { env, clientId, workers, isCluster } = config;
-  const lanes = createKubeLanes({ access, clock, metrics });
+  const lanes = createKubeLanes({ access, clock, metrics, leasesLateMs: () => leases.renewalWaitMs });
   const api = createKubeClient(lanes);
   const { nodes, pods, leases: leaseInformer } = createInformers(config, lanes, shared);
   const recorder = new ApiEventRecorder({ client: api, reportingInstance: clientId, ...shared });

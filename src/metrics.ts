@@ -30,6 +30,10 @@ export function createMetrics() {
     restRetries: counter('rest_client_request_retries_total', 'Requests sent again after 429 or a cut connection.', [
       'verb',
     ]),
+    restLimit: gauge(
+      'rest_client_requests_limit',
+      'Requests to the API server at a time, apart from Leases and watches: less than 32 while Leases are late.',
+    ),
     informerObjects: gauge('informer_objects', 'Objects in an informer cache.', ['kind']),
     informerRelists: counter('informer_relists_total', 'Lists that an informer had to start anew.', ['kind', 'reason']),
     informerLastEventAge: gauge('watch_last_event_age_seconds', 'Age of the last event or bookmark of a watch.', [

@@ -4,6 +4,7 @@ import type { Metrics } from '../metrics.ts';
 import { ApiError, isUnauthorized } from './api-error.ts';
 import { apiErrorOf } from './api-response.ts';
 import type { ClusterAccess } from './cluster-access.ts';
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { Deadline } from './deadline.ts';
 import { mayResend, retryDelayMs, type TriesSoFar } from './request-retry.ts';
@@ -21,6 +22,8 @@ export interface HttpLaneOptions {
   readonly random: () => number;
   /** Ends the waits between tries. */
   readonly closing: AbortSignal;
+  /** For requests with one answer; undefined: as many at a time as are asked for. */
+  readonly limit: ConcurrencyLimit | undefined;
 }
 
 /** Either is asked for, by the status. */
@@ -57,7 +60,7 @@ export class HttpLane implements RestLane {
     const startedAt = clock.now();
     for (let tries = 1, resends = 0; ; tries++) {
       try {
-        return await this.#attempt(exchange);
+        return await this.#inTurn(() => this.#attempt(exchange));
       } catch (error) {
         const soFar = { tries, resends, elapsedMs: clock.now() - startedAt };
         if (mayResend(error, request, soFar)) resends++;
@@ -69,6 +72,11 @@ export class HttpLane implements RestLane {
 
   async open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>> {
     return this.#attempt({ request, text: null, send: (pooled) => this.#stream(pooled), isStream: true });
+  }
+
+  #inTurn<T>(attempt: () => Promise<T>): Promise<T> {
+    const { limit } = this.#options;
+    return limit ? limit.run(attempt) : attempt();
   }
 
   async #wholeAnswer<T>(pooled: PooledRequest): Promise<Answer<T>> {

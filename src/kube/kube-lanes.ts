@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ClusterAccess } from './cluster-access.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { HttpLane } from './http-lane.ts';
 import type { RestLane } from './rest-lane.ts';
@@ -11,15 +12,20 @@ export interface KubeLanesOptions {
   readonly metrics: Metrics;
   /** Default 32. */
   readonly restConnections?: number;
-  /** Default 4. */
+  /** Default 16: as many as there are workers for leases. */
   readonly leaseConnections?: number;
+  /** How late renewals of leases are, ms: while they are, there is less of everything else. Default: never. */
+  readonly leasesLateMs?: () => number;
   /** Default 5 s. */
   readonly connectTimeoutMs?: number;
   /** Default Math.random. */
   readonly random?: () => number;
 }
 
-/** Lanes do not share connections: a lease renewal never waits behind a burst of status writes or a list. */
+/**
+ * Lanes do not share connections: a lease renewal never waits behind a burst of status writes or a list. Where the API
+ * server itself is what is slow, the rest makes way.
+ */
 export interface KubeLanes {
   readonly rest: RestLane;
   readonly leases: RestLane;
@@ -33,14 +39,21 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
   const { access, clock, metrics, connectTimeoutMs = 5000, random = Math.random } = options;
   const closing = new AbortController();
   const pools: ConnectionPool[] = [];
-  const lane = (connections: number | null): RestLane => {
+  const lane = (connections: number | null, limit?: ConcurrencyLimit): RestLane => {
     const pool = new ConnectionPool({ access, connections, connectTimeoutMs });
     pools.push(pool);
-    return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal });
+    return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal, limit });
   };
+  const { restConnections = 32, leaseConnections = 16, leasesLateMs = () => 0 } = options;
+  const limit = new ConcurrencyLimit({
+    max: restConnections,
+    latenessMs: leasesLateMs,
+    clock,
+    onChange: (value) => metrics.restLimit.set(value),
+  });
   return {
-    rest: lane(options.restConnections ?? 32),
-    leases: lane(options.leaseConnections ?? 4),
+    rest: lane(restConnections, limit),
+    leases: lane(leaseConnections),
     members: lane(2),
     watches: lane(null),
     close: async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { LED_FOR_MS } from './lease.ts';
+import { LED_FOR_MS, type TakeReason, takeReasonOf } from './lease.ts';
 import type { Hold } from './lease-hold.ts';
 import type { Membership } from './membership.ts';
 
@@ -28,6 +28,20 @@ export class HoldTable extends Map<string, Hold> {
     if (!isCluster) return true;
     // One that was deleted may be made by a replica that has just come, and never saw it.
     return hold.lease !== undefined && clock.now() - hold.renewedAt < LED_FOR_MS;
+  }
+
+  /** Whether a write about it comes before one that would gain a lease: what is led here, or is being given away. */
+  isToKeep(nodeName: string): boolean {
+    const hold = this.get(nodeName);
+    return hold?.term !== undefined || hold?.handOver !== undefined;
+  }
+
+  /** Why we may write it now; undefined while it is another replica's. */
+  reasonToTake({ lease, changedAt, deleted }: Hold): TakeReason | undefined {
+    const { membership, holder, isCluster } = this.#options;
+    const last = lease ?? deleted;
+    const state = last && membership.stateOf(last.holder, last.resourceVersion);
+    return takeReasonOf(lease, { holder, deleted, isCluster, state, silentMs: membership.silentMs(changedAt) });
   }
 
   heldNames(): string[] {

@@ -20,7 +20,9 @@ export interface Hold {
   term: number | undefined;
   /** Somebody else may have written it: nothing is led until we have looked. */
   isDoubted: boolean;
+  /** When the last renewal that succeeded was sent, and when the next one is due, on our clock. */
   renewedAt: number;
+  renewAt: number;
   /** It is our turn to take it. */
   isClaiming: boolean;
   /** Another replica has made us the holder. */
@@ -45,6 +47,7 @@ export function newHold(now: number, deleted?: DeletedLease): Hold {
     term: undefined,
     isDoubted: false,
     renewedAt: Number.NEGATIVE_INFINITY,
+    renewAt: Number.NEGATIVE_INFINITY,
     isClaiming: false,
     isGiven: false,
     handOver: undefined,

@@ -7,7 +7,6 @@ import { microTime } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { phaseOf } from '../queue/phase.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import {
   type CachedLease,
@@ -18,11 +17,11 @@ import {
   newLeaseOf,
   otherEnvOf,
   projectLease,
-  RENEW_INTERVAL_MS,
   type TakeReason,
 } from './lease.ts';
 import { type Hold, type LossReason, observe } from './lease-hold.ts';
 import type { Membership } from './membership.ts';
+import { firstRenewalInMs, nextRenewalInMs } from './renewal-slot.ts';
 
 export interface LeaseWriterOptions {
   readonly api: Pick<KubeClient, 'getLease' | 'createLease' | 'patchLease' | 'deleteLease'>;
@@ -47,6 +46,8 @@ export interface Written {
   /** Of our membership, when it was sent. */
   readonly term: number;
   readonly reason: TakeReason;
+  /** When it is to be renewed. */
+  readonly renewAt: number;
 }
 
 /**
@@ -70,7 +71,7 @@ export class LeaseWriter {
   async write(nodeName: string, hold: Hold, reason: TakeReason): Promise<void> {
     const { api, informer, metrics, clock, membership, holder, onWritten, queue } = this.#options;
     const { lease } = hold;
-    const written = { sentAt: clock.now(), term: membership.term, reason };
+    const sent = { sentAt: clock.now(), term: membership.term, reason };
     const isTake = lease?.holder !== holder;
     const wasHeld = hold.term === membership.term;
     try {
@@ -93,10 +94,10 @@ export class LeaseWriter {
       await this.#afterError(nodeName, hold, error);
       return;
     }
-    // The first renewal comes early by a phase of the name's own, so that bases found at once spread out.
-    const phase = wasHeld ? 1 : 0.2 + 0.8 * phaseOf(nodeName);
-    onWritten(nodeName, hold, { ...written, sentAt: written.sentAt - (1 - phase) * RENEW_INTERVAL_MS });
-    queue.addAfter(nodeName, RENEW_INTERVAL_MS * phase);
+    const now = clock.now();
+    const delayMs = wasHeld ? nextRenewalInMs(nodeName, now) : firstRenewalInMs(nodeName, now);
+    onWritten(nodeName, hold, { ...sent, renewAt: now + delayMs });
+    queue.addAfter(nodeName, delayMs);
   }
 
   /** Gives it away. Returns false when there is nothing to give any more, and the lease has to be looked at anew. */

@@ -7,10 +7,10 @@ import { WorkQueue } from '../queue/work-queue.ts';
 import { DeletedLeases } from './deleted-leases.ts';
 import { FreeLeases } from './free-leases.ts';
 import { HoldTable } from './hold-table.ts';
-import { type CachedLease, leaseKeyOf, RENEW_INTERVAL_MS, type TakeReason, takeReasonOf } from './lease.ts';
+import { type CachedLease, leaseKeyOf } from './lease.ts';
 import { gainOf, type HandOverReason, type Hold, type LossReason, newHold, observe } from './lease-hold.ts';
 import type { LeaseSubjects } from './lease-subjects.ts';
-import { LEASE_QUEUE, LeaseWriter } from './lease-writer.ts';
+import { LEASE_QUEUE, LeaseWriter, type Written } from './lease-writer.ts';
 import type { Membership } from './membership.ts';
 
 export interface NodeLeaseControllerOptions extends LeaseSubjects {
@@ -45,7 +45,12 @@ export class NodeLeaseController {
     this.#options = options;
     this.#holds = new HoldTable(options);
     this.#deleted = new DeletedLeases(options);
-    this.#queue = new WorkQueue({ ...options, ...LEASE_QUEUE, sync: (key) => this.#sync(key) });
+    this.#queue = new WorkQueue({
+      ...options,
+      ...LEASE_QUEUE,
+      isUrgent: (nodeName) => this.#holds.isToKeep(nodeName),
+      sync: (nodeName) => this.#sync(nodeName),
+    });
     this.#free = new FreeLeases({
       ...options,
       holds: this.#holds,
@@ -71,6 +76,11 @@ export class NodeLeaseController {
   /** How many VNodes there are, and how many of their leases wait to be taken by somebody. */
   size(): { readonly known: number; readonly free: number } {
     return { known: this.#holds.size, free: this.#free.size };
+  }
+
+  /** How long the oldest renewal that is due has waited, ms. */
+  get renewalWaitMs(): number {
+    return this.#queue.urgentWaitMs;
   }
 
   /** Begins to follow the lease, and to take it when that is our turn; `onHeld` tells when it is ours. */
@@ -180,7 +190,7 @@ export class NodeLeaseController {
   /** Ours, or alone: at once. Anybody's: when it is our turn. */
   #consider(nodeName: string, hold: Hold): void {
     const { isCluster } = this.#options;
-    const reason = this.#takeReason(hold);
+    const reason = this.#holds.reasonToTake(hold);
     if (reason === undefined) return;
     if (!isCluster || reason === 'Own') {
       this.#queue.add(nodeName);
@@ -189,25 +199,15 @@ export class NodeLeaseController {
     }
   }
 
-  #takeReason({ lease, changedAt, deleted }: Hold): TakeReason | undefined {
-    const { membership, holder, isCluster } = this.#options;
-    const last = lease ?? deleted;
-    const state = last && membership.stateOf(last.holder, last.resourceVersion);
-    return takeReasonOf(lease, { holder, deleted, isCluster, state, silentMs: membership.silentMs(changedAt) });
-  }
-
   async #sync(nodeName: string): Promise<void> {
     const hold = this.#holds.get(nodeName);
-    if (hold === undefined) {
-      await this.#writer.removeOrphan(nodeName);
-      return;
-    }
+    if (hold === undefined) return this.#writer.removeOrphan(nodeName);
     const { clock, membership, isCluster } = this.#options;
     if (hold.handOver && (await this.#writer.writeHandOver(nodeName, hold, membership.isValid()))) return;
     const isHeld = this.isHeld(nodeName);
     // What is to be confirmed is confirmed on a fresh view; the term begins with a look at all of them.
     if (!isHeld && !membership.isCurrent()) return;
-    const reason = this.#takeReason(hold);
+    const reason = this.#holds.reasonToTake(hold);
     // Who has led one that was deleted makes it again, before all others.
     const isOurTurn = hold.term === membership.term || reason === 'Own' || hold.isClaiming || !isCluster;
     if (reason === undefined || !isOurTurn) {
@@ -215,16 +215,16 @@ export class NodeLeaseController {
       this.#consider(nodeName, hold);
       return;
     }
-    const dueAt = hold.renewedAt + RENEW_INTERVAL_MS;
-    const isDue = !isHeld || hold.lease === undefined || clock.now() >= dueAt - 50;
+    const isDue = !isHeld || hold.lease === undefined || clock.now() >= hold.renewAt - 50;
     if (isDue) await this.#writer.write(nodeName, hold, gainOf(hold, reason));
-    else this.#queue.addAfter(nodeName, dueAt - clock.now());
+    else this.#queue.addAfter(nodeName, hold.renewAt - clock.now());
   }
 
-  #held(nodeName: string, hold: Hold, at: { sentAt: number; term: number; reason: TakeReason }): void {
+  #held(nodeName: string, hold: Hold, at: Written): void {
     const { logger, metrics, onHeld, isCluster } = this.#options;
     const isGain = !this.isHeld(nodeName);
     hold.renewedAt = at.sentAt;
+    hold.renewAt = at.renewAt;
     // Given away while it was being renewed.
     if (hold.handOver) return;
     hold.term = at.term;

@@ -18,6 +18,8 @@ export interface WorkQueueOptions {
   readonly backoff?: BackoffOptions;
   /** So much later a delayed key may begin, together with others: one time to wake up for many. Default 0. */
   readonly slackMs?: number;
+  /** Whether the key goes before all that are not; asked when it is added. Default: none does. */
+  readonly isUrgent?: (key: string) => boolean;
 }
 
 interface Delayed {
@@ -31,7 +33,8 @@ interface Delayed {
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  /** Waiting keys in order of arrival, with the time of arrival. Emptied by the workers. */
+  /** Waiting keys in order of arrival, with the time of arrival; the urgent ones first. Emptied by the workers. */
+  readonly #urgent = new Map<string, number>();
   readonly #waiting = new Map<string, number>();
   /** Keys in work; true = added again meanwhile. Emptied when the sync ends. */
   readonly #running = new Map<string, boolean>();
@@ -52,7 +55,13 @@ export class WorkQueue {
   }
 
   get depth(): number {
-    return this.#waiting.size;
+    return this.#urgent.size + this.#waiting.size;
+  }
+
+  /** How long the oldest urgent key waits, ms; 0 when there is none. */
+  get urgentWaitMs(): number {
+    for (const addedAt of this.#urgent.values()) return this.#options.clock.now() - addedAt;
+    return 0;
   }
 
   add(key: string): void {
@@ -61,8 +70,9 @@ export class WorkQueue {
       this.#running.set(key, true);
       return;
     }
-    if (this.#waiting.has(key)) return;
-    this.#waiting.set(key, this.#options.clock.now());
+    if (this.#urgent.has(key) || this.#waiting.has(key)) return;
+    const waiting = this.#options.isUrgent?.(key) ? this.#urgent : this.#waiting;
+    waiting.set(key, this.#options.clock.now());
     this.#options.metrics.queueAdds.inc({ name: this.#options.name });
     this.#startSoon();
   }
@@ -86,6 +96,7 @@ export class WorkQueue {
   forget(key: string): void {
     this.#failures.delete(key);
     this.#dueAt.delete(key);
+    this.#urgent.delete(key);
     this.#waiting.delete(key);
   }
 
@@ -118,13 +129,14 @@ export class WorkQueue {
 
   #startWorkers(): void {
     while (this.#started && !this.#stopped && this.#running.size < this.#options.workers) {
-      const next = this.#waiting.entries().next();
+      const waiting = this.#urgent.size > 0 ? this.#urgent : this.#waiting;
+      const next = waiting.entries().next();
       if (next.done) break;
       const [key, addedAt] = next.value;
-      this.#waiting.delete(key);
+      waiting.delete(key);
       void this.#work(key, addedAt);
     }
-    this.#options.metrics.queueDepth.set({ name: this.#options.name }, this.#waiting.size);
+    this.#options.metrics.queueDepth.set({ name: this.#options.name }, this.depth);
   }
 
   async #work(key: string, addedAt: number): Promise<void> {

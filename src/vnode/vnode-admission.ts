@@ -130,7 +130,6 @@ export class VNodeAdmission {
     logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
     this.#checkAddress(base);
     const vnode = this.#add(base, tunnel);
-    vnode.wasHeard = true;
     inquirer.ask(vnode);
     return vnode;
   }

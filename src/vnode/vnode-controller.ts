@@ -9,7 +9,7 @@ import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel
 import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
-import { isOffBeat, isOtherProcess } from './restart-signs.ts';
+import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
 import { isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
@@ -80,7 +80,7 @@ export class VNodeController implements TunnelHandler {
       vnode.tunnel === 'http_tunnel_provider' && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
     vnode.lastBeatAt = now;
     if (isOdd && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) this.#options.inquirer.ask(vnode);
-    this.#noteLife(vnode);
+    this.#noteLife(vnode, envelope);
   }
 
   onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
@@ -130,7 +130,8 @@ export class VNodeController implements TunnelHandler {
 
   onBaselineQuery(envelope: Envelope): void {
     const vnode = this.#heard(envelope);
-    if (vnode) this.#restarted(vnode, envelope, 'it asked for its baseline');
+    if (vnode === undefined || isOfKnownProcess(envelope.publishedAt, vnode.firstSaidAt)) return;
+    this.#restarted(vnode, envelope, 'it asked for its baseline');
   }
 
   /** The process has ended; the next one is at the same place, or its heartbeat tells where. */
@@ -174,7 +175,7 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
     if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
-    this.#noteLife(vnode);
+    this.#noteLife(vnode, envelope);
     return vnode;
   }
 
@@ -189,7 +190,7 @@ export class VNodeController implements TunnelHandler {
     return isOther || vnode.lastBeatAt === undefined;
   }
 
-  #noteLife(vnode: VNode): void {
+  #noteLife(vnode: VNode, { publishedAt }: Envelope): void {
     const { clock, inquirer, enqueueNode, enqueuePods } = this.#options;
     const now = clock.now();
     // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
@@ -197,10 +198,7 @@ export class VNodeController implements TunnelHandler {
       vnode.ledger.doubtCommands();
       enqueuePods(vnode.nodeName);
     }
-    vnode.lastHeardAt = now;
-    vnode.isConfirmedSilent = false;
-    if (!vnode.wasHeard) enqueueNode(vnode.nodeName);
-    vnode.wasHeard = true;
+    if (vnode.hear(now, publishedAt)) enqueueNode(vnode.nodeName);
     if (vnode.liveness === 'Unreachable' || vnode.isSuspended) this.#recover(vnode);
     else if (vnode.isRefusing) inquirer.ask(vnode);
     vnode.isRefusing = false;

@@ -47,6 +47,8 @@ export class VNode {
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
   runTime: RunTime | undefined;
   lastBeatAt: number | undefined;
+  /** When the base said the first thing that we heard of it, by its own wall clock, ms. */
+  firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
 
   /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */
@@ -73,6 +75,16 @@ export class VNode {
     this.placedAt = now;
     this.#ledgerOptions = ledger;
     this.ledger = new ModuleLedger(ledger);
+  }
+
+  /** It has said something. Returns whether that is the first that we hear of it. */
+  hear(now: number, publishedAt: number | undefined): boolean {
+    const isFirst = !this.wasHeard;
+    if (isFirst) this.firstSaidAt = publishedAt;
+    this.wasHeard = true;
+    this.lastHeardAt = now;
+    this.isConfirmedSilent = false;
+    return isFirst;
   }
 
   /**

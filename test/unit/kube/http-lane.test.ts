@@ -158,15 +158,44 @@ describe('HttpLane', () => {
   });
 
   it('counts the wait for a free connection into the time limit', async () => {
-    const held = [1, 2].map(() => failureOf(lanes.rest.request({ ...GET, timeoutMs: 60_000 })));
+    const held = [1, 2].map(() => failureOf(lanes.leases.request({ ...GET, timeoutMs: 60_000 })));
     await server.next();
     await server.next();
-    const waiting = failureOf(lanes.rest.request({ ...GET, timeoutMs: 500 }));
+    const waiting = failureOf(lanes.leases.request({ ...GET, timeoutMs: 500 }));
     clock.advance(500);
     expect(await waiting).toMatchObject({ code: 'Kube.ConnectionFailed' });
     expect(server.count).toBe(2);
     await lanes.close();
     for (const failure of held) expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
+  });
+
+  it('has fewer requests at a time while leases are late, and counts their time limit from their turn on', async () => {
+    lanes = rig.connect(server.url, { restConnections: 4, leasesLateMs: () => 5_000 });
+    const answers = Array.from({ length: 5 }, () => lanes.rest.request({ ...GET, timeoutMs: 500 }));
+    const exchanges = [await server.next(), await server.next(), await server.next(), await server.next()];
+    const end = async (index: number): Promise<void> => {
+      exchanges[index]?.reply(200, {});
+      await answers[index];
+    };
+    const oneLease = async (): Promise<void> => {
+      const lease = lanes.leases.request(PATCH);
+      (await server.next()).reply(200, {});
+      await lease;
+    };
+    await end(0);
+    expect((await metrics.restLimit.get()).values).toMatchObject([{ value: 2 }]);
+    await end(1);
+    await oneLease();
+    // The fifth would have come before the lease.
+    expect(server.count).toBe(5);
+    clock.advance(499);
+    await end(2);
+    const fifth = await server.next();
+    expect(fifth.method).toBe('GET');
+    await end(3);
+    clock.advance(499);
+    fifth.reply(200, {});
+    await answers[4];
   });
 
   it('counts requests by method and status, and times them', async () => {

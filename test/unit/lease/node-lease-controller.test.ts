@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { sleep } from '../../../src/clock.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
 
 const NODE = 'vnode.b1';
@@ -54,6 +55,23 @@ describe('the lease of a base', () => {
     }
     expect(perSecond.reduce((sum, count) => sum + count)).toBe(50);
     expect(Math.max(...perSecond)).toBeLessThan(20);
+  });
+
+  it('is renewed before leases of new bases are made, however many come at once', async () => {
+    await started();
+    await rig.foundBase('b1');
+    // 16 workers: 400 leases take 25 s.
+    rig.api.delay = () => sleep(rig.clock, 1_000);
+    for (let index = 0; index < 400; index++) rig.base(`new-${index}`);
+    for (const identity of rig.bases.keys()) rig.heartbeat(identity);
+    for (let second = 0; second < 20; second++) {
+      await rig.pass(1_000);
+      const { renewTime = '' } = rig.api.lease(NODE)?.spec ?? {};
+      expect(rig.clock.wallTime().getTime() - Date.parse(renewTime)).toBeLessThan(13_000);
+    }
+    expect(rig.api.lease('vnode.new-399')).toBeUndefined();
+    rig.api.delay = () => undefined;
+    await rig.pass(1_000);
   });
 
   it.each([500, 503, 429])('is tried again within seconds when a renewal is answered with %i', async (status) => {

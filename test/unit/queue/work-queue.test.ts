@@ -14,13 +14,22 @@ class QueueRig {
   readonly queue: WorkQueue;
   readonly ended: Promise<void>;
 
-  constructor({ workers = 2, slackMs = 0 } = {}) {
+  constructor({ workers = 2, slackMs = 0, isUrgent = (key: string) => key.startsWith('urgent') } = {}) {
     const { clock, metrics } = this;
     const sync = (key: string): Promise<void> => {
       this.started.push(key);
       return new Promise((resolve, reject) => this.#ends.set(key, (error) => (error ? reject(error) : resolve())));
     };
-    this.queue = new WorkQueue({ name: 'test', workers, slackMs, sync, clock, metrics, logger: silentLogger });
+    this.queue = new WorkQueue({
+      name: 'test',
+      workers,
+      slackMs,
+      isUrgent,
+      sync,
+      clock,
+      metrics,
+      logger: silentLogger,
+    });
     this.ended = this.queue.run(this.#abort.signal);
   }
 
@@ -74,6 +83,32 @@ describe('a work queue', () => {
     expect(await rig.take()).toEqual(['c']);
     await rig.end('a');
     expect(await rig.take()).toEqual(['d']);
+  });
+
+  it('begins with the urgent keys, in order of arrival, and tells how long the oldest of them waits', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('busy');
+    await settle();
+    expect(rig.queue.urgentWaitMs).toBe(0);
+    for (const key of ['a', 'urgent 1', 'b', 'urgent 2', 'urgent 1']) {
+      rig.queue.add(key);
+      rig.clock.advance(100);
+    }
+    expect([rig.queue.depth, rig.queue.urgentWaitMs]).toEqual([4, 400]);
+    for (const key of ['busy', 'urgent 1', 'urgent 2', 'a', 'b']) await rig.end(key);
+    expect(await rig.take()).toEqual(['busy', 'urgent 1', 'urgent 2', 'a', 'b']);
+    expect(rig.queue.urgentWaitMs).toBe(0);
+  });
+
+  it('forgets an urgent key', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('busy');
+    await settle();
+    rig.queue.add('urgent 1');
+    rig.queue.forget('urgent 1');
+    expect([rig.queue.depth, rig.queue.urgentWaitMs]).toEqual([0, 0]);
+    await rig.end('busy');
+    expect(await rig.take()).toEqual(['busy']);
   });
 
   it('tells which keys it works on', async () => {

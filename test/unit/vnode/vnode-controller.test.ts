@@ -67,6 +67,31 @@ describe('a base', () => {
     expect(rig.events.filter((event) => event.includes('Rebooted'))).toEqual([]);
   });
 
+  it('whose query for its baseline is overtaken by its first heartbeat was not restarted', async () => {
+    const asked = rig.envelope('b1');
+    await rig.pass(20);
+    const base = await rig.foundBase('b1');
+    rig.addPod({ node: NODE });
+    await rig.pass(5_000);
+    rig.tunnel.take();
+    rig.vnodes.onBaselineQuery(asked);
+    await rig.pass(1_000);
+    expect([rig.tunnel.take(), rig.events.filter((event) => event.includes('Rebooted'))]).toEqual([[], []]);
+    expect(base.modules.size).toBe(1);
+  });
+
+  it.each([
+    ['after what we heard first of it', 1],
+    ['long before, so by another clock', -30_000],
+  ])('that asks for its baseline %s was restarted', async (_, laterMs) => {
+    const asked = rig.envelope('b1');
+    await rig.foundBase('b1');
+    await rig.pass(60_000);
+    rig.vnodes.onBaselineQuery({ ...asked, publishedAt: (asked.publishedAt ?? 0) + laterMs });
+    await rig.pass(1_000);
+    expect(rig.events.filter((event) => event.includes('Rebooted'))).toHaveLength(1);
+  });
+
   it('that cannot find out its health keeps the memory it told before', async () => {
     await rig.foundBase('b1');
     await rig.pass(20_000);

@@ -1,4 +1,4 @@
-import { createKubeLanes, type KubeLanes } from '../../../../src/kube/kube-lanes.ts';
+import { createKubeLanes, type KubeLanes, type KubeLanesOptions } from '../../../../src/kube/kube-lanes.ts';
 import type { RestRequest } from '../../../../src/kube/rest-lane.ts';
 import { createMetrics, type Metrics } from '../../../../src/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -8,6 +8,12 @@ import { ScriptedServer } from './scripted-server.ts';
 export const GET: RestRequest = { method: 'GET', path: '/api/v1/nodes/a' };
 export const PATCH: RestRequest = { method: 'PATCH', path: '/api/v1/nodes/a', body: { a: 1 } };
 export const POST: RestRequest = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } };
+
+/** Credentials, and what differs from two connections of each lane. */
+interface ConnectOptions extends Pick<KubeLanesOptions, 'restConnections' | 'leasesLateMs'> {
+  readonly first?: string;
+  readonly next?: string;
+}
 
 /** Lanes to a server that the test answers for by hand, on a clock that it moves. */
 export class LaneRig {
@@ -27,10 +33,11 @@ export class LaneRig {
     return new LaneRig(await ScriptedServer.start());
   }
 
-  connect(url: URL, credentials: { first?: string; next?: string } = {}): KubeLanes {
+  connect(url: URL, options: ConnectOptions = {}): KubeLanes {
     const { clock, metrics } = this;
-    const access = staticAccess(url, credentials);
-    const lanes = createKubeLanes({ access, clock, metrics, restConnections: 2, random: () => 0.5 });
+    const access = staticAccess(url, options);
+    const connections = { restConnections: 2, leaseConnections: 2 };
+    const lanes = createKubeLanes({ access, clock, metrics, ...connections, random: () => 0.5, ...options });
     this.#opened.push(lanes);
     return lanes;
   }

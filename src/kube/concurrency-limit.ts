@@ -1,0 +1,76 @@
+import type { Clock } from '../clock.ts';
+
+export interface ConcurrencyLimitOptions {
+  /** At most so many at a time. */
+  readonly max: number;
+  /** How late what goes before all this is, ms. */
+  readonly latenessMs: () => number;
+  readonly clock: Clock;
+  /** Called with each new limit. */
+  readonly onChange: (limit: number) => void;
+}
+
+/** Something always goes on, and by its end the limit is looked at. */
+const MIN = 2;
+const LOOK_EACH_MS = 250;
+const LATE_MS = 2_000;
+const IN_TIME_MS = 1_000;
+
+/**
+ * Requests that make way for others: while those are late, half as many at a time with each look, and one more with
+ * each look when they are in time again (additive increase, multiplicative decrease, as TCP). No timer: the ends of
+ * requests are the times to look.
+ */
+export class ConcurrencyLimit {
+  readonly #options: ConcurrencyLimitOptions;
+  #limit: number;
+  #running = 0;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** In order of arrival. Emptied as requests end. */
+  readonly #waiting = new Set<() => void>();
+
+  constructor(options: ConcurrencyLimitOptions) {
+    this.#options = options;
+    this.#limit = options.max;
+    options.onChange(options.max);
+  }
+
+  /** Resolves or rejects as `work` does, which is begun when it is its turn. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    else this.#running += 1;
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      this.#look();
+      this.#startWaiting();
+    }
+  }
+
+  #startWaiting(): void {
+    for (const start of this.#waiting) {
+      if (this.#running >= this.#limit) return;
+      this.#waiting.delete(start);
+      this.#running += 1;
+      start();
+    }
+  }
+
+  #look(): void {
+    const { clock, max, latenessMs, onChange } = this.#options;
+    const now = clock.now();
+    if (now - this.#lookedAt < LOOK_EACH_MS) return;
+    this.#lookedAt = now;
+    const lateMs = latenessMs();
+    const limit =
+      lateMs > LATE_MS
+        ? Math.max(MIN, Math.floor(this.#limit / 2))
+        : lateMs < IN_TIME_MS
+          ? Math.min(max, this.#limit + 1)
+          : this.#limit;
+    if (limit === this.#limit) return;
+    this.#limit = limit;
+    onChange(limit);
+  }
+}

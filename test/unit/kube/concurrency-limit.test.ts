@@ -1,0 +1,102 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ConcurrencyLimit } from '../../../src/kube/concurrency-limit.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
+
+/** Work that lasts until the test ends it. */
+class LimitRig {
+  readonly clock = new FakeClock();
+  readonly limits: number[] = [];
+  readonly begun: number[] = [];
+  latenessMs = 0;
+  readonly #limit: ConcurrencyLimit;
+  readonly #ends: (() => void)[] = [];
+
+  constructor(max: number) {
+    this.#limit = new ConcurrencyLimit({
+      max,
+      latenessMs: () => this.latenessMs,
+      clock: this.clock,
+      onChange: (limit) => this.limits.push(limit),
+    });
+  }
+
+  add(count: number): void {
+    for (let index = 0; index < count; index++) {
+      void this.#limit.run(() => {
+        this.begun.push(this.begun.length);
+        return new Promise<void>((resolve) => this.#ends.push(resolve));
+      });
+    }
+  }
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    return this.#limit.run(work);
+  }
+
+  get running(): number {
+    return this.#ends.length;
+  }
+
+  /** One of them ends `afterMs` later. */
+  async end(afterMs = 0): Promise<void> {
+    this.clock.advance(afterMs);
+    this.#ends.shift()?.();
+    await settle();
+  }
+}
+
+let rig: LimitRig;
+beforeEach(() => {
+  rig = new LimitRig(8);
+});
+
+describe('a limit of what runs at a time', () => {
+  it('lets the next one begin when one ends, in order of arrival', async () => {
+    rig.add(10);
+    await settle();
+    expect(rig.begun).toHaveLength(8);
+    await rig.end();
+    expect([rig.begun.length, rig.running]).toEqual([9, 8]);
+  });
+
+  it('passes on what the work resolves with, and what it rejects with, and is free again after both', async () => {
+    for (let times = 0; times < 20; times++) {
+      expect(await rig.run(async () => times)).toBe(times);
+      await expect(rig.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    }
+  });
+
+  it('halves with each look while others are late, and leaves two', async () => {
+    rig.add(100);
+    rig.latenessMs = 2_001;
+    for (let times = 0; times < 16; times++) await rig.end(250);
+    expect(rig.limits).toEqual([8, 4, 2]);
+    expect(rig.running).toBe(2);
+  });
+
+  it('looks each 250 ms and not at each end', async () => {
+    rig.add(100);
+    rig.latenessMs = 60_000;
+    for (let times = 0; times < 6; times++) await rig.end(41);
+    expect(rig.limits).toEqual([8, 4]);
+  });
+
+  it('grows by one with each look when they are in time, up to what it was', async () => {
+    rig.add(100);
+    rig.latenessMs = 9_000;
+    for (let times = 0; times < 10; times++) await rig.end(250);
+    rig.latenessMs = 999;
+    for (let times = 0; times < 10; times++) await rig.end(250);
+    expect(rig.limits).toEqual([8, 4, 2, 3, 4, 5, 6, 7, 8]);
+    expect(rig.running).toBe(8);
+  });
+
+  it.each([1_000, 2_000])('stays as it is while they are %i ms late: neither late nor in time', async (latenessMs) => {
+    rig.add(100);
+    rig.latenessMs = 9_000;
+    await rig.end(250);
+    rig.latenessMs = latenessMs;
+    for (let times = 0; times < 10; times++) await rig.end(250);
+    expect(rig.limits).toEqual([8, 4]);
+  });
+});
