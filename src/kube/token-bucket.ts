@@ -23,6 +23,13 @@ export class TokenBucket {
     return true;
   }
 
+  /** Takes a token, perhaps one that is yet to come; returns when it may be used. */
+  reserve(now: number): number {
+    this.#refill(now);
+    this.#tokens--;
+    return this.#tokens >= 0 ? now : now + Math.ceil(-this.#tokens * this.#options.refillMs);
+  }
+
   /** How long until there is one. */
   waitMs(now: number): number {
     this.#refill(now);

@@ -47,13 +47,14 @@ export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
   readonly #latePods: LatePods;
-  readonly #memory = new NodeMemories();
+  readonly #memory: NodeMemories;
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
+    this.#memory = new NodeMemories(clock.now());
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
@@ -146,15 +147,15 @@ export class NodeController {
     const { api, clock, metrics } = this.#options;
     const now = clock.now();
     const nowText = secondsTime(clock.wallTime());
-    const { statusWrittenAt, memoryWrittenAt } = memory;
-    const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryWrittenAt });
+    const { statusWrittenAt } = memory;
+    const memoryTurnAt = (): number => this.#memory.turnOf(memory, now);
+    const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryTurnAt });
     try {
       if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata, this.#permitOf(vnode)));
       if (plan.status) {
         this.#store(await api.patchNodeStatus(node.name, plan.status, this.#permitOf(vnode)));
         metrics.nodeStatusWrites.inc({ result: 'ok' });
-        if ('conditions' in (plan.status.status as object)) memory.statusWrittenAt = now;
-        if (plan.writesMemory || 'capacity' in (plan.status.status as object)) memory.memoryWrittenAt = now;
+        this.#memory.noteWrite(memory, plan, now);
         this.#tellReadiness(vnode, node);
       }
     } catch (error) {

@@ -1,5 +1,6 @@
+import { TokenBucket } from '../kube/token-bucket.ts';
 import { phaseOf } from '../queue/phase.ts';
-import { NODE_STATUS_PERIOD_MS } from './node-plan.ts';
+import { NODE_STATUS_PERIOD_MS, type NodePlan } from './node-plan.ts';
 import type { VNode } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';
 
@@ -9,11 +10,26 @@ export interface NodeMemory {
   created: CachedNode | undefined;
   statusWrittenAt: number;
   memoryWrittenAt: number;
+  /** When it is its turn to tell its memory, which has moved. */
+  memoryTurnAt: number | undefined;
 }
+
+/** A Node's metaspace is written at most this often. */
+const MEMORY_PERIOD_MS = 10_000;
+/**
+ * So many Nodes at once, and then one each 200 ms: each such write is work for the API server, the scheduler and all
+ * that watch Nodes, and when modules come to all bases it is not what anybody waits for.
+ */
+const MEMORY_TURNS = { burst: 20, refillMs: 200 };
 
 export class NodeMemories {
   /** Emptied when the VNode is removed, or has another leader. */
   readonly #byName = new Map<string, NodeMemory>();
+  readonly #turns: TokenBucket;
+
+  constructor(now: number) {
+    this.#turns = new TokenBucket(MEMORY_TURNS, now);
+  }
 
   get(nodeName: string): NodeMemory | undefined {
     return this.#byName.get(nodeName);
@@ -23,9 +39,25 @@ export class NodeMemories {
     const known = this.#byName.get(nodeName);
     if (known) return known;
     const statusWrittenAt = spreadOf(nodeName, metAt);
-    const memory = { created: undefined, statusWrittenAt, memoryWrittenAt: Number.NEGATIVE_INFINITY };
+    const memoryWrittenAt = Number.NEGATIVE_INFINITY;
+    const memory = { created: undefined, statusWrittenAt, memoryWrittenAt, memoryTurnAt: undefined };
     this.#byName.set(nodeName, memory);
     return memory;
+  }
+
+  /** When a Node whose memory has moved may tell it: a turn, which it keeps until it has told it. */
+  turnOf(memory: NodeMemory, now: number): number {
+    memory.memoryTurnAt ??= Math.max(this.#turns.reserve(now), memory.memoryWrittenAt + MEMORY_PERIOD_MS);
+    return memory.memoryTurnAt;
+  }
+
+  /** What a status that was written has told. */
+  noteWrite(memory: NodeMemory, { status, writesMemory }: NodePlan, now: number): void {
+    const told = (status?.status ?? {}) as Readonly<Record<string, unknown>>;
+    if ('conditions' in told) memory.statusWrittenAt = now;
+    if (!writesMemory && !('capacity' in told)) return;
+    memory.memoryWrittenAt = now;
+    memory.memoryTurnAt = undefined;
   }
 
   forget(nodeName: string): void {

@@ -18,8 +18,7 @@ import type { CachedNode } from './vnode-object.ts';
 
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
 export const NODE_STATUS_PERIOD_MS = 300_000;
-/** Metaspace is written at most this often, and only when it moved by 1 MiB or by 2 % of the capacity. */
-export const MEMORY_PERIOD_MS = 10_000;
+/** Metaspace is written only when it moved by 1 MiB or by 2 % of the capacity. */
 const MEMORY_STEP_KIB = 1024;
 const MEMORY_STEP_RATIO = 0.02;
 
@@ -29,7 +28,8 @@ export interface NodePlanInput {
   readonly now: number;
   readonly nowText: string;
   readonly statusWrittenAt: number;
-  readonly memoryWrittenAt: number;
+  /** When it may be told that the memory has moved; asked only then. */
+  readonly memoryTurnAt: () => number;
 }
 
 export interface NodePlan {
@@ -43,12 +43,11 @@ export interface NodePlan {
 
 /** What has to be written so that the Node says what we know; nothing where it does. */
 export function planNode(input: NodePlanInput): NodePlan {
-  const { node, now, statusWrittenAt, memoryWrittenAt } = input;
-  const isMemoryDue = hasMemoryMoved(input);
-  const memoryDueAt = memoryWrittenAt + MEMORY_PERIOD_MS;
-  const writesMemory = isMemoryDue && now >= memoryDueAt;
+  const { node, now, statusWrittenAt } = input;
+  const memoryDueAt = hasMemoryMoved(input) ? input.memoryTurnAt() : Number.POSITIVE_INFINITY;
+  const writesMemory = now >= memoryDueAt;
   const isPeriodic = now - statusWrittenAt >= NODE_STATUS_PERIOD_MS;
-  const memoryWakeAt = isMemoryDue && !writesMemory ? memoryDueAt : Number.POSITIVE_INFINITY;
+  const memoryWakeAt = writesMemory ? Number.POSITIVE_INFINITY : memoryDueAt;
   const periodicWakeAt = (isPeriodic ? now : statusWrittenAt) + NODE_STATUS_PERIOD_MS;
   return {
     metadata: metadataPatchOf(node, input.facts),

@@ -122,6 +122,29 @@ describe('the Node of a live base', () => {
     expect(rig.api.node(NODE)?.status?.allocatable?.memory).toBe(`${(256 - 184) * 1024}Ki`);
   });
 
+  it('shows that metaspace grew at once, and when it did on many bases, on five more each second', async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `many-${index}`);
+    for (const name of names) await rig.foundBase(name);
+    await rig.pass(300_000);
+    rig.api.take();
+    const health = makeHealth({ metaspaceCommittedBytes: 128 * MIB, runTimeSeconds: 900 });
+    for (const name of names) {
+      const base = rig.bases.get(name);
+      if (base) base.health = health;
+      rig.vnodes.onHealth(rig.envelope(name), health);
+    }
+    const shown = () =>
+      names.filter((name) => rig.api.node(`vnode.${name}`)?.status?.allocatable?.memory === `${128 * 1024}Ki`).length;
+    // Some have reported within the last 10 s, and come later; some report just now, and tell it too.
+    const about = (count: number) => expect(Math.abs(shown() - count)).toBeLessThan(6);
+    await rig.pass(100);
+    about(20);
+    await rig.pass(4_000);
+    about(40);
+    await rig.pass(12_000);
+    expect(shown()).toBe(60);
+  });
+
   it('is made again within 5 s when an admin deletes it: Pods adopted, nothing reinstalled', async () => {
     rig.addPod();
     await rig.pass(5_000);

@@ -31,7 +31,7 @@ const plan = (more: Partial<NodePlanInput> = {}) =>
     now: 100_000,
     nowText: T2,
     statusWrittenAt: 90_000,
-    memoryWrittenAt: 0,
+    memoryTurnAt: () => 10_000,
     ...more,
   });
 
@@ -173,11 +173,11 @@ describe('the plan for a Node', () => {
     expect(status !== undefined).toBe(isWritten);
   });
 
-  it('writes memory at most once in 10 s, and comes back for it', () => {
+  it('writes memory when it is its turn, and comes back for it', () => {
     const moved = facts({ health: makeHealth({ metaspaceCommittedBytes: 100 * MIB }) });
-    const early = plan({ facts: moved, memoryWrittenAt: 95_000 });
+    const early = plan({ facts: moved, memoryTurnAt: () => 105_000 });
     expect([early.status, early.wakeAt]).toEqual([undefined, 105_000]);
-    expect(plan({ facts: moved, memoryWrittenAt: 90_000 }).writesMemory).toBe(true);
+    expect(plan({ facts: moved, memoryTurnAt: () => 100_000 }).writesMemory).toBe(true);
   });
 
   it('knows the API server’s way to write an amount', () => {
