@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { residentMibOf } from '../../support/cost.ts';
+import { cpuSecondsOf, residentMibOf } from '../../support/cost.ts';
 import { untilAtRest } from '../at-rest.ts';
 import { benchCase } from '../suite.ts';
 import { COST_FIGURES, costing } from './cost.ts';
@@ -7,7 +7,7 @@ import type { ScaleWorld } from './scale-world.ts';
 import type { ScaleStage } from './stage.ts';
 
 const TIMES = 4;
-const LEASES_WATCHED_MS = 60_000;
+const REST_MS = 60_000;
 
 /** Four times as many bases, and what each further Node and Pod costs in memory. */
 export const LARGE = benchCase({
@@ -21,6 +21,7 @@ export const LARGE = benchCase({
     perVNode: { text: 'live memory for each further VNode', unit: 'KiB', atMost: 20 },
     perPod: { text: 'live memory for each further Pod', unit: 'KiB', atMost: 6 },
     resident: { text: 'memory with all of it', unit: 'MiB' },
+    idleCpu: { text: 'CPU at rest with all of it, of one core', unit: '%' },
     ...COST_FIGURES,
   },
 
@@ -47,6 +48,7 @@ export const LARGE = benchCase({
         perVNode: (withNodes - before) / 1024 / (world.bases - basesBefore),
         perPod: (withPods - withNodes) / 1024 / (world.pods - podsBefore),
         resident: residentMibOf(world.subject.pid),
+        idleCpu: result.idleCpu,
         ...cost,
       },
       details: { ...details, lost, ages, live: { before, withNodes, withPods } },
@@ -65,8 +67,15 @@ async function growing(world: ScaleWorld) {
   await world.place();
   const pods = performance.now() - placedAt;
   const withPods = await liveBytesOf(world);
-  await delay(LEASES_WATCHED_MS);
-  return { before, nodes, withNodes, pods, withPods, ages: await world.observer.takeLeaseAges() };
+  const idleCpu = await restingCpuOf(world);
+  return { before, nodes, withNodes, pods, withPods, idleCpu, ages: await world.observer.takeLeaseAges() };
+}
+
+/** Percent of a core. */
+async function restingCpuOf({ subject }: ScaleWorld): Promise<number> {
+  const [cpuBefore, startedAt] = [cpuSecondsOf(subject.pid), performance.now()];
+  await delay(REST_MS);
+  return (100_000 * (cpuSecondsOf(subject.pid) - cpuBefore)) / (performance.now() - startedAt);
 }
 
 /** At rest: what is on its way is not counted. */
