@@ -62,15 +62,14 @@ export class ConcurrencyLimit {
     const now = clock.now();
     if (now - this.#lookedAt < LOOK_EACH_MS) return;
     this.#lookedAt = now;
-    const lateMs = latenessMs();
-    const limit =
-      lateMs > LATE_MS
-        ? Math.max(MIN, Math.floor(this.#limit / 2))
-        : lateMs < IN_TIME_MS
-          ? Math.min(max, this.#limit + 1)
-          : this.#limit;
+    const limit = nextLimit(this.#limit, max, latenessMs());
     if (limit === this.#limit) return;
     this.#limit = limit;
     onChange(limit);
   }
+}
+
+function nextLimit(limit: number, max: number, lateMs: number): number {
+  if (lateMs > LATE_MS) return Math.max(MIN, Math.floor(limit / 2));
+  return lateMs < IN_TIME_MS ? Math.min(max, limit + 1) : limit;
 }

@@ -1,3 +1,5 @@
+import { isBefore } from '../module/record-transitions.ts';
+
 /** Heartbeats over HTTP come at this interval (protocol.md). */
 const HTTP_HEARTBEAT_MS = 12_000;
 const BEAT_TOLERANCE_MS = 2_000;
@@ -24,16 +26,12 @@ export function isOtherProcess(before: RunTime, seconds: number, askedAt: number
   return earliestStart > latestStart + 1000 * RUN_TIME_TOLERANCE_SECONDS;
 }
 
-/** A broker that has much to deliver is this late at most. */
-const LATE_QUERY_MS = 30_000;
-
 /**
  * Whether a process asked for its baseline before it said the first thing that we heard of it, by its own clock: it is
  * the one that we know. A broker with much to deliver sends heartbeats (QoS 0) ahead of it.
  */
 export function isOfKnownProcess(askedForAt: number | undefined, firstSaidAt: number | undefined): boolean {
-  if (askedForAt === undefined || firstSaidAt === undefined) return false;
-  return askedForAt <= firstSaidAt && firstSaidAt - askedForAt < LATE_QUERY_MS;
+  return askedForAt !== undefined && (askedForAt === firstSaidAt || isBefore(askedForAt, firstSaidAt));
 }
 
 /**

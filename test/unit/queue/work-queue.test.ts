@@ -14,7 +14,7 @@ class QueueRig {
   readonly queue: WorkQueue;
   readonly ended: Promise<void>;
 
-  constructor({ workers = 2, slackMs = 0, isUrgent = (key: string) => key.startsWith('urgent') } = {}) {
+  constructor({ workers = 2, slackMs = 0 } = {}) {
     const { clock, metrics } = this;
     const sync = (key: string): Promise<void> => {
       this.started.push(key);
@@ -24,7 +24,7 @@ class QueueRig {
       name: 'test',
       workers,
       slackMs,
-      isUrgent,
+      isUrgent: (key) => key.startsWith('urgent'),
       sync,
       clock,
       metrics,
