@@ -46,7 +46,12 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   const lanes = createKubeLanes({ access, clock, metrics, leasesLateMs: () => leases.renewalWaitMs });
   const api = createKubeClient(lanes);
   const { nodes, pods, leases: leaseInformer } = createInformers(config, lanes, shared);
-  const recorder = new ApiEventRecorder({ client: api, reportingInstance: clientId, ...shared });
+  const recorder = new ApiEventRecorder({
+    client: api,
+    traffic: lanes.traffic,
+    reportingInstance: clientId,
+    ...shared,
+  });
 
   const replica = createReplica({ config, lanes, informer: leaseInformer, tunnels: () => tunnels.all(), ...shared });
   const isLed = (nodeName: string): boolean => leases.isHeld(nodeName);

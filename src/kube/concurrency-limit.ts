@@ -15,24 +15,42 @@ const MIN = 2;
 const LOOK_EACH_MS = 250;
 const LATE_MS = 2_000;
 const IN_TIME_MS = 1_000;
+/** It is calm while less than this part of the limit is in use. */
+const CALM_PART = 1 / 8;
+
+/** When to do what nobody waits for. */
+export interface Traffic {
+  readonly isCalm: boolean;
+  /** Called each time that it has become calm. */
+  onCalm(listener: () => void): void;
+}
 
 /**
  * Requests that make way for others: while those are late, half as many at a time with each look, and one more with
  * each look when they are in time again (additive increase, multiplicative decrease, as TCP). No timer: the ends of
  * requests are the times to look.
  */
-export class ConcurrencyLimit {
+export class ConcurrencyLimit implements Traffic {
   readonly #options: ConcurrencyLimitOptions;
   #limit: number;
   #running = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** In order of arrival. Emptied as requests end. */
   readonly #waiting = new Set<() => void>();
+  readonly #onCalm: (() => void)[] = [];
 
   constructor(options: ConcurrencyLimitOptions) {
     this.#options = options;
     this.#limit = options.max;
     options.onChange(options.max);
+  }
+
+  get isCalm(): boolean {
+    return this.#running < this.#limit * CALM_PART;
+  }
+
+  onCalm(listener: () => void): void {
+    this.#onCalm.push(listener);
   }
 
   /** Resolves or rejects as `work` does, which is begun when it is its turn. */
@@ -42,9 +60,11 @@ export class ConcurrencyLimit {
     try {
       return await work();
     } finally {
+      const wasCalm = this.isCalm;
       this.#running -= 1;
       this.#look();
       this.#startWaiting();
+      if (!wasCalm && this.isCalm) for (const listener of this.#onCalm) listener();
     }
   }
 

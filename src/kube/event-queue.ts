@@ -1,6 +1,7 @@
 import type { EventSeries } from './event-correlator.ts';
 
-const MAX_NORMAL_AGE_MS = 30_000;
+/** As long as a burst may keep Normals waiting, and somebody may still look for them. */
+const MAX_NORMAL_AGE_MS = 120_000;
 
 interface Waiting {
   readonly series: EventSeries;
@@ -25,6 +26,10 @@ export class EventQueue {
 
   get size(): number {
     return this.#warnings.size + this.#normals.size;
+  }
+
+  get hasWarning(): boolean {
+    return this.#warnings.size > 0;
   }
 
   add(series: EventSeries, now: number): void {

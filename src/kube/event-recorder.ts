@@ -5,6 +5,7 @@ import type { Metrics } from '../metrics.ts';
 import { backoffMs } from '../queue/backoff.ts';
 import { isAlreadyExists, isNotFound, isRetriable } from './api-error.ts';
 import type { KubeClient } from './client.ts';
+import type { Traffic } from './concurrency-limit.ts';
 import { EventCorrelator, type EventSeries, type EventSubject, type EventType } from './event-correlator.ts';
 import { buildEvent, eventCountPatch, eventNameOf, eventNamespaceOf } from './event-object.ts';
 import { EventQueue } from './event-queue.ts';
@@ -17,7 +18,7 @@ const WRITE_RATE = { burst: 40, refillMs: 50 };
 const RETRY_BACKOFF = { baseMs: 1000, maxMs: 10_000 };
 const MAX_RETRIES = 13;
 
-/** Kubernetes Events: returns at once and never throws; under load events are dropped, Normals first. */
+/** Kubernetes Events: returns at once and never throws; under load Normals come later, and the oldest are dropped. */
 export interface EventRecorder {
   event(subject: EventSubject, type: EventType, reason: string, message: string): void;
 }
@@ -27,6 +28,8 @@ export interface ApiEventRecorderOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Other requests to the API server: Normals wait until there are few. Warnings do not. */
+  readonly traffic: Traffic;
   /** Which replica reports. */
   readonly reportingInstance: string;
   /** 16 hex digits that make an event's name unique. Default random ones. */
@@ -48,6 +51,7 @@ export class ApiEventRecorder implements EventRecorder {
     this.#options = options;
     this.#nameSuffix = options.nameSuffix ?? (() => randomBytes(8).toString('hex'));
     this.#writes = new TokenBucket(WRITE_RATE, options.clock.now());
+    options.traffic.onCalm(() => this.#wakeWriter());
     for (const result of ['written', 'dropped', 'aggregated', 'failed'] as const) this.#count(result, 0);
   }
 
@@ -60,7 +64,7 @@ export class ApiEventRecorder implements EventRecorder {
       return;
     }
     this.#queue.add(series, now);
-    this.#wake();
+    this.#wakeWriter();
   }
 
   /** Writes until `signal` is aborted; what waits then is lost. Never rejects. */
@@ -71,13 +75,21 @@ export class ApiEventRecorder implements EventRecorder {
     while (!signal.aborted) {
       const waitMs = this.#writes.waitMs(clock.now());
       if (waitMs > 0) await sleep(clock, waitMs, signal);
-      else if (this.#queue.size === 0) await this.#nextEvent();
+      else if (!this.#mayWrite()) await this.#untilAwake();
       else await this.#writeNext(signal);
     }
     signal.removeEventListener('abort', wake);
   }
 
-  #nextEvent(): Promise<void> {
+  #mayWrite(): boolean {
+    return this.#queue.hasWarning || (this.#queue.size > 0 && this.#options.traffic.isCalm);
+  }
+
+  #wakeWriter(): void {
+    if (this.#mayWrite()) this.#wake();
+  }
+
+  #untilAwake(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

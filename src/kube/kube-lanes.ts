@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ClusterAccess } from './cluster-access.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { ConcurrencyLimit, type Traffic } from './concurrency-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { HttpLane } from './http-lane.ts';
 import type { RestLane } from './rest-lane.ts';
@@ -31,6 +31,8 @@ export interface KubeLanes {
   readonly leases: RestLane;
   readonly members: RestLane;
   readonly watches: RestLane;
+  /** Of `rest`. */
+  readonly traffic: Traffic;
   /** Cuts everything in flight; to be called when all users of the lanes have ended. */
   close(): Promise<void>;
 }
@@ -56,6 +58,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     leases: lane(leaseConnections),
     members: lane(2),
     watches: lane(null),
+    traffic: limit,
     close: async () => {
       closing.abort();
       await Promise.all(pools.map((pool) => pool.close()));

@@ -8,6 +8,8 @@ class LimitRig {
   readonly limits: number[] = [];
   readonly begun: number[] = [];
   latenessMs = 0;
+  /** How often it has become calm. */
+  calms = 0;
   readonly #limit: ConcurrencyLimit;
   readonly #ends: (() => void)[] = [];
 
@@ -17,6 +19,9 @@ class LimitRig {
       latenessMs: () => this.latenessMs,
       clock: this.clock,
       onChange: (limit) => this.limits.push(limit),
+    });
+    this.#limit.onCalm(() => {
+      this.calms += 1;
     });
   }
 
@@ -31,6 +36,10 @@ class LimitRig {
 
   run<T>(work: () => Promise<T>): Promise<T> {
     return this.#limit.run(work);
+  }
+
+  get isCalm(): boolean {
+    return this.#limit.isCalm;
   }
 
   get running(): number {
@@ -98,5 +107,31 @@ describe('a limit of what runs at a time', () => {
     rig.latenessMs = latenessMs;
     for (let times = 0; times < 10; times++) await rig.end(250);
     expect(rig.limits).toEqual([8, 4]);
+  });
+
+  it('is calm while less than an eighth of it is in use, and says so each time', async () => {
+    rig = new LimitRig(16);
+    rig.add(1);
+    expect(rig.isCalm).toBe(true);
+    rig.add(2);
+    expect(rig.isCalm).toBe(false);
+    await rig.end();
+    expect([rig.isCalm, rig.calms]).toEqual([false, 0]);
+    await rig.end();
+    expect([rig.isCalm, rig.calms]).toEqual([true, 1]);
+    await rig.end();
+    expect([rig.isCalm, rig.calms]).toEqual([true, 1]);
+    rig.add(2);
+    await rig.end();
+    expect(rig.calms).toBe(2);
+  });
+
+  it('is calm with nothing to do while others are late, and not with one', async () => {
+    rig.add(10);
+    rig.latenessMs = 9_000;
+    for (let times = 0; times < 10; times++) await rig.end(250);
+    expect([rig.limits.at(-1), rig.isCalm, rig.calms]).toEqual([2, true, 1]);
+    rig.add(1);
+    expect(rig.isCalm).toBe(false);
   });
 });

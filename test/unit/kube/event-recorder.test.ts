@@ -27,6 +27,7 @@ describe('ApiEventRecorder', () => {
   let writes: Write[];
   let failures: unknown[];
   let metrics: ReturnType<typeof createMetrics>;
+  let traffic: { isCalm: boolean; end(): void };
   let recorder: ApiEventRecorder;
   let abort: AbortController;
   let running: Promise<void>;
@@ -38,6 +39,12 @@ describe('ApiEventRecorder', () => {
     metrics = createMetrics();
     abort = new AbortController();
     let names = 0;
+    const onCalm: (() => void)[] = [];
+    const setCalm = (): void => {
+      traffic.isCalm = true;
+      for (const listener of onCalm) listener();
+    };
+    traffic = { isCalm: true, end: setCalm };
     const write = async <T>(one: Write, answer: T): Promise<T> => {
       writes.push(one);
       const failure = failures.shift();
@@ -48,6 +55,12 @@ describe('ApiEventRecorder', () => {
       client: {
         createEvent: (event) => write({ at: clock.now(), name: event.metadata.name, event }, event),
         patchEvent: (_namespace, name, patch) => write({ at: clock.now(), name, patch }, {} as EventObject),
+      },
+      traffic: {
+        get isCalm() {
+          return traffic.isCalm;
+        },
+        onCalm: (listener) => onCalm.push(listener),
       },
       clock,
       logger: silentLogger,
@@ -157,12 +170,25 @@ describe('ApiEventRecorder', () => {
     expect(writes[59]?.name).toMatch(/^late\./);
   });
 
-  it('drops Normals that are older than 30 s, and no Warnings', async () => {
+  it('lets Normals wait while there is much else to do, and no Warnings', async () => {
+    traffic.isCalm = false;
+    recorder.event(pod('n'), 'Normal', 'Pulled', 'm');
+    await run();
+    expect(writes).toEqual([]);
+    recorder.event(pod('w'), 'Warning', 'Failed', 'm');
+    await clock.advanceAsync(5_000);
+    expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w']);
+    traffic.end();
+    await clock.advanceAsync(0);
+    expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w', 'n']);
+  });
+
+  it('drops Normals that are older than two minutes, and no Warnings', async () => {
     recorder.event(pod('n'), 'Normal', 'Pulled', 'm');
     recorder.event(pod('w'), 'Warning', 'Failed', 'm');
     clock.advance(1);
     recorder.event(pod('young'), 'Normal', 'Pulled', 'm');
-    clock.advance(30_000);
+    clock.advance(120_000);
     await run();
     expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w', 'young']);
     expect(writes[0]).toMatchObject({ event: { lastTimestamp: '2026-01-01T00:00:00Z' } });
