@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 const PREFIX = 'module_controller_';
+/** A timer of the default 10 ms would take 0.7 % of a core by itself: a sixth of what 500 VNodes at rest take. */
+const LOOP_LAG_RESOLUTION_MS = 100;
 
 /** Every metric of the controller, in one place; series with known labels start at 0, so that absence is visible. */
 export function createMetrics() {
@@ -18,7 +20,8 @@ export function createMetrics() {
   const metrics = {
     registry,
     /** Adds the `process_*` and `nodejs_*` series; once per process. */
-    collectProcessMetrics: (): void => collectDefaultMetrics({ register: registry }),
+    collectProcessMetrics: (): void =>
+      collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_LAG_RESOLUTION_MS }),
 
     restRequests: counter('rest_client_requests_total', 'Requests to the API server.', ['method', 'code']),
     restRequestSeconds: histogram(

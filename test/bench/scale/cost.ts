@@ -1,6 +1,7 @@
 import { byVerbAndResource } from '../../../samples/control-plane/request-counts.ts';
 import { commandsOfEach } from '../at-rest.ts';
 import type { Figure } from '../suite.ts';
+import { DEFAULT_RESOLUTION_MS } from './probe/probe.ts';
 import type { ScaleWorld } from './scale-world.ts';
 
 /** What every case tells besides its own figures. */
@@ -26,7 +27,7 @@ export interface Costed<T> {
 /** What it took the subject, and the bases, while `act` ran. */
 export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Promise<Costed<T>> {
   const [since, mark] = await Promise.all([world.world.controlPlane.mark(), world.fleet.mark()]);
-  await world.subject.probe?.takeLoopDelay();
+  await world.subject.probe?.watchLoopDelay(DEFAULT_RESOLUTION_MS);
   const result = await act();
   const loop = await world.subject.probe?.takeLoopDelay();
   const [answered, history] = await Promise.all([world.requestsSince(since), world.fleet.historySummary(mark)]);

@@ -3,6 +3,9 @@ import { restCostOf, untilAtRest } from '../at-rest.ts';
 import { benchCase } from '../suite.ts';
 import type { ScaleStage } from './stage.ts';
 
+/** At rest a finer one would be a sixth of what is measured. */
+const LOOP_DELAY_RESOLUTION_MS = 100;
+
 /** Two minutes in which nothing happens, with all modules in place. */
 export const IDLE = benchCase({
   name: 'idle',
@@ -25,7 +28,7 @@ export const IDLE = benchCase({
 
   async measure({ world }) {
     const { subject } = world;
-    await subject.probe?.takeLoopDelay();
+    await subject.probe?.watchLoopDelay(LOOP_DELAY_RESOLUTION_MS);
     const cpuBefore = cpuSecondsOf(subject.pid);
     const rest = await restCostOf(world);
     const cpuSeconds = cpuSecondsOf(subject.pid) - cpuBefore;
