@@ -115,7 +115,7 @@ export class PodController {
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const { writes, errors } = await this.#statuses.write(nodeName, plan, base.facts());
     const later = plan.commands.filter((command) => !first.includes(command));
-    const commands = writes === 0 ? later : this.#stillWanted(base, later);
+    const commands = writes === 0 || later.length === 0 ? later : this.#stillWanted(base, later);
     // What takes other modules off the base waits until their Pods are written as not ready.
     this.#send(base, errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command)));
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));

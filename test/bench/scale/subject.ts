@@ -44,11 +44,17 @@ async function startFloorSubject({ controlPlane, broker, env }: World): Promise<
   return { name: 'floor', pid: floor.pid, kill: () => floor.stop() };
 }
 
+/** Whether the first start of this source is over: it has the compiler in it, which the image has used up as well. */
+let isCompiled = false;
+
 async function startController(world: World): Promise<Subject> {
   const controller = await launchController(world);
   await controller.process.line(({ msg }) => msg === 'tunnel is up');
+  if (isCompiled) return controller;
   await controller.probe?.keepCompiled();
-  return controller;
+  await controller.kill();
+  isCompiled = true;
+  return startController(world);
 }
 
 /** Does not wait for anything. */
