@@ -110,6 +110,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     store,
     leases,
     recorder,
+    traffic: lanes.traffic,
     env,
     version,
     workers,

@@ -20,7 +20,7 @@ import type { VNode } from './vnode.ts';
  * all that ended meanwhile. A kubelet looks at its node each 10 s.
  */
 const REFRESH_AFTER_MS = 4_000;
-const REFRESH_WITHIN_MS = 9_000;
+const REFRESH_WITHIN_MS = 20_000;
 
 export interface ManagedVNodeParts {
   readonly inquirer: BaseInquirer;

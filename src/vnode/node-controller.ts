@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { KubeClient, Permit } from '../kube/client.ts';
+import type { Traffic } from '../kube/concurrency-limit.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
@@ -28,6 +29,8 @@ export interface NodeControllerOptions {
   readonly store: VNodeStore;
   readonly leases: NodeLeaseController;
   readonly recorder: EventRecorder;
+  /** Of other requests to the API server. */
+  readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly env: string;
   readonly version: string;
   readonly workers: number;
@@ -38,7 +41,6 @@ export interface NodeControllerOptions {
 
 /** So long a new Node waits for the base's health, to be created with its memory in one write. */
 const WAIT_FOR_HEALTH_MS = 1_000;
-
 /** A Node that the watch still shows but that is gone is looked at again after this long. */
 const LOOK_AGAIN_MS = 1_000;
 
@@ -54,7 +56,7 @@ export class NodeController {
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
-    this.#memory = new NodeMemories(clock.now());
+    this.#memory = new NodeMemories(clock.now(), options.traffic);
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
@@ -145,8 +147,7 @@ export class NodeController {
   async #update(vnode: VNode, node: CachedNode, memory: NodeMemory): Promise<void> {
     if (!vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended) return;
     const { api, clock, metrics } = this.#options;
-    const now = clock.now();
-    const nowText = secondsTime(clock.wallTime());
+    const [now, nowText] = [clock.now(), secondsTime(clock.wallTime())];
     const { statusWrittenAt } = memory;
     const memoryTurnAt = (): number => this.#memory.turnOf(memory, now);
     const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryTurnAt });

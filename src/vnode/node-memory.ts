@@ -1,3 +1,4 @@
+import type { Traffic } from '../kube/concurrency-limit.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import { phaseOf } from '../queue/phase.ts';
 import { NODE_STATUS_PERIOD_MS, type NodePlan } from './node-plan.ts';
@@ -21,13 +22,17 @@ const MEMORY_PERIOD_MS = 10_000;
  * that watch Nodes, and when modules come to all bases it is not what anybody waits for.
  */
 const MEMORY_TURNS = { burst: 20, refillMs: 200 };
+/** What moves while there is much else to write is told so much later: it will move again. */
+const BUSY_DELAY_MS = 30_000;
 
 export class NodeMemories {
   /** Emptied when the VNode is removed, or has another leader. */
   readonly #byName = new Map<string, NodeMemory>();
   readonly #turns: TokenBucket;
+  readonly #traffic: Pick<Traffic, 'isCalm'>;
 
-  constructor(now: number) {
+  constructor(now: number, traffic: Pick<Traffic, 'isCalm'>) {
+    this.#traffic = traffic;
     this.#turns = new TokenBucket(MEMORY_TURNS, now);
   }
 
@@ -47,8 +52,15 @@ export class NodeMemories {
 
   /** When a Node whose memory has moved may tell it: a turn, which it keeps until it has told it. */
   turnOf(memory: NodeMemory, now: number): number {
-    memory.memoryTurnAt ??= Math.max(this.#turns.reserve(now), memory.memoryWrittenAt + MEMORY_PERIOD_MS);
+    memory.memoryTurnAt ??= this.#nextTurnOf(memory, now);
     return memory.memoryTurnAt;
+  }
+
+  #nextTurnOf({ memoryWrittenAt }: NodeMemory, now: number): number {
+    // A Node that has none yet gets no Pod that requests memory.
+    const isFirst = memoryWrittenAt === Number.NEGATIVE_INFINITY;
+    const delayMs = isFirst || this.#traffic.isCalm ? 0 : BUSY_DELAY_MS;
+    return Math.max(this.#turns.reserve(now) + delayMs, memoryWrittenAt + MEMORY_PERIOD_MS);
   }
 
   /** What a status that was written has told. */

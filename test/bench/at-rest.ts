@@ -6,7 +6,7 @@ import type { World } from '../support/world.ts';
 
 const REST_LOOK_MS = 5_000;
 const REST_WITHIN_MS = 240_000;
-/** Bases are asked for their metaspace within 9 s of an operation, and Nodes tell of it within 10 s more. */
+/** Bases are asked for their metaspace within 4 s of the last operation, and Nodes tell of it within 10 s more. */
 const SETTLED_AFTER_MS = 20_000;
 
 const QUIET_MINUTES = 2;

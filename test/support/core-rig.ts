@@ -71,6 +71,8 @@ export class CoreRig {
   readonly membership = new FakeMembership(this.clock);
   isLeaving = false;
   readonly leases: NodeLeaseController;
+  /** Of the API server. */
+  readonly traffic = { isCalm: true };
   readonly nodes: NodeController;
   readonly pods: PodController;
   readonly vnodes: VNodeController;
@@ -123,6 +125,7 @@ export class CoreRig {
       store,
       leases: this.leases,
       recorder,
+      traffic: this.traffic,
       env: 'dev',
       version: '0.1.0',
       workers: 8,

@@ -145,6 +145,24 @@ describe('the Node of a live base', () => {
     expect(shown()).toBe(60);
   });
 
+  it('shows that metaspace grew 30 s later while there is much else to write, and the first one at once', async () => {
+    rig.traffic.isCalm = false;
+    await rig.foundBase('b2');
+    await rig.pass(1_000);
+    expect(rig.api.node('vnode.b2')?.status?.capacity?.memory).toBe('262144Ki');
+    const health = makeHealth({ metaspaceCommittedBytes: 128 * MIB, runTimeSeconds: 900 });
+    const base = rig.bases.get('b1');
+    if (base) base.health = health;
+    const memory = () => rig.api.node(NODE)?.status?.allocatable?.memory;
+    await rig.pass(11_000);
+    const before = memory();
+    rig.vnodes.onHealth(rig.envelope('b1'), health);
+    await rig.pass(29_000);
+    expect(memory()).toBe(before);
+    await rig.pass(2_000);
+    expect(memory()).toBe(`${128 * 1024}Ki`);
+  });
+
   it('is made again within 5 s when an admin deletes it: Pods adopted, nothing reinstalled', async () => {
     rig.addPod();
     await rig.pass(5_000);
