@@ -1,5 +1,5 @@
 import { promisesOf } from './promises.ts';
-import { type CaseResult, type FigureResult, PAUSE_KEY, type Series } from './result.ts';
+import { type CaseResult, type FigureResult, QUALITY_KEYS, type Series } from './result.ts';
 import type { Figure, Sizes } from './suite.ts';
 
 /** What `test/bench/results/<suite>.json` has: small enough that a diff of it can be read. */
@@ -48,7 +48,8 @@ export function isComplete({ runs, subjects }: CaseResult, expectedRuns: number)
 export function keptCaseOf({ name, figures }: CaseResult, measured: Measured): KeptCase {
   // What is promised is kept even when nobody could measure it: that it is missing is to be seen.
   const worthKeeping = figures.filter(
-    (figure) => figure.key !== PAUSE_KEY && (figure.values.length > 0 || figure.floor || promisesOf(figure).length > 0),
+    (figure) =>
+      !QUALITY_KEYS.includes(figure.key) && (figure.values.length > 0 || figure.floor || promisesOf(figure).length > 0),
   );
   return { name, ...measured, figures: worthKeeping.map(keptFigureOf) };
 }

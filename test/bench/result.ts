@@ -15,6 +15,8 @@ export interface CaseRun {
   readonly usage: readonly ProcessUsage[];
   /** How long the bench itself was not let run at a stretch: times may be wrong by so much. */
   readonly pauseMs: number;
+  /** What the machine itself took meanwhile: of two runs the one with more is not comparable. */
+  readonly kernelCpuSeconds: number;
   /** Why there are no values. */
   readonly failure?: string;
 }
@@ -52,8 +54,10 @@ interface ReadFigure extends Figure {
   readonly read: (run: CaseRun) => number | undefined;
 }
 
-/** Says how good the measurement was, nothing of what is measured. */
-export const PAUSE_KEY = 'pause';
+/** Say how good the measurement was, nothing of what is measured. */
+const PAUSE_KEY = 'pause';
+const KERNEL_KEY = 'kernelCpu';
+export const QUALITY_KEYS: readonly string[] = [PAUSE_KEY, KERNEL_KEY];
 
 /** Every case has them. Replicas differ, so the worst of each run. */
 const COMMON_FIGURES: readonly ReadFigure[] = [
@@ -76,6 +80,12 @@ const COMMON_FIGURES: readonly ReadFigure[] = [
     read: ({ usage }) => worstOf(usage.map(({ peakMib }) => peakMib).filter((mib) => mib !== undefined)),
   },
   { key: PAUSE_KEY, text: 'longest pause of the bench itself', unit: 'ms', read: ({ pauseMs }) => pauseMs },
+  {
+    key: KERNEL_KEY,
+    text: 'CPU time of the kernel itself',
+    unit: 's',
+    read: ({ kernelCpuSeconds }) => kernelCpuSeconds,
+  },
 ];
 
 function worstOf(values: readonly number[]): number | undefined {

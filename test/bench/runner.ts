@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { messageOf } from '../../src/errors.ts';
+import { kernelCpuSeconds } from '../support/cost.ts';
 import { withUnit } from './report.ts';
 import { type CaseResult, type CaseRun, resultOf } from './result.ts';
 import { type BenchCase, type Measurement, type Sizes, type Stage, type Suite, subjectsOf } from './suite.ts';
@@ -122,14 +123,15 @@ async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOption
   const meter = new UsageMeter(benchCase.watched(stage));
   const pauses = monitorEventLoopDelay({ resolution: PAUSE_RESOLUTION_MS });
   pauses.enable();
-  const startedAt = performance.now();
+  const [startedAt, kernelBefore] = [performance.now(), kernelCpuSeconds()];
   try {
     const { values, details = {} } = await benchCase.measure(stage);
     const tookSeconds = Math.round((performance.now() - startedAt) / 100) / 10;
     onProgress(`${name}: ${wordsOf(figures, values)}`);
     const usage = meter.read(benchCase.watched(stage));
     const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
-    return { run, subject, tookSeconds, values, details, usage, pauseMs };
+    const kernelSeconds = Math.round((kernelCpuSeconds() - kernelBefore) * 10) / 10;
+    return { run, subject, tookSeconds, values, details, usage, pauseMs, kernelCpuSeconds: kernelSeconds };
   } catch (error) {
     onProgress(`${name} FAILED: ${messageOf(error)}`);
     return failedRun(options, error);
@@ -139,7 +141,8 @@ async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOption
 }
 
 function failedRun({ run, subject }: StepOptions, error: unknown): CaseRun {
-  return { run, subject, tookSeconds: 0, values: {}, details: {}, usage: [], pauseMs: 0, failure: messageOf(error) };
+  const nothing = { tookSeconds: 0, values: {}, details: {}, usage: [], pauseMs: 0, kernelCpuSeconds: 0 };
+  return { run, subject, ...nothing, failure: messageOf(error) };
 }
 
 function wordsOf(figures: BenchCase<never>['figures'], values: Measurement['values']): string {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { RequestCounts } from '../../samples/control-plane/request-counts.ts';
 import { CONTROLLER_USER, type ControllerProcess, type World } from './world.ts';
 
@@ -7,10 +7,33 @@ export type ProcessRef = number | { readonly child: { readonly pid?: number | un
 
 /** CPU seconds that a process has used. */
 export function cpuSecondsOf(process: ProcessRef): number {
-  const [, rest = ''] = readFileSync(`/proc/${pidOf(process)}/stat`, 'utf8').split(') ');
+  return statOf(pidOf(process)).cpuSeconds;
+}
+
+/** CPU seconds of the kernel's own threads: what the machine spends on its memory and its disks. */
+export function kernelCpuSeconds(): number {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map(kernelThreadSeconds).reduce((sum, seconds) => sum + seconds, 0);
+}
+
+/** 0 for a process, and for what has ended meanwhile. */
+function kernelThreadSeconds(pid: string): number {
+  try {
+    const { parent, cpuSeconds } = statOf(pid);
+    return parent === KTHREADD ? cpuSeconds : 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** The parent of all kernel threads. */
+const KTHREADD = 2;
+
+function statOf(pid: number | string | undefined): { readonly parent: number; readonly cpuSeconds: number } {
+  const [, rest = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
   const fields = rest.split(' ');
   // utime and stime, in hundredths of a second on every Linux of today.
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  return { parent: Number(fields[1]), cpuSeconds: (Number(fields[11]) + Number(fields[12])) / 100 };
 }
 
 export function residentMibOf(process: ProcessRef): number {

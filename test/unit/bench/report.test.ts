@@ -16,7 +16,7 @@ function ran(run: number, led: number, cpuSeconds: number) {
     { name: 'controller-0', cpuSeconds, residentMib: 120, peakMib: 140 },
     { name: 'controller-1', cpuSeconds: 0.1, residentMib: 130 },
   ];
-  return caseRun({ run, values: { led, leases: 100 }, usage, pauseMs: 20 });
+  return caseRun({ run, values: { led, leases: 100 }, usage, pauseMs: 20, kernelCpuSeconds: 3 });
 }
 
 const FAILED = caseRun({ run: 3, failure: 'no broker' });
@@ -32,6 +32,7 @@ describe('the report', () => {
       '      memory of the largest replica       130 MiB                  130 130 130',
       '      peak memory of the largest replica  140 MiB                  140 140 140',
       '      longest pause of the bench itself   20 ms                    20 20 20',
+      '      CPU time of the kernel itself       3 s                      3 3 3',
     ]);
   });
 
