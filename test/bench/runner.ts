@@ -4,7 +4,7 @@ import { kernelCpuSeconds } from '../support/cost.ts';
 import { withUnit } from './report.ts';
 import { type CaseResult, type CaseRun, resultOf } from './result.ts';
 import { type BenchCase, type Measurement, type Sizes, type Stage, type Suite, subjectsOf } from './suite.ts';
-import { UsageMeter } from './usage.ts';
+import { rounded, UsageMeter } from './usage.ts';
 
 const PAUSE_RESOLUTION_MS = 10;
 
@@ -130,7 +130,7 @@ async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOption
     onProgress(`${name}: ${wordsOf(figures, values)}`);
     const usage = meter.read(benchCase.watched(stage));
     const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
-    const kernelSeconds = Math.round((kernelCpuSeconds() - kernelBefore) * 10) / 10;
+    const kernelSeconds = rounded(kernelCpuSeconds() - kernelBefore);
     return { run, subject, tookSeconds, values, details, usage, pauseMs, kernelCpuSeconds: kernelSeconds };
   } catch (error) {
     onProgress(`${name} FAILED: ${messageOf(error)}`);

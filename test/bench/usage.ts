@@ -37,6 +37,7 @@ export class UsageMeter {
   }
 }
 
-function rounded(seconds: number): number {
+/** What is told of CPU time: hundredths, as the kernel counts them. */
+export function rounded(seconds: number): number {
   return Math.round(seconds * 100) / 100;
 }

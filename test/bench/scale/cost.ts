@@ -3,6 +3,7 @@ import { COMPONENT_NAMES } from '../../../samples/control-plane/versions.ts';
 import { cpuSecondsOf } from '../../support/cost.ts';
 import { commandsOfEach } from '../at-rest.ts';
 import type { Figure } from '../suite.ts';
+import { rounded } from '../usage.ts';
 import { DEFAULT_RESOLUTION_MS } from './probe/probe.ts';
 import type { ScaleWorld } from './scale-world.ts';
 
@@ -34,7 +35,7 @@ export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Prom
   await world.subject.probe?.watchLoopDelay(DEFAULT_RESOLUTION_MS);
   const cpuBefore = controlPlaneCpuOf(world);
   const result = await act();
-  const controlPlaneCpu = Math.round((controlPlaneCpuOf(world) - cpuBefore) * 10) / 10;
+  const controlPlaneCpu = rounded(controlPlaneCpuOf(world) - cpuBefore);
   const loop = await world.subject.probe?.takeLoopDelay();
   const [answered, history] = await Promise.all([world.requestsSince(since), world.fleet.historySummary(mark)]);
   const requests = answered.withoutWatches();

@@ -27,7 +27,7 @@ describe('ApiEventRecorder', () => {
   let writes: Write[];
   let failures: unknown[];
   let metrics: ReturnType<typeof createMetrics>;
-  let traffic: { isCalm: boolean; end(): void };
+  let traffic: { isCalm: boolean; onCalm(listener: () => void): void; calmDown(): void };
   let recorder: ApiEventRecorder;
   let abort: AbortController;
   let running: Promise<void>;
@@ -40,11 +40,14 @@ describe('ApiEventRecorder', () => {
     abort = new AbortController();
     let names = 0;
     const onCalm: (() => void)[] = [];
-    const setCalm = (): void => {
-      traffic.isCalm = true;
-      for (const listener of onCalm) listener();
+    traffic = {
+      isCalm: true,
+      onCalm: (listener) => onCalm.push(listener),
+      calmDown: () => {
+        traffic.isCalm = true;
+        for (const listener of onCalm) listener();
+      },
     };
-    traffic = { isCalm: true, end: setCalm };
     const write = async <T>(one: Write, answer: T): Promise<T> => {
       writes.push(one);
       const failure = failures.shift();
@@ -56,12 +59,7 @@ describe('ApiEventRecorder', () => {
         createEvent: (event) => write({ at: clock.now(), name: event.metadata.name, event }, event),
         patchEvent: (_namespace, name, patch) => write({ at: clock.now(), name, patch }, {} as EventObject),
       },
-      traffic: {
-        get isCalm() {
-          return traffic.isCalm;
-        },
-        onCalm: (listener) => onCalm.push(listener),
-      },
+      traffic,
       clock,
       logger: silentLogger,
       metrics,
@@ -178,7 +176,7 @@ describe('ApiEventRecorder', () => {
     recorder.event(pod('w'), 'Warning', 'Failed', 'm');
     await clock.advanceAsync(5_000);
     expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w']);
-    traffic.end();
+    traffic.calmDown();
     await clock.advanceAsync(0);
     expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w', 'n']);
   });

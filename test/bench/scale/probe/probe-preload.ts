@@ -15,15 +15,17 @@ const BETWEEN_COLLECTIONS_MS = 10;
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-let resolutionMs = DEFAULT_RESOLUTION_MS;
-let delays = monitorEventLoopDelay({ resolution: resolutionMs });
-delays.enable();
+let watch = watching(DEFAULT_RESOLUTION_MS);
 
-function watchLoopDelay(eachMs: number): void {
-  delays.disable();
-  resolutionMs = eachMs;
-  delays = monitorEventLoopDelay({ resolution: resolutionMs });
+function watching(resolutionMs: number) {
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs });
   delays.enable();
+  return { resolutionMs, delays };
+}
+
+function watchLoopDelay(resolutionMs: number): void {
+  watch.delays.disable();
+  watch = watching(resolutionMs);
 }
 
 async function memory(): Promise<MemoryFigures> {
@@ -36,6 +38,7 @@ async function memory(): Promise<MemoryFigures> {
 }
 
 function takeLoopDelay(): { p99: number; max: number } {
+  const { resolutionMs, delays } = watch;
   const late = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs);
   const figures = { p99: late(delays.percentile(99)), max: late(delays.max) };
   delays.reset();
