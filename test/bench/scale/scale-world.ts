@@ -7,7 +7,7 @@ import { createPods } from '../../support/create-pods.ts';
 import { modulePod, moduleWorkload } from '../../support/manifests.ts';
 import { MqttTransport } from '../../support/transport.ts';
 import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
-import { droppedMessagesOf } from './dropped-messages.ts';
+import { DroppedMessages } from './dropped-messages.ts';
 import type { NodesSeen } from './observer/node-book.ts';
 import { type ObserverCalls, startObserver } from './observer/observer.ts';
 import { GROUP_LABEL, type PodsSeen } from './observer/pod-book.ts';
@@ -197,9 +197,8 @@ export class ScaleWorld {
     return installs.reduce((sum, { count }) => sum + count, 0) - this.pods;
   }
 
-  /** By the broker, since it runs. */
-  droppedMessages(): Promise<number> {
-    return droppedMessagesOf(this.world.broker);
+  watchDroppedMessages(): Promise<DroppedMessages> {
+    return DroppedMessages.watch(this.world.broker);
   }
 
   async stop(): Promise<void> {

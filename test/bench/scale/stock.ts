@@ -22,24 +22,28 @@ function stockCase(settings: SettingsName): BenchCase<ScaleStage> {
     watched: (stage) => [stage.world.subject],
 
     async measure({ world }) {
-      const dropped = await world.droppedMessages();
-      const { result, cost, details } = await costing(world, async () => {
-        const startedAt = Date.now();
-        const { lastReadyAt } = await world.announce();
-        const appliedAt = Date.now();
-        const { ready } = await world.rollOut();
-        return { nodes: lastReadyAt - startedAt, pods: ready.last.ready - appliedAt };
-      });
-      return {
-        values: {
-          nodes: result.nodes / 1000,
-          pods: result.pods / 1000,
-          dropped: (await world.droppedMessages()) - dropped,
-          extraInstalls: await world.extraInstalls(0),
-          ...cost,
-        },
-        details,
-      };
+      const dropped = await world.watchDroppedMessages();
+      try {
+        const { result, cost, details } = await costing(world, async () => {
+          const startedAt = Date.now();
+          const { lastReadyAt } = await world.announce();
+          const appliedAt = Date.now();
+          const { ready } = await world.rollOut();
+          return { nodes: lastReadyAt - startedAt, pods: ready.last.ready - appliedAt };
+        });
+        return {
+          values: {
+            nodes: result.nodes / 1000,
+            pods: result.pods / 1000,
+            dropped: await dropped.total(),
+            extraInstalls: await world.extraInstalls(0),
+            ...cost,
+          },
+          details,
+        };
+      } finally {
+        await dropped.stop();
+      }
     },
   });
 }
