@@ -117,6 +117,11 @@ describe('the image', () => {
     expect(copied).toEqual(expect.arrayContaining(['src', 'tunnels', 'package.json']));
   });
 
+  it('starts as npm start does', () => {
+    const command = JSON.parse(read('Dockerfile').match(/(?<=^CMD ).+$/m)?.[0] ?? '[]');
+    expect(command.join(' ')).toBe(JSON.parse(read('package.json')).scripts.start);
+  });
+
   it('runs as the user that deploy/ asks for', () => {
     const deployment = parse(read('deploy/deployment.yaml')) as KubeObject;
     const { runAsUser, runAsGroup } = deployment.spec.template.spec.securityContext;
