@@ -34,12 +34,9 @@ interface Drawn {
   readonly height: number;
 }
 
-/** All figures that have a promise or a floor, each scaled to its own promise: the limits are one line. */
+/** All figures that have a promise, each scaled to it: the limits are one line. */
 export function pictureOf(kept: KeptSuite): string {
-  const groups = kept.cases.flatMap((one) => {
-    const rows = one.figures.map(rowOf).filter((row) => row !== undefined);
-    return rows.length === 0 ? [] : [{ of: one, rows }];
-  });
+  const groups = kept.cases.map((of) => ({ of, rows: rowsOf(of) })).filter(({ rows }) => rows.length > 0);
   const newest = kept.cases.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0];
   const title = `${kept.suite}: ${kept.text}`;
   const hasFloor = groups.some(({ rows }) => rows.some(({ floor }) => floor));
@@ -69,6 +66,13 @@ export function pictureOf(kept: KeptSuite): string {
     '</svg>',
     '',
   ].join('\n');
+}
+
+/** Of a case that promises nothing the first figure that is compared: that is what it is about. */
+function rowsOf({ figures }: KeptCase): PictureRow[] {
+  const rows = figures.map(rowOf).filter((row) => row !== undefined);
+  const promised = rows.filter(({ isPromised }) => isPromised);
+  return promised.length > 0 ? promised : rows.slice(0, 1);
 }
 
 function dayOf({ at }: KeptCase): string {
