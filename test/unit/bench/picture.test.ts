@@ -77,6 +77,7 @@ describe('the picture', () => {
       keptFigure('promised', 4, { atMost: 5, isKept: true }),
       keptFigure('missed', 7, { timesFloorAtMost: 3, floor: series(2), ratio: series(3.5), isKept: false }),
       keptFigure('compared', 6, { floor: series(4), ratio: series(1.5) }),
+      keptFigure('read', 8),
     ];
     const words = placesOf(pictureOf(keptSuite([keptCase('rollout', figures)]))).map((place) => place.words);
     expect(words.filter((text) => text.startsWith('text of'))).toEqual(['text of promised', 'text of missed']);
