@@ -6,6 +6,7 @@ const ON_ALL_TRANSPORTS = [
   'controller-restart',
   'discovery',
   'env',
+  'first-contact',
   'lossless',
   'module-life',
   'one-watch',
@@ -15,8 +16,8 @@ const ON_ALL_TRANSPORTS = [
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
-/** Several replicas and their faults: each file names its tunnel itself. */
-const SHARDING = ['sharding-mqtt', 'sharding-http'];
+/** Several replicas, their faults and their upgrade: each file names its tunnel itself. */
+const SHARDING = ['sharding-mqtt', 'sharding-http', 'upgrade'];
 /** What is measured there is memory: nothing else runs beside it. */
 const SOAK = ['soak'];
 
@@ -61,6 +62,7 @@ export default defineConfig({
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
       }),
       integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
+      integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
       {
         test: {
           name: 'e2e',
@@ -82,7 +84,7 @@ export default defineConfig({
           globalSetup: ['test/integration/global-setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
-          // By themselves, both files at a time: how fast a lost replica is made up for is promised.
+          // Nothing else runs beside two of these files: the time to replace a lost replica is promised.
           maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },

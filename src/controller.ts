@@ -121,6 +121,8 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     informer: pods,
     baseOf: (nodeName) => vnodeController.managedBase(nodeName),
     isLed,
+    env,
+    isInUse: (nodeName) => store.get(nodeName) !== undefined || nodes.get(nodeName) !== undefined,
     tunnels,
     recorder,
     workers,
@@ -223,12 +225,14 @@ function mqttSettingsOf({ mqtt }: Config): Parameters<typeof createTunnels>[0]['
   return { url, username, password, clientPrefix, tls };
 }
 
-function httpSettingsOf({ http, cluster, installDeadlineMs, uninstallDeadlineMs }: Config, replica: Replica) {
-  const token = cluster?.memberToken;
-  const members = token === undefined ? undefined : { token, ...memberLinksOf(replica) };
-  return http && { ...http, members, installDeadlineMs, uninstallDeadlineMs };
+function httpSettingsOf(config: Config, replica: Replica): Parameters<typeof createTunnels>[0]['http'] {
+  const { http, installDeadlineMs, uninstallDeadlineMs } = config;
+  return http && { ...http, members: memberLinksOf(config, replica), installDeadlineMs, uninstallDeadlineMs };
 }
 
-function memberLinksOf({ membership, memberAddresses }: Replica) {
-  return { addresses: () => memberAddresses(), isFenced: () => !membership.isValid() };
+function memberLinksOf({ env, clientId, cluster }: Config, replica: Replica) {
+  const keys = cluster?.memberKeys;
+  if (keys === undefined) return undefined;
+  const self = { id: clientId, boot: replica.boot };
+  return { env, keys, self, peers: () => replica.peers(), isFenced: () => !replica.membership.isValid() };
 }

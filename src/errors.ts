@@ -16,7 +16,7 @@ export const ERROR_CATALOGUE = {
   'Arklet.AddressRefused':
     'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
   'Arklet.Unauthenticated':
-    'A message over HTTP came without its token: `HTTP_TUNNEL_TOKEN` from a base, `MEMBER_TOKEN` from another replica.',
+    'A message over HTTP came without `HTTP_TUNNEL_TOKEN` from a base, or from another replica without a proof that this process accepts: made with a key of `MEMBER_TOKEN` for this `ENV` and this process, not used before.',
   'Tunnel.NotConnected':
     'A command could not be sent since the link to the broker, or to the base over HTTP, is down, or all event loops of the base are at work; it is sent again later.',
   'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',

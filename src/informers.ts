@@ -5,7 +5,7 @@ import type { CachedObject } from './kube/informer-types.ts';
 import type { KubeLanes } from './kube/kube-lanes.ts';
 import type { KubeObject } from './kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from './labels.ts';
-import { projectLease } from './lease/lease.ts';
+import { LEASES_PATH, projectLease } from './lease/lease.ts';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 import { projectPod, type VPod } from './pod/vpod.ts';
@@ -37,13 +37,9 @@ export function createInformers({ env, isCluster }: Config, lanes: KubeLanes, sh
       fieldSelector: 'spec.nodeName!=',
       indexers: { node: (pod: VPod) => pod.nodeName },
     }),
-    // Of Nodes and of replicas, in one watch: what it shows of ours proves that it shows what others did before.
     leases: new SharedInformer({
-      ...create(
-        'Lease',
-        '/apis/coordination.k8s.io/v1/leases',
-        ofEnv(` in (${COMPONENT.lease},${COMPONENT.member})`),
-        projectLease,
+      ...create('Lease', LEASES_PATH, ofEnv(` in (${COMPONENT.lease},${COMPONENT.member})`), (lease) =>
+        projectLease(lease, env),
       ),
       silenceMs: isCluster ? LEASE_WATCH_SILENCE_MS : undefined,
     }),

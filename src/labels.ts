@@ -2,7 +2,13 @@
 
 export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
 export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
-export const COMPONENT = { module: 'module', vnode: 'vnode', lease: 'vnode-lease', member: 'vnode-member' } as const;
+export const COMPONENT = {
+  module: 'module',
+  vnode: 'vnode',
+  lease: 'vnode-lease',
+  member: 'vnode-member',
+  contacts: 'vnode-contacts',
+} as const;
 
 /** V22: the labels of the design document. */
 export const VNODE_LABEL = {
@@ -41,7 +47,11 @@ export const MEMBER_ANNOTATION = {
   state: 'member.koupleless.io/state',
 } as const;
 
-/** Where Kubernetes keeps the Leases of Nodes. */
+/**
+ * Where Kubernetes keeps the Leases of Nodes. All that this controller has to believe is there too, the Leases of
+ * replicas and the records of first contacts: the built-in ClusterRole `edit` lets a tenant write Leases and
+ * ConfigMaps in the tenant's own namespaces, and nobody but cluster components writes in this one.
+ */
 export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
 
 export const NODE_NAME_PREFIX = 'vnode.';

@@ -89,6 +89,10 @@ export function createMetrics() {
     nodeStatusWrites: counter(`${PREFIX}node_status_writes_total`, 'Writes of nodes/status.', ['result']),
     podDeletes: counter(`${PREFIX}pod_deletes_total`, 'Pods deleted with grace 0.', ['reason']),
     unknownModules: gauge(`${PREFIX}unknown_modules`, 'Modules on bases that no Pod asks for.'),
+    preexistingModules: gauge(
+      `${PREFIX}preexisting_modules`,
+      'Modules that bases had when this ENV first met them, that no Pod has asked for since and that are kept.',
+    ),
     unknownModulesRemoved: counter(
       `${PREFIX}unknown_modules_removed_total`,
       'Modules taken off their base because no Pod asks for them.',
@@ -123,6 +127,10 @@ export function createMetrics() {
     clientIdConflicts: counter(
       `${PREFIX}client_id_conflicts_total`,
       'How often another live process was found to have our CLIENT_ID.',
+    ),
+    foreignLeases: counter(
+      `${PREFIX}foreign_leases_total`,
+      'Leases with our labels that this program would not have named like that; they are ignored.',
     ),
   };
   for (const result of ['ok', 'error']) {

@@ -4,8 +4,10 @@ import type { ClusterConfig } from './config/config.ts';
 import type { Informer } from './kube/informer-types.ts';
 import type { KubeLanes } from './kube/kube-lanes.ts';
 import { createLeaseClient } from './kube/lease-client.ts';
+import { NODE_LEASE_NAMESPACE } from './labels.ts';
 import { HandOverController, type HandOverControllerOptions } from './lease/hand-over-controller.ts';
 import type { CachedLease } from './lease/lease.ts';
+import { type MemberPeer, peersOf } from './lease/member.ts';
 import { type Membership, SoleMembership } from './lease/membership.ts';
 import { MembershipController } from './lease/membership-controller.ts';
 import type { NodeLeaseController } from './lease/node-lease-controller.ts';
@@ -29,8 +31,10 @@ type HandOverParts = Pick<HandOverControllerOptions, 'leases' | 'tunnelOf' | 'is
 /** This process as one of several, or as the only one. */
 export interface Replica {
   readonly membership: Membership;
-  /** `host:port` of the other members that stay. */
-  memberAddresses(): readonly string[];
+  /** Nonce of this process in its membership lease. */
+  readonly boot: string;
+  /** The other members that stay and take messages. */
+  peers(): readonly MemberPeer[];
   /** What is told to the others has changed. */
   announce(): void;
   /** It is about to end, and begins nothing new. */
@@ -56,7 +60,8 @@ export function createReplica(options: ReplicaOptions): Replica {
 function soleReplica(clientId: string): Replica {
   return {
     membership: new SoleMembership(clientId),
-    memberAddresses: () => [],
+    boot: '',
+    peers: () => [],
     announce: () => {},
     isLeaving: () => false,
     readiness: () => ({}),
@@ -69,24 +74,22 @@ function soleReplica(clientId: string): Replica {
 function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica {
   const { config, lanes, tunnels, clock, logger, metrics } = options;
   const { env, clientId: holder } = config;
-  const { namespace, memberAddress, maxLevel, rebalance } = cluster;
+  const { memberAddress, maxLevel, rebalance } = cluster;
+  const nonce = randomUUID();
   const membership = new MembershipController({
     ...options,
-    api: createLeaseClient(lanes.members, namespace, { timeoutMs: MEMBER_TIMEOUT_MS, isOnce: true }),
+    api: createLeaseClient(lanes.members, NODE_LEASE_NAMESPACE, { timeoutMs: MEMBER_TIMEOUT_MS, isOnce: true }),
     env,
     clientId: holder,
-    namespace,
-    nonce: randomUUID(),
+    nonce,
     address: memberAddress,
     tunnelsUp: () => [...tunnels()].filter((tunnel) => tunnel.isUp()).map(({ name }) => name),
   });
   let isLeaving = false;
   return {
     membership,
-    memberAddresses: () =>
-      membership
-        .members()
-        .flatMap(({ id, address, isLeaving: ends }) => (id === holder || ends || !address ? [] : [address])),
+    boot: nonce,
+    peers: () => peersOf(membership.members(), holder),
     announce: () => membership.announce(),
     isLeaving: () => isLeaving,
     readiness: () => ({ membership: membership.isValid() }),

@@ -162,11 +162,14 @@ export class Arklet {
       };
     }
     if (module.state === 'RESOLVED') return responses.commandThrew(responses.STOP_OF_RESOLVED);
+    if (module.isStopping) return responses.commandThrew(responses.secondStopOf(module));
     const { state } = module;
     module.state = 'DEACTIVATED';
+    module.isStopping = true;
     if (!(await this.#timers.wait(this.#options.uninstallMs))) return { outcome: 'died' };
     if (failure !== undefined) {
       module.state = state;
+      module.isStopping = false;
       return responses.commandThrew(failure);
     }
     this.#modules.delete(identityOf(target));

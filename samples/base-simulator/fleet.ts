@@ -48,6 +48,8 @@ export interface BaseOptions extends LinkTarget {
    * that runs a synchronous command does nothing else until that is answered. Default 4.
    */
   eventLoops?: number;
+  /** Over HTTP: how long after its start a process takes commands, while heartbeats go out already. Default 0. */
+  listenDelayMs?: number;
 }
 
 export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' | 'localHostName' | 'listenAddress'> {
@@ -91,6 +93,7 @@ const DEFAULTS = {
   reconnectMs: 1_000,
   queriesBaseline: false,
   eventLoops: 4,
+  listenDelayMs: 0,
 } as const;
 
 /** Simulated bases in this process, each with an MQTT connection or an HTTP server of its own. */

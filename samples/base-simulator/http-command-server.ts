@@ -76,7 +76,7 @@ export class HttpCommandServer {
     if (this.#server.listening) return;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host: this.#options.host, port: this.#options.port, backlog: 1024 }, () => {
+      this.#server.listen({ host: this.#options.host, port: this.#port, backlog: 1024 }, () => {
         this.#server.off('error', reject);
         resolve();
       });

@@ -17,6 +17,8 @@ export interface HttpTransportOptions {
   port: number;
   /** Threads that take commands; see `BaseOptions`. */
   eventLoops: number;
+  /** How long heartbeats name the port before it is bound. */
+  listenDelayMs: number;
   /** Whether the base asks for its baseline; the public agent does not. */
   queriesBaseline: boolean;
 }
@@ -29,6 +31,8 @@ export class HttpTransport implements Transport {
   readonly #runner: CommandRunner;
   readonly #server: HttpCommandServer;
   #client: HeartbeatClient;
+  #hasListened = false;
+  #isBinding = false;
 
   constructor(options: HttpTransportOptions, process: TransportProcess) {
     this.#options = options;
@@ -45,15 +49,35 @@ export class HttpTransport implements Transport {
   }
 
   get isConnected(): boolean {
-    return this.#server.isReachable;
+    return this.#server.isReachable || this.#isBinding;
   }
 
   get port(): number {
     return this.#server.port;
   }
 
-  /** Resolves when commands are taken; whether the controller is there is not asked. */
+  /**
+   * Resolves when commands are taken, or when the port is chosen and `listenDelayMs` begins; whether the controller is
+   * there is not asked.
+   */
   async connect(): Promise<void> {
+    await this.#open();
+    if (this.#options.listenDelayMs === 0 || this.#hasListened) return;
+    this.#hasListened = true;
+    this.#isBinding = true;
+    await this.#server.close();
+    void this.#bind();
+  }
+
+  /** Connections are refused until then, and for good where somebody else took the port meanwhile. */
+  async #bind(): Promise<void> {
+    if (await this.#process.wait(this.#options.listenDelayMs)) await this.#open().catch(() => {});
+    this.#isBinding = false;
+    // The process may have died meanwhile.
+    if (!(await this.#process.wait(0))) await this.#server.close();
+  }
+
+  async #open(): Promise<void> {
     try {
       await this.#server.open();
     } catch (error) {

@@ -59,11 +59,15 @@ export class InstallRun {
     return outcome === 'executed' ? elapsedSpaceOf(this.#options.random) : 912;
   }
 
-  /** The strategy takes the version that is to be installed away as well: it reinstalls. */
+  /** The strategy uninstalls the version that it installs as well, and none of the versions is locked for it. */
   async #uninstallAllOf(bizName: string): Promise<InstallResult | undefined> {
     for (const module of [...this.#modules.values()].filter((candidate) => candidate.bizName === bizName)) {
+      // Another command has uninstalled it since: ark finds none, and the strategy goes on.
+      if (this.#modules.get(identityOf(module)) !== module) continue;
       if (module.state === 'RESOLVED') return { outcome: 'failed', exception: responses.STOP_OF_RESOLVED };
+      if (module.isStopping) return { outcome: 'failed', exception: responses.secondStopOf(module) };
       module.state = 'DEACTIVATED';
+      module.isStopping = true;
       if (!(await this.#timers.wait(this.#options.uninstallMs))) return { outcome: 'died' };
       this.#modules.delete(identityOf(module));
     }

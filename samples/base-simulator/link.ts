@@ -30,6 +30,7 @@ export interface LinkOptions extends Omit<MqttTransportOptions, 'brokerUrl'> {
   token?: string;
   queriesBaseline: boolean;
   eventLoops: number;
+  listenDelayMs: number;
 }
 
 /** What the public agent has: 10 s over MQTT, 12 s over HTTP. */
@@ -54,11 +55,11 @@ export function linkOf(options: LinkTarget & Place, number: number): Link {
 export function createTransport(link: Link, options: LinkOptions, process: TransportProcess): Transport {
   const { username, password, env, clientIdPrefix, legacyBizTopic, reconnectMs } = options;
   if (link.tunnel === 'http') {
-    const { token, queriesBaseline, eventLoops } = options;
+    const { token, queriesBaseline, eventLoops, listenDelayMs } = options;
     const { controllerUrl, listenAddress, port } = link;
     const credential = token === undefined ? {} : { token };
     return new HttpTransport(
-      { controllerUrl, listenAddress, port, eventLoops, queriesBaseline, ...credential },
+      { controllerUrl, listenAddress, port, eventLoops, listenDelayMs, queriesBaseline, ...credential },
       process,
     );
   }

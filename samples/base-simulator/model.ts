@@ -51,6 +51,8 @@ export interface SimulatedModule extends ModuleKey {
   bizUrl: string;
   /** Where the real agent unpacks the jar. */
   tempWorkDir: string;
+  /** An uninstall of it is in work, by whichever command. */
+  isStopping?: boolean;
 }
 
 export interface ArkletResponse {

@@ -58,6 +58,12 @@ export function commandThrew(cause: string): Reply {
 export const STOP_OF_RESOLVED =
   'com.alipay.sofa.ark.exception.ArkRuntimeException: BizState must be ACTIVATED, DEACTIVATED or BROKEN.';
 
+/** An uninstall takes the context of the biz away as it begins: a second one meanwhile finds none. */
+export function secondStopOf({ bizName }: ModuleKey): string {
+  const text = `No BizRuntimeContext found for biz: ${bizName}`;
+  return `com.alipay.sofa.koupleless.common.exception.BizRuntimeException: ${text}`;
+}
+
 export function commandConflict(module: ModuleKey, command: string, unfinished: string): ArkletResponse {
   const text = `${identityOf(module)} ${command} conflict, exist unfinished command(${unfinished}) for this biz`;
   return { code: 'FAILED', message: `FAILED:${text}` };

@@ -26,13 +26,11 @@ export interface HttpConfig {
 export interface ClusterConfig {
   /** `host:port`, where other members pass on what they hear; undefined = the HTTP tunnel is off. */
   readonly memberAddress: string | undefined;
-  /** What members show each other; undefined = the HTTP tunnel is off. */
-  readonly memberToken: string | undefined;
+  /** One or two keys with which members prove their messages; undefined = the HTTP tunnel is off. */
+  readonly memberKeys: readonly string[] | undefined;
   /** V18. */
   readonly maxLevel: number;
   readonly rebalance: boolean;
-  /** Of the membership leases. */
-  readonly namespace: string;
 }
 
 /** Everything an operator can set, checked and frozen. */
@@ -165,18 +163,17 @@ function clusterOf(values: Values, faults: string[]): ClusterConfig | undefined 
   if (isHeard) checkMember(values, faults);
   return Object.freeze({
     memberAddress: isHeard ? memberAddressOf(values) : undefined,
-    memberToken: isHeard ? values.MEMBER_TOKEN : undefined,
+    memberKeys: isHeard ? values.MEMBER_TOKEN : undefined,
     maxLevel: values.WORKLOAD_MAX_LEVEL ?? 0,
     rebalance: values.REBALANCE ?? true,
-    namespace: values.POD_NAMESPACE ?? '',
   });
 }
 
 /** Over HTTP a base speaks to one member, which passes it on: members have to reach and to trust each other. */
 function checkMember(values: Values, faults: string[]): void {
-  const { MEMBER_TOKEN: token, POD_IP: ip } = values;
+  const { MEMBER_TOKEN: keys, HTTP_TUNNEL_TOKEN: token, POD_IP: ip } = values;
   if (isMissing('MEMBER_TOKEN', values, faults)) faults.push(`MEMBER_TOKEN is not set: it is required ${WITH_MEMBERS}`);
-  if (token !== undefined && token === values.HTTP_TUNNEL_TOKEN)
+  if (token !== undefined && keys?.includes(token))
     faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member');
   if (ip === undefined) faults.push(`POD_IP is not set: it is required ${WITH_MEMBERS}`);
   // A zone (`fe80::1%eth0`) is a name of our own network interface.

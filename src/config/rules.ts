@@ -12,7 +12,7 @@ const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** What HTTP allows after `Bearer`. */
 const TOKEN = /^[A-Za-z0-9._~+/=-]{1,512}$/;
-const LONG_TOKEN = /^[A-Za-z0-9._~+/=-]{16,512}$/;
+const KEY = /^[A-Za-z0-9._~+/=-]{16,512}$/;
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
@@ -73,7 +73,15 @@ export const rules = {
     },
   } satisfies Rule<readonly Network[]>,
   token: matching('at most 512 of `A-Za-z0-9._~+/=-`', TOKEN),
-  longToken: matching('16 to 512 of `A-Za-z0-9._~+/=-`', LONG_TOKEN),
+  /** Two while one replaces the other. */
+  keys: {
+    text: 'one key, or two different ones separated by a comma, each 16 to 512 of `A-Za-z0-9._~+/=-`',
+    parse: (value: string) => {
+      const keys = value.split(',');
+      const isRight = keys.length <= 2 && new Set(keys).size === keys.length && keys.every((key) => KEY.test(key));
+      return isRight ? Object.freeze(keys) : undefined;
+    },
+  } satisfies Rule<readonly string[]>,
   dnsLabel: matching('a DNS label: at most 63 of `a-z0-9-`, letters or digits at both ends', DNS_LABEL),
   oneOf: <const T extends string>(...values: readonly T[]): Rule<T> => ({
     text: values.map((value) => `\`${value}\``).join(', '),

@@ -35,8 +35,8 @@ export const VARIABLES = {
     'false',
   ),
   MEMBER_TOKEN: variable(
-    rules.longToken,
-    'What replicas send each other over HTTP as `Authorization: Bearer {token}`, the same for all and not HTTP_TUNNEL_TOKEN. Required with IS_CLUSTER and the HTTP tunnel. Never logged.',
+    rules.keys,
+    'Key with which replicas prove to each other what they pass on over HTTP, the same for all and not HTTP_TUNNEL_TOKEN; two while one replaces the other. Required with IS_CLUSTER and the HTTP tunnel. Never sent, never logged.',
   ),
   WORKLOAD_MAX_LEVEL: variable(
     rules.integer(1, 100),
@@ -91,18 +91,14 @@ export const VARIABLES = {
   ),
   UNKNOWN_MODULE_POLICY: variable(
     rules.oneOf('remove', 'keep'),
-    'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them.',
+    'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them. What a base had when this ENV first met it is kept either way.',
     'remove',
   ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),
   POD_NAME: variable(rules.text, 'Name of our Pod (downward API).'),
-  POD_NAMESPACE: variable(
-    rules.dnsLabel,
-    'Its namespace (downward API); the replicas’ own Leases are there.',
-    'default',
-  ),
+  POD_NAMESPACE: variable(rules.dnsLabel, 'Its namespace (downward API).', 'default'),
   POD_IP: variable(
     rules.text,
     'Its address (downward API), where the other replicas reach it. Required, as an IP address, with IS_CLUSTER and the HTTP tunnel.',

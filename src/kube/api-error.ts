@@ -78,3 +78,12 @@ export function isRetriable(error: unknown): boolean {
   if (error instanceof ApiError) return [401, 408, 429].includes(error.status) || error.status >= 500;
   return isConnectionFailed(error);
 }
+
+/** Resolves also when what `deletion` was about is gone already, or another object has its name by now (404, 409). */
+export async function unlessGone(deletion: Promise<void>): Promise<void> {
+  try {
+    await deletion;
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}

@@ -15,11 +15,11 @@ export function apiErrorOf(request: string, head: AnswerHead, text: string): Api
 /** The same for a `Status` object, as an ERROR event of a watch brings it. */
 export function apiErrorOfStatus(request: string, status: StatusObject, headerRetryAfterMs?: number): ApiError {
   const code = status.code ?? 500;
-  const seconds = status.details?.retryAfterSeconds;
+  const seconds: unknown = status.details?.retryAfterSeconds;
   return new ApiError(`${request}: ${code} ${(status.message ?? status.reason ?? '').slice(0, MAX_MESSAGE_LENGTH)}`, {
     status: code,
     reason: status.reason,
-    retryAfterMs: headerRetryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000),
+    retryAfterMs: headerRetryAfterMs ?? (typeof seconds === 'number' ? seconds * 1000 : undefined),
     causes: status.details?.causes,
   });
 }

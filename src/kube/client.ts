@@ -1,4 +1,4 @@
-import type { EventObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
+import type { ConfigMapObject, EventObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
 
 /** A JSON merge patch (RFC 7386) or strategic merge patch, as an object. `metadata.uid` in it = that incarnation only. */
 export type Patch = Record<string, unknown>;
@@ -37,6 +37,12 @@ export interface KubeClient {
   patchLease(name: string, patch: Patch): Promise<LeaseObject>;
   /** Where a version is given, only that one; 409 otherwise. */
   deleteLease(name: string, uid: string, resourceVersion?: string): Promise<void>;
+
+  /** ConfigMaps in `kube-node-lease`: the records of first contacts. */
+  getConfigMap(name: string): Promise<ConfigMapObject>;
+  createConfigMap(configMap: ConfigMapObject, permit?: Permit): Promise<ConfigMapObject>;
+  /** Merge patch. With `metadata.resourceVersion` in it that version only; 409 otherwise. */
+  patchConfigMap(name: string, patch: Patch, permit?: Permit): Promise<ConfigMapObject>;
 
   createEvent(event: EventObject): Promise<EventObject>;
   patchEvent(namespace: string, name: string, patch: Patch): Promise<EventObject>;

@@ -2,13 +2,14 @@ import { NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient, Permit } from './client.ts';
 import type { KubeLanes } from './kube-lanes.ts';
 import { createLeaseClient } from './lease-client.ts';
-import type { EventObject, NodeObject, PodObject } from './objects.ts';
+import type { ConfigMapObject, EventObject, NodeObject, PodObject } from './objects.ts';
 import { create, get, listAll, MERGE_PATCH, patch, remove, STRATEGIC_MERGE_PATCH, segment } from './requests.ts';
 
 /** A renewal on a dead connection must fail in time to be sent again before the lease runs out. */
 const LEASE_TIMEOUT_MS = 5000;
 
 const NODES = '/api/v1/nodes';
+const CONFIG_MAPS = `/api/v1/namespaces/${segment(NODE_LEASE_NAMESPACE)}/configmaps`;
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${segment(namespace)}/pods/${segment(name)}`;
 const eventsPath = (namespace: string): string => `/api/v1/namespaces/${segment(namespace)}/events`;
@@ -44,6 +45,15 @@ export function createKubeClient({ rest, leases: lane }: Pick<KubeLanes, 'rest' 
     createLease: leases.create,
     patchLease: leases.patch,
     deleteLease: leases.delete,
+
+    getConfigMap: async (name) => get<ConfigMapObject>(rest, `${CONFIG_MAPS}/${segment(name)}`),
+    createConfigMap: async (configMap, permit) => create(rest, CONFIG_MAPS, configMap, withPermit(permit)),
+    patchConfigMap: async (name, body, permit) =>
+      patch<ConfigMapObject>(rest, `${CONFIG_MAPS}/${segment(name)}`, {
+        body,
+        contentType: MERGE_PATCH,
+        ...withPermit(permit),
+      }),
 
     createEvent: async (event) => create<EventObject>(rest, eventsPath(event.metadata.namespace ?? 'default'), event),
     patchEvent: async (namespace, name, body) =>

@@ -152,6 +152,10 @@ export interface LeaseObject extends KubeObject {
   spec?: LeaseSpec;
 }
 
+export interface ConfigMapObject extends KubeObject {
+  data?: Record<string, string>;
+}
+
 export interface EventObject extends KubeObject {
   involvedObject: { apiVersion: string; kind: string; namespace?: string; name: string; uid?: string };
   type: 'Normal' | 'Warning';

@@ -30,7 +30,7 @@ export class DeletedLeases {
   /** It was deleted now. */
   add(lease: CachedLease): void {
     const { isCluster, clock } = this.#options;
-    if (isCluster && !lease.member) this.#leases.set(lease.name, { lease, at: clock.now() });
+    if (isCluster) this.#leases.set(lease.name, { lease, at: clock.now() });
   }
 
   get(nodeName: string): DeletedLease | undefined {

@@ -48,11 +48,15 @@ export class HoldTable extends Map<string, Hold> {
     return [...this.keys()].filter((nodeName) => this.isHeld(nodeName));
   }
 
-  /** Leases by holder, as far as we see; what we are about to take is ours, what we are giving away is the other's. */
+  /**
+   * Leases by holder, as far as this replica sees. What it is about to take is its own, what it gives away is the
+   * other's, and what was deleted is still the last holder's, who makes it again.
+   */
   counts(): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const { lease, isClaiming, handOver } of this.values()) {
-      const holder = handOver?.to ?? (isClaiming ? this.#options.holder : (lease?.holder ?? ''));
+    for (const { lease, deleted, isClaiming, handOver } of this.values()) {
+      const last = (lease ?? deleted)?.holder ?? '';
+      const holder = handOver?.to ?? (isClaiming ? this.#options.holder : last);
       if (holder !== '') counts.set(holder, (counts.get(holder) ?? 0) + 1);
     }
     return counts;

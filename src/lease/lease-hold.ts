@@ -14,6 +14,8 @@ export interface Hold {
   lease: CachedLease | undefined;
   /** Its last version, when it was deleted: who held it makes it again. */
   deleted: CachedLease | undefined;
+  /** The latest renewTime that was seen, also of a Lease that was deleted since; '' = none. The next one follows it. */
+  renewTime: string;
   /** When it was last seen to change, on our clock. */
   changedAt: number;
   /** The term of our membership in which it was confirmed as ours; undefined = not ours. */
@@ -43,6 +45,7 @@ export function newHold(now: number, deleted?: DeletedLease): Hold {
   return {
     lease: undefined,
     deleted: deleted?.lease,
+    renewTime: deleted?.lease.renewTime ?? '',
     changedAt: deleted?.at ?? now,
     term: undefined,
     isDoubted: false,
@@ -71,6 +74,7 @@ export function observe(
   if (isNewlyOurs) hold.isGiven = !hold.isClaiming;
   hold.changedAt = me.now;
   hold.lease = lease;
+  if (lease.renewTime > hold.renewTime) hold.renewTime = lease.renewTime;
   return true;
 }
 

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Informer } from '../kube/informer-types.ts';
-import { microTime } from '../kube/micro-time.ts';
+import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
@@ -69,13 +69,13 @@ export class LeaseWriter {
 
   /** Creates, takes or renews it: one write, without a read before. */
   async write(nodeName: string, hold: Hold, reason: TakeReason): Promise<void> {
-    const { api, informer, metrics, clock, membership, holder, onWritten, queue } = this.#options;
+    const { api, informer, metrics, clock, membership, holder, onWritten, queue, env } = this.#options;
     const { lease } = hold;
     const sent = { sentAt: clock.now(), term: membership.term, reason };
     const isTake = lease?.holder !== holder;
     const wasHeld = hold.term === membership.term;
     try {
-      const facts = this.#factsOf(nodeName);
+      const facts = this.#factsOf(nodeName, hold);
       const answer =
         lease === undefined
           ? await api.createLease(newLeaseOf(facts))
@@ -84,7 +84,7 @@ export class LeaseWriter {
       if (isTake) metrics.leaseClaims.inc({ result: 'ok' });
       informer.upsert(answer);
       // The watch was faster, and has shown what another one wrote since, or that it was deleted.
-      if (!observe(hold, projectLease(answer), { holder, now: clock.now() })) {
+      if (!observe(hold, projectLease(answer, env), { holder, now: clock.now() })) {
         queue.add(nodeName);
         return;
       }
@@ -102,7 +102,7 @@ export class LeaseWriter {
 
   /** Gives it away. Returns false when there is nothing to give any more, and the lease has to be looked at anew. */
   async writeHandOver(nodeName: string, hold: Hold, isMember: boolean): Promise<boolean> {
-    const { api, informer, clock, holder, metrics, logger } = this.#options;
+    const { api, informer, clock, holder, metrics, logger, env } = this.#options;
     const { handOver, lease } = hold;
     if (handOver === undefined) return false;
     const end = (): void => {
@@ -114,9 +114,10 @@ export class LeaseWriter {
       return false;
     }
     try {
-      const answer = await api.patchLease(nodeName, handOverPatchOf(lease, handOver.to, microTime(clock.wallTime())));
+      const nowText = renewTimeAfter(hold.renewTime, clock.wallTime());
+      const answer = await api.patchLease(nodeName, handOverPatchOf(lease, handOver.to, nowText));
       informer.upsert(answer);
-      observe(hold, projectLease(answer), { holder, now: clock.now() });
+      observe(hold, projectLease(answer, env), { holder, now: clock.now() });
       metrics.leaseHandOvers.inc({ reason: handOver.reason });
       logger.info({ node: nodeName, to: handOver.to, reason: handOver.reason }, 'node handed over');
       end();
@@ -131,12 +132,8 @@ export class LeaseWriter {
   /** Deletes it, unless another one has the name by now. */
   async remove(lease: CachedLease | undefined): Promise<void> {
     if (lease === undefined) return;
-    try {
-      const { api, isCluster } = this.#options;
-      await api.deleteLease(lease.name, lease.uid, isCluster ? lease.resourceVersion : undefined);
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    const { api, isCluster } = this.#options;
+    await unlessGone(api.deleteLease(lease.name, lease.uid, isCluster ? lease.resourceVersion : undefined));
   }
 
   /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
@@ -165,9 +162,11 @@ export class LeaseWriter {
       return;
     }
     informer.upsert(answer);
-    // What the server says now counts, whatever we believed.
+    // What the server says now counts, whatever we believed. One that stands was not deleted: somebody has taken off
+    // the labels by which the watch sees it.
     hold.lease = undefined;
-    onLease(projectLease(answer));
+    if (hold.deleted?.uid === answer.metadata.uid) hold.deleted = undefined;
+    onLease(projectLease(answer, this.#options.env));
     queue.add(nodeName);
   }
 
@@ -175,7 +174,7 @@ export class LeaseWriter {
   async #look(nodeName: string, hold: Hold): Promise<LeaseObject> {
     const { api, holder, isCluster, onRefused } = this.#options;
     if (!isCluster) return api.getLease(nodeName);
-    const { lease } = hold;
+    const known = hold.lease ?? hold.deleted;
     hold.isDoubted = true;
     let answer: LeaseObject | undefined;
     try {
@@ -184,7 +183,7 @@ export class LeaseWriter {
     } finally {
       hold.isDoubted = false;
       const { holderIdentity, leaseTransitions } = answer?.spec ?? {};
-      const isSame = holderIdentity === holder && leaseTransitions === lease?.transitions;
+      const isSame = holderIdentity === holder && leaseTransitions === known?.transitions;
       if (!isSame) onRefused(nodeName, hold, 'Conflict');
     }
   }
@@ -198,8 +197,9 @@ export class LeaseWriter {
     return true;
   }
 
-  #factsOf(nodeName: string): LeaseFacts {
+  #factsOf(nodeName: string, { renewTime }: Hold): LeaseFacts {
     const { env, holder, clock, nodeUidOf } = this.#options;
-    return { nodeName, env, holder, nowText: microTime(clock.wallTime()), nodeUid: nodeUidOf(nodeName) };
+    const nowText = renewTimeAfter(renewTime, clock.wallTime());
+    return { nodeName, env, holder, nowText, nodeUid: nodeUidOf(nodeName) };
   }
 }

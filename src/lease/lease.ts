@@ -1,7 +1,7 @@
 import type { Patch } from '../kube/client.ts';
 import type { KubeObject, LeaseObject, OwnerReference } from '../kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
-import { type MemberFacts, memberFactsOf } from './member.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, identityFault, identityOf, NODE_LEASE_NAMESPACE } from '../labels.ts';
+import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 
 /** As a kubelet: 40 s, renewed each 10 s; kube-controller-manager gives a Node up after 50 s without. */
@@ -10,40 +10,75 @@ export const RENEW_INTERVAL_MS = 10_000;
 /** One of several replicas does not lead on a lease that it could not renew for so long: others may at 40 s. */
 export const LED_FOR_MS = 36_000;
 
+/**
+ * What the one watch of Leases asks for: those of Nodes and those of replicas, so that a replica which sees its own
+ * renewal has seen what others wrote before. Of one namespace, which tenants cannot write.
+ */
+export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`;
+
+/** `Foreign`: labelled as ours, but of another namespace or name than we would have given it. Nothing in it counts. */
+export type LeaseKind = 'Node' | 'Member' | 'Foreign';
+
 /** What the informer keeps of a Lease. */
 export interface CachedLease {
+  readonly kind: LeaseKind;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
   readonly holder: string;
   readonly transitions: number;
+  /** As written; '' where there is none. Never compared with a clock. */
+  readonly renewTime: string;
   readonly ownerUid: string | undefined;
   readonly hasManagedFields: boolean;
-  /** Of a membership lease; undefined for the lease of a Node. */
+  /** The watch selects by these labels; without them nobody but its holder knows of the Lease. */
+  readonly isLabelled: boolean;
+  /** Of kind `Member` only. */
   readonly member: MemberFacts | undefined;
 }
 
-export function projectLease(object: KubeObject): CachedLease {
+/** `env`: that of this replica. */
+export function projectLease(object: KubeObject, env: string): CachedLease {
   const { metadata, spec = {} } = object as LeaseObject;
+  const kind = kindOf(object as LeaseObject, env);
   return {
-    namespace: metadata.namespace ?? NODE_LEASE_NAMESPACE,
+    kind,
+    namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     holder: spec.holderIdentity ?? '',
     transitions: spec.leaseTransitions ?? 0,
+    renewTime: spec.renewTime ?? '',
     ownerUid: metadata.ownerReferences?.[0]?.uid,
     hasManagedFields: (metadata.managedFields?.length ?? 0) > 0,
-    member: memberFactsOf(metadata),
+    isLabelled: isLabelled(metadata.labels, kind, env),
+    member: kind === 'Member' ? memberFactsOf(metadata) : undefined,
   };
+}
+
+function isLabelled(labels: Readonly<Record<string, string>> = {}, kind: LeaseKind, env: string): boolean {
+  const component = kind === 'Member' ? COMPONENT.member : COMPONENT.lease;
+  return labels[COMPONENT_LABEL] === component && labels[ENV_LABEL] === env;
+}
+
+/** By its place and name alone: labels are anybody's, and an admin may have taken them off one of ours. */
+function kindOf({ metadata, spec = {} }: LeaseObject, env: string): LeaseKind {
+  const { namespace, name } = metadata;
+  if (namespace !== NODE_LEASE_NAMESPACE) return 'Foreign';
+  if (name.startsWith(MEMBER_LEASE_PREFIX)) {
+    return name === memberLeaseNameOf(env, spec.holderIdentity ?? '') ? 'Member' : 'Foreign';
+  }
+  const identity = identityOf(name);
+  return identity !== undefined && identityFault(identity) === undefined ? 'Node' : 'Foreign';
 }
 
 export interface LeaseFacts {
   readonly nodeName: string;
   readonly env: string;
   readonly holder: string;
-  /** Wall clock with six fractional digits (metav1.MicroTime). */
+  /** The new renewTime (metav1.MicroTime), after that of the Lease as we know it. */
   readonly nowText: string;
   /** The Node's UID once it is known: a Lease of a missing Node is collected within a second. */
   readonly nodeUid: string | undefined;
@@ -82,7 +117,8 @@ export function leasePatchOf(lease: CachedLease, facts: LeaseFacts): Patch {
   const isTakeOver = lease.holder !== holder;
   const owner =
     nodeUid === undefined || nodeUid === lease.ownerUid ? {} : { ownerReferences: [ownerOf(nodeName, nodeUid)] };
-  const labels = isTakeOver ? { labels: { [COMPONENT_LABEL]: COMPONENT.lease, [ENV_LABEL]: env } } : {};
+  const labels =
+    isTakeOver || !lease.isLabelled ? { labels: { [COMPONENT_LABEL]: COMPONENT.lease, [ENV_LABEL]: env } } : {};
   return {
     metadata: {
       uid: lease.uid,

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
-import { microTime } from '../kube/micro-time.ts';
+import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
 import type { Logger } from '../logger.ts';
@@ -16,12 +16,12 @@ import {
   memberPatchOf,
   newMemberLeaseOf,
 } from './member.ts';
+import { type Moment, momentOf } from './membership-term.ts';
 
 export interface MemberLeaseOptions {
   readonly api: LeaseClient;
   readonly env: string;
   readonly clientId: string;
-  readonly namespace: string;
   readonly nonce: string;
   readonly facts: () => MemberFacts;
   readonly clock: Clock;
@@ -29,8 +29,8 @@ export interface MemberLeaseOptions {
   readonly metrics: Metrics;
 }
 
-/** When a write that succeeded was sent, on our monotonic clock and on the wall clock (ms). */
-export type OnWritten = (sentAt: number, sentWallMs: number) => void;
+/** Called with the moment at which a write that succeeded was sent. */
+export type OnWritten = (sent: Moment) => void;
 
 /** While we wait for an earlier process of our CLIENT_ID to be gone, its lease is looked at this often. */
 const LOOK_EVERY_MS = 1_000;
@@ -125,13 +125,12 @@ export class MemberLease {
       await this.#write(this.#lease, onWritten);
     } catch (error) {
       if (isNotFound(error) || isInvalidUid(error)) this.#lease = undefined;
-      else if (isConflict(error) || isAlreadyExists(error)) {
-        // Perhaps our own write, whose answer was lost: the next try goes on from there.
-        const lease = await this.#get();
-        if (lease) this.#adopt(lease);
-        this.#refuseIfTaken();
-      }
-      throw error;
+      if (!isConflict(error) && !isAlreadyExists(error)) throw error;
+      // Perhaps our own write, whose answer was lost; or the watch does not show it, since it has lost its labels.
+      const lease = await this.#get();
+      if (lease) this.#adopt(lease);
+      this.#refuseIfTaken();
+      await this.#write(this.#lease, onWritten);
     }
   }
 
@@ -150,7 +149,7 @@ export class MemberLease {
     onLeft();
     if (lease === undefined || this.#isTaken) return;
     try {
-      const nowText = microTime(clock.wallTime());
+      const nowText = renewTimeAfter(lease.renewTime, clock.wallTime());
       const all = { ...names, facts: { ...facts(), isLeaving: true, hasLeft: true }, nowText };
       const { metadata } = await api.patch(this.name, memberPatchOf(lease, all, false));
       await api.delete(this.name, lease.uid, metadata.resourceVersion);
@@ -162,7 +161,8 @@ export class MemberLease {
 
   async #get(): Promise<CachedLease | undefined> {
     try {
-      return projectLease(await this.#options.api.get(this.name));
+      const { api, env } = this.#options;
+      return projectLease(await api.get(this.name), env);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
@@ -171,16 +171,16 @@ export class MemberLease {
 
   async #write(lease: CachedLease | undefined, onWritten: OnWritten): Promise<void> {
     const { api, clock, nonce, facts, ...names } = this.#options;
-    const sentAt = clock.now();
-    const wallTime = clock.wallTime();
-    const all = { ...names, facts: facts(), nowText: microTime(wallTime) };
+    const sent = momentOf(clock);
+    const nowText = renewTimeAfter(lease?.renewTime ?? '', new Date(sent.wallMs));
+    const all = { ...names, facts: facts(), nowText };
     const isTakeOver = lease !== undefined && lease.member?.nonce !== nonce;
     const answer: LeaseObject =
       lease === undefined
         ? await api.create(newMemberLeaseOf(all))
         : await api.patch(this.name, memberPatchOf(lease, all, isTakeOver));
-    this.#lease = projectLease(answer);
-    onWritten(sentAt, wallTime.getTime());
+    this.#lease = projectLease(answer, this.#options.env);
+    onWritten(sent);
   }
 
   #adopt(lease: CachedLease): void {

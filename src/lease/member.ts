@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Patch } from '../kube/client.ts';
 import type { LeaseObject, ObjectMeta } from '../kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION, NODE_LEASE_NAMESPACE } from '../labels.ts';
 
 /** A member renews its lease this often; what others do about a dead one may wait for the next renewal of their own. */
 export const MEMBER_RENEW_MS = 2_000;
@@ -30,12 +31,27 @@ export interface MemberFacts {
 }
 
 /** One replica as all of them see it. */
-export interface Member extends Omit<MemberFacts, 'nonce' | 'hasLeft'> {
+export interface Member extends Omit<MemberFacts, 'hasLeft'> {
   readonly id: string;
 }
 
-export function memberOf(id: string, { address, tunnels, isLeaving }: MemberFacts): Member {
-  return { id, address, tunnels, isLeaving };
+export function memberOf(id: string, { nonce, address, tunnels, isLeaving }: MemberFacts): Member {
+  return { id, nonce, address, tunnels, isLeaving };
+}
+
+/** A member as others send messages to it. */
+export interface MemberPeer {
+  readonly id: string;
+  /** Nonce of its process. */
+  readonly boot: string;
+  readonly address: string;
+}
+
+/** The members besides `self` that stay and take messages. */
+export function peersOf(members: readonly Member[], self: string): MemberPeer[] {
+  return members.flatMap(({ id, nonce: boot, address, isLeaving }) =>
+    id === self || isLeaving || address === undefined ? [] : [{ id, boot, address }],
+  );
 }
 
 export function isSameFacts(a: MemberFacts, b: MemberFacts): boolean {
@@ -44,14 +60,33 @@ export function isSameFacts(a: MemberFacts, b: MemberFacts): boolean {
   return isSamePlace && isSameEnd && a.tunnels.join() === b.tunnels.join();
 }
 
-/** The name of a membership lease; CLIENT_ID may have characters that a name must not have. */
+/** A Lease of a replica begins with this: admission policies and people tell it from the Lease of a Node by it. */
+export const MEMBER_LEASE_PREFIX = 'module-controller.';
+const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+
+/**
+ * The name of a membership Lease, different for each pair of ENV and CLIENT_ID: `module-controller.{env}.{clientId}`
+ * where both are DNS labels. Else, since both may have characters that a name must not have, what is left of them
+ * and a hash as a fourth part, so that no name of one form is a name of the other. At most 228 characters.
+ */
 export function memberLeaseNameOf(env: string, clientId: string): string {
-  const name = `module-controller-${env}-${clientId}`.toLowerCase().replace(/[^a-z0-9.-]/g, '-');
-  return name.replace(/[.-]+(?=[.-])/g, '').replace(/[.-]+$/, '');
+  if (DNS_LABEL.test(env) && DNS_LABEL.test(clientId)) return `${MEMBER_LEASE_PREFIX}${env}.${clientId}`;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([env, clientId]))
+    .digest('hex')
+    .slice(0, 16);
+  return `${MEMBER_LEASE_PREFIX}${dnsLabelOf(env)}.${dnsLabelOf(clientId)}.${hash}`;
 }
 
-export function memberFactsOf({ labels = {}, annotations = {} }: ObjectMeta): MemberFacts | undefined {
-  if (labels[COMPONENT_LABEL] !== COMPONENT.member) return undefined;
+function dnsLabelOf(text: string): string {
+  const label = text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+  return label === '' ? 'x' : label;
+}
+
+export function memberFactsOf({ annotations = {} }: ObjectMeta): MemberFacts {
   const state = annotations[MEMBER_ANNOTATION.state];
   return {
     nonce: annotations[MEMBER_ANNOTATION.nonce] ?? '',
@@ -65,19 +100,18 @@ export function memberFactsOf({ labels = {}, annotations = {} }: ObjectMeta): Me
 export interface MemberLeaseFacts {
   readonly env: string;
   readonly clientId: string;
-  readonly namespace: string;
   readonly facts: MemberFacts;
-  /** Wall clock with six fractional digits (metav1.MicroTime). */
+  /** The new renewTime (metav1.MicroTime). */
   readonly nowText: string;
 }
 
-export function newMemberLeaseOf({ env, clientId, namespace, facts, nowText }: MemberLeaseFacts): LeaseObject {
+export function newMemberLeaseOf({ env, clientId, facts, nowText }: MemberLeaseFacts): LeaseObject {
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: {
       name: memberLeaseNameOf(env, clientId),
-      namespace,
+      namespace: NODE_LEASE_NAMESPACE,
       labels: { [COMPONENT_LABEL]: COMPONENT.member, [ENV_LABEL]: env },
       annotations: annotationsOf(facts),
     },
@@ -98,12 +132,12 @@ export function memberPatchOf(
   isTakeOver: boolean,
 ): Patch {
   const acquired = { acquireTime: nowText, holderIdentity: clientId, leaseTransitions: lease.transitions + 1 };
-  const labels = { [COMPONENT_LABEL]: COMPONENT.member, [ENV_LABEL]: env };
   return {
     metadata: {
       uid: lease.uid,
       resourceVersion: lease.resourceVersion,
-      ...(isTakeOver && { labels }),
+      // Each time: without them the others do not see it.
+      labels: { [COMPONENT_LABEL]: COMPONENT.member, [ENV_LABEL]: env },
       annotations: annotationsOf(facts),
     },
     spec: { renewTime: nowText, ...(isTakeOver && { leaseDurationSeconds: MEMBER_GONE_MS / 1000, ...acquired }) },

@@ -10,16 +10,15 @@ import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, memberOf
 import { MemberLease } from './member-lease.ts';
 import { MemberList } from './member-list.ts';
 import type { HolderState, Membership, MembershipListener } from './membership.ts';
-import { MembershipTerm } from './membership-term.ts';
+import { MembershipTerm, type Moment } from './membership-term.ts';
 import { RenewalStreak } from './renewal-streak.ts';
 
 export interface MembershipControllerOptions {
-  /** Of the namespace that the membership leases are in; each call is one try. */
+  /** Of `kube-node-lease`; each call is one try. */
   readonly api: LeaseClient;
   readonly informer: Informer<CachedLease>;
   readonly env: string;
   readonly clientId: string;
-  readonly namespace: string;
   /** Unique to this process. */
   readonly nonce: string;
   /** Where other members reach us, `host:port`. Default: nowhere. */
@@ -123,7 +122,7 @@ export class MembershipController implements Membership {
    * `Cluster.ClientIdTaken` when another process takes our CLIENT_ID.
    */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#lease.join(signal, (sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+    await this.#lease.join(signal, (sent) => this.#renewed(sent));
     signal.addEventListener('abort', () => this.#wake?.abort(), { once: true });
     while (!signal.aborted) {
       await this.#untilDue();
@@ -146,7 +145,7 @@ export class MembershipController implements Membership {
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     try {
-      await this.#lease.renew((sentAt, sentWallMs) => this.#renewed(sentAt, sentWallMs));
+      await this.#lease.renew((sent) => this.#renewed(sent));
       if (this.#lease.isTold(this.#facts())) this.#endAnnouncement();
     } catch (error) {
       this.#endAnnouncement();
@@ -165,21 +164,21 @@ export class MembershipController implements Membership {
     this.#announced = Promise.withResolvers<void>();
   }
 
-  #renewed(sentAt: number, sentWallMs: number): void {
+  #renewed(sent: Moment): void {
     const { clock, logger, metrics } = this.#options;
     metrics.memberRenewals.inc({ result: 'ok' });
     this.#isOut = false;
-    const gapMs = sentAt - this.#term.renewedAt;
+    const gapMs = sent.monotonicMs - this.#term.renewedAt;
     this.#tellFenced();
-    if (this.#term.renewed(sentAt, sentWallMs)) {
+    if (this.#term.renewed(sent)) {
       const term = this.#term.number;
-      this.#streak.restart(term === 1 ? sentAt : sentAt + OUTAGE_GRACE_MS);
+      this.#streak.restart(sent.monotonicMs + (term === 1 ? 0 : OUTAGE_GRACE_MS));
       logger.info({ term }, 'we are a member');
     } else if (gapMs > MEMBER_GAP_MS) {
       // Nobody could renew, it seems: whoever comes a moment after us is not gone.
-      this.#streak.restart(sentAt);
+      this.#streak.restart(sent.monotonicMs);
     }
-    const isProven = this.#streak.renewed(sentAt, this.#lease.resourceVersion);
+    const isProven = this.#streak.renewed(sent.monotonicMs, this.#lease.resourceVersion);
     this.#isFenceTold = !this.isValid();
     metrics.fenced.set(this.isValid() ? 0 : 1);
     this.#fence?.cancel();

@@ -1,12 +1,41 @@
 import type { Clock } from '../clock.ts';
 import { FENCE_AFTER_MS } from './member.ts';
 
-/** How long our membership is valid, counted from when the last renewal that succeeded was sent. */
+/** Readings of all clocks of this machine, taken together; ms. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+  readonly bootMs: number;
+}
+
+/** Boot time is read first: a process that is stopped between two readings then looks older, never younger. */
+export function momentOf(clock: Clock): Moment {
+  const bootMs = clock.bootTime();
+  const monotonicMs = clock.now();
+  return { bootMs, monotonicMs, wallMs: clock.wallTime().getTime() };
+}
+
+/** The clocks agree while they differ by no more than this. The wall clock has whole milliseconds, and NTP slews it. */
+const CLOCKS_AGREE_MS = 100;
+/** Resolution of `bootTime`: the difference of two readings may be too small by this much. */
+const BOOT_TIME_STEP_MS = 10;
+
+/**
+ * How long our membership is valid, counted from when the last renewal that succeeded was sent.
+ *
+ * The monotonic clock stands still while the machine is suspended, the wall clock can be set, and boot time is too
+ * expensive for a check before every request. So boot time is read only when the first two disagree: it says how much
+ * of the disagreement is a suspend. A step of the wall clock does not end a term, a suspend does.
+ */
 export class MembershipTerm {
   readonly #clock: Clock;
   #number = 0;
   #renewedAt = Number.NEGATIVE_INFINITY;
-  #renewedWallMs = Number.NEGATIVE_INFINITY;
+  #renewedBootMs = Number.NEGATIVE_INFINITY;
+  /** Wall clock minus monotonic clock, when boot time was last known to explain the difference. */
+  #wallOffsetMs = 0;
+  /** Upper bound of the time since the renewal in which the monotonic clock stood still. */
+  #suspendedMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -26,18 +55,39 @@ export class MembershipTerm {
     return this.#renewedAt + FENCE_AFTER_MS;
   }
 
-  /** By both clocks: the monotonic one may stand still with a machine that is suspended, the other may be set back. */
   isValid(): boolean {
-    const ageMs = Math.max(this.#clock.now() - this.#renewedAt, this.#clock.wallTime().getTime() - this.#renewedWallMs);
-    return ageMs < FENCE_AFTER_MS;
+    return this.#ageMs() < FENCE_AFTER_MS;
   }
 
-  /** A renewal that was sent then has succeeded. Returns whether a new term begins, also when nobody noticed the end. */
-  renewed(sentAt: number, sentWallMs: number): boolean {
+  /** The renewal that was sent at that moment has succeeded. Returns whether a new term begins, noticed end or not. */
+  renewed(sent: Moment): boolean {
     const isNew = !this.isValid();
-    this.#renewedAt = Math.max(this.#renewedAt, sentAt);
-    this.#renewedWallMs = sentWallMs;
+    if (sent.monotonicMs >= this.#renewedAt) {
+      this.#renewedAt = sent.monotonicMs;
+      this.#renewedBootMs = sent.bootMs;
+      this.#wallOffsetMs = sent.wallMs - sent.monotonicMs;
+      this.#suspendedMs = 0;
+    }
     if (isNew) this.#number += 1;
     return isNew;
+  }
+
+  /** Never too small, except for a suspend whose length the wall clock was set back by at the same time. */
+  #ageMs(): number {
+    const now = this.#clock.now();
+    const awakeMs = now - this.#renewedAt;
+    if (awakeMs >= FENCE_AFTER_MS) return awakeMs;
+    const wallOffsetMs = this.#clock.wallTime().getTime() - now;
+    const shiftMs = wallOffsetMs - this.#wallOffsetMs;
+    if (Math.abs(shiftMs) <= CLOCKS_AGREE_MS) return awakeMs + this.#suspendedMs + Math.max(0, shiftMs);
+    this.#suspendedMs = this.#suspendedSince(awakeMs);
+    this.#wallOffsetMs = wallOffsetMs;
+    return awakeMs + this.#suspendedMs;
+  }
+
+  /** Infinite where boot time cannot be read, or counts less than the monotonic clock: then nothing is proven. */
+  #suspendedSince(awakeMs: number): number {
+    const suspendedMs = this.#clock.bootTime() - this.#renewedBootMs + BOOT_TIME_STEP_MS - awakeMs;
+    return suspendedMs > -CLOCKS_AGREE_MS ? Math.max(0, suspendedMs) : Number.POSITIVE_INFINITY;
   }
 }

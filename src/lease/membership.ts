@@ -36,7 +36,7 @@ export class SoleMembership implements Membership {
   readonly #self: Member;
 
   constructor(clientId: string) {
-    this.#self = { id: clientId, address: undefined, tunnels: [], isLeaving: false };
+    this.#self = { id: clientId, nonce: '', address: undefined, tunnels: [], isLeaving: false };
   }
 
   isValid(): boolean {

@@ -67,7 +67,7 @@ export class NodeLeaseController {
       onRefused: (nodeName, hold, reason) => this.#lose(nodeName, hold, reason),
     });
     options.informer.addHandler({
-      onAdd: (lease) => this.#onLease(lease),
+      onAdd: (lease) => (lease.kind === 'Foreign' ? this.#onForeign(lease) : this.#onLease(lease)),
       onUpdate: (_old, lease) => this.#onLease(lease),
       onDelete: (lease) => this.#onDelete(lease),
     });
@@ -103,6 +103,11 @@ export class NodeLeaseController {
     return this.#options.isCluster && !this.isHeld(nodeName);
   }
 
+  /** Whether this process may act at all, also on what no Lease is about; asked at the last moment before a write. */
+  isMember(): boolean {
+    return this.#options.membership.isValid();
+  }
+
   heldNames(): string[] {
     return this.#holds.heldNames();
   }
@@ -128,7 +133,9 @@ export class NodeLeaseController {
     const hold = this.#holds.get(nodeName);
     this.forget(nodeName);
     try {
-      await this.#writer.remove(hold?.lease ?? this.#options.informer.get(leaseKeyOf(nodeName)));
+      // One that the watch shows as deleted may stand without its labels.
+      const lease = hold?.lease ?? hold?.deleted ?? this.#options.informer.get(leaseKeyOf(nodeName));
+      await this.#writer.remove(lease);
     } catch (error) {
       // Still ours, or gone already: without the hold the removal of the VNode could not be tried again.
       if (hold) this.#holds.set(nodeName, { ...hold, term: undefined });
@@ -164,8 +171,14 @@ export class NodeLeaseController {
     }
   }
 
+  /** Once for each, where it is first seen. */
+  #onForeign({ namespace, name, holder }: CachedLease): void {
+    this.#options.metrics.foreignLeases.inc();
+    this.#options.logger.warn({ namespace, lease: name, holder }, 'lease with our labels is not one of ours: ignored');
+  }
+
   #onLease(lease: CachedLease): void {
-    if (lease.member) return;
+    if (lease.kind !== 'Node') return;
     const hold = this.#holds.get(lease.name);
     if (hold === undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
     const { holder, clock } = this.#options;
@@ -176,6 +189,7 @@ export class NodeLeaseController {
   }
 
   #onDelete(lease: CachedLease): void {
+    if (lease.kind !== 'Node') return;
     const hold = this.#holds.get(lease.name);
     this.#deleted.add(lease);
     // Also one that we have not seen: it was made and deleted before the answer to that has come.
@@ -215,18 +229,18 @@ export class NodeLeaseController {
       this.#consider(nodeName, hold);
       return;
     }
-    const isDue = !isHeld || hold.lease === undefined || clock.now() >= hold.renewAt - 50;
+    const isDue = !isHeld || hold.lease?.isLabelled !== true || clock.now() >= hold.renewAt - 50;
     if (isDue) await this.#writer.write(nodeName, hold, gainOf(hold, reason));
     else this.#queue.addAfter(nodeName, hold.renewAt - clock.now());
   }
 
   #held(nodeName: string, hold: Hold, at: Written): void {
-    const { logger, metrics, onHeld, isCluster } = this.#options;
+    const { logger, metrics, onHeld, isCluster, membership } = this.#options;
     const isGain = !this.isHeld(nodeName);
     hold.renewedAt = at.sentAt;
     hold.renewAt = at.renewAt;
-    // Given away while it was being renewed.
-    if (hold.handOver) return;
+    // Given away while it was being renewed; or our membership is in doubt, and all is confirmed when it no longer is.
+    if (hold.handOver || !membership.isValid()) return;
     hold.term = at.term;
     hold.isClaiming = false;
     hold.isGiven = false;

@@ -1,5 +1,6 @@
 import type { BackoffOptions } from '../queue/backoff.ts';
 import {
+  isReplacing,
   type ModuleCommand,
   type ModuleId,
   type ModuleKey,
@@ -70,6 +71,11 @@ export class ModuleLedger {
 
   get askedAt(): number {
     return this.#askedAt;
+  }
+
+  /** How long an install may be in work. */
+  get installDeadlineMs(): number {
+    return this.#options.installDeadlineMs;
   }
 
   /** When the newest list was asked for. */
@@ -162,8 +168,8 @@ export class ModuleLedger {
   installSent(spec: ModuleSpec, now: number): void {
     const record = this.#records.get(moduleKeyOf(spec)) ?? newRecord(spec, now);
     const times = { sentAt: now, deadlineAt: now + this.#options.installDeadlineMs };
-    const inFlight = { command: 'install', ...times, uncertain: false, fingerprint: fingerprintOf(spec) } as const;
-    this.#records.set({ ...record, inFlight });
+    const sent = { fingerprint: fingerprintOf(spec), isReplacing: isReplacing(spec) };
+    this.#records.set({ ...record, inFlight: { command: 'install', ...times, uncertain: false, ...sent } });
   }
 
   /** An uninstall or a switch was sent; both have the deadline of an uninstall. */
@@ -172,7 +178,7 @@ export class ModuleLedger {
     const deadlineAt = now + this.#options.uninstallDeadlineMs;
     this.#records.set({
       ...record,
-      inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined },
+      inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined, isReplacing: false },
     });
   }
 

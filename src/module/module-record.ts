@@ -11,6 +11,8 @@ export interface CommandInFlight {
   readonly uncertain: boolean;
   /** What an install installs. */
   readonly fingerprint: string | undefined;
+  /** An install that uninstalls all other versions of the name first. */
+  readonly isReplacing: boolean;
 }
 
 /** What is known of one `name:version` on one base. */

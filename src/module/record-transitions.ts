@@ -60,8 +60,9 @@ export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evide
     unconfirmed: undefined,
     hasSwitchFailed: record.hasSwitchFailed && state !== 'ACTIVATED',
   };
-  if (record.unconfirmed === 'switch' && state === 'DEACTIVATED') return switchHadNoEffect(next, evidence);
+  // First: an uninstall in work deactivates a module too.
   if (record.inFlight) return presentInFlight(next, record.inFlight, evidence);
+  if (record.unconfirmed === 'switch' && state === 'DEACTIVATED') return switchHadNoEffect(next, evidence);
   // That it runs ends the failure of an install, not the one of an uninstall.
   const isWell = state === 'ACTIVATED' && record.failure?.reason !== 'KillContainerError';
   return isWell ? withoutFailure(next) : next;
@@ -76,7 +77,11 @@ function presentInFlight(next: ModuleRecord, inFlight: CommandInFlight, { now, a
   if (inFlight.command === 'switch' && state === 'ACTIVATED') return { ...withoutFailure(next), inFlight: undefined };
   const isUntouched = inFlight.command === 'uninstall' && state === 'ACTIVATED' && askedAt > inFlight.sentAt;
   const isLost = isUntouched && now - inFlight.sentAt >= LOST_UNINSTALL_MS;
-  const isSettled = inFlight.uncertain && !isInWork({ ...next, inFlight: undefined });
+  // Deactivated is what a module is while the agent uninstalls it, and what a replaced version is before: a command
+  // that was lost must not hold its Pod until the deadline.
+  const isYoung = askedAt <= inFlight.sentAt || now - inFlight.sentAt < LOST_UNINSTALL_MS;
+  const isAtWork = inFlight.command === 'uninstall' && state === 'DEACTIVATED' && isYoung;
+  const isSettled = inFlight.uncertain && !isAtWork && !isInWork({ ...next, inFlight: undefined });
   return isLost || isSettled ? { ...next, inFlight: undefined } : next;
 }
 

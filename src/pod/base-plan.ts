@@ -1,7 +1,8 @@
 import type { ModuleRecord } from '../module/module-record.ts';
 import { fingerprintOf, isGone } from '../module/module-record.ts';
-import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
+import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { type Claim, claimsOf } from './claims.ts';
+import { withoutConflicts } from './command-conflicts.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
 import {
   type ContainerModule,
@@ -19,6 +20,7 @@ import { byCreation, type VPod } from './vpod.ts';
 export interface LedgerView {
   readonly isKnown: boolean;
   readonly askedAt: number;
+  readonly installDeadlineMs: number;
   get(key: ModuleKey): ModuleRecord | undefined;
   records(): Iterable<ModuleRecord>;
 }
@@ -34,13 +36,15 @@ export interface BasePlanInput {
   readonly debts: ReadonlyMap<ModuleKey, ModuleId>;
   readonly ledger: LedgerView;
   readonly sleepUntil: SleepUntil;
+  /** Names of the modules of Pods whose status could not be written: no install takes versions of these away. */
+  readonly unwritten: ReadonlySet<string>;
   /** The base can be told which version of a name is the active one. */
   readonly canSwitch: boolean;
   readonly now: number;
 }
 
 export interface BasePlan {
-  /** Uninstalls first. */
+  /** Uninstalls first. The base may work on all of them at a time. */
   readonly commands: readonly PlannedCommand[];
   /** What each living Pod's containers should show, oldest Pod first. */
   readonly views: ReadonlyMap<VPod, readonly ContainerView[]>;
@@ -49,8 +53,8 @@ export interface BasePlan {
   /** Deleting Pods whose uninstall failed, with the base's words. */
   readonly failedKills: ReadonlyMap<VPod, string>;
   readonly settledDebts: readonly (readonly [ModuleKey, ModuleId])[];
-  /** Modules of the base that no Pod asks for, and that are not about to go. */
-  readonly unknown: readonly ModuleId[];
+  /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
+  readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
@@ -65,14 +69,15 @@ export const ASK_AGAIN_MS = 5_000;
  * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
  */
-export function planBase({ pods, debts, ledger, sleepUntil, canSwitch, now }: BasePlanInput): BasePlan {
+export function planBase(input: BasePlanInput): BasePlan {
+  const { pods, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
   const { living, sleeping, leaving } = podsByFate([...pods].sort(byCreation), sleepUntil, now);
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf);
   const removals = removalsOf(leaving, debts);
   const held = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const decisions = ledger.isKnown
-    ? decide({ claims, removals, held, ledger, canSwitch, now })
+    ? decide({ claims, removals, held, unwritten, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
@@ -84,7 +89,7 @@ export function planBase({ pods, debts, ledger, sleepUntil, canSwitch, now }: Ba
     finished: deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined)),
     settledDebts: [...debts].filter(([key]) => !isLeft(key)),
-    unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : [],
+    unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
     ...attention(ledger, {
       decisions,
@@ -100,13 +105,15 @@ interface Decided {
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
   /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
   readonly held: ReadonlyMap<ModuleKey, string>;
+  readonly unwritten: ReadonlySet<string>;
   readonly ledger: LedgerView;
   readonly canSwitch: boolean;
   readonly now: number;
 }
 
 /** Claims first: what is to go may have to wait until what is to serve instead does. */
-function decide({ claims, removals, held, ledger, canSwitch, now }: Decided): Map<ModuleKey, ModuleDecision> {
+function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
+  const { claims, removals, ledger, canSwitch, now } = decided;
   const successions = new Successions(claims, (key) => ledger.get(key));
   const decisions = new Map<ModuleKey, ModuleDecision>();
   const switching = new Set<string>();
@@ -123,21 +130,23 @@ function decide({ claims, removals, held, ledger, canSwitch, now }: Decided): Ma
       now,
     });
     if (claim && decision.isSwitch) switching.add(claim.spec.name);
-    decisions.set(key, isHeldBack(decision, key, claim, held) ? withoutCommand(decision) : decision);
+    decisions.set(key, isHeldBack(decision, key, decided) ? withoutCommand(decision) : decision);
   }
-  return decisions;
+  return withoutConflicts(decisions, { ledger, claims, removals, now });
 }
 
-/** Whether the command would take a module off the base that is to serve until its Pod's `preStop.sleep` is over. */
+/**
+ * Whether the command would remove a module that serves until the `preStop.sleep` of its Pod is over, or a module
+ * whose Pod may still be Ready in the API. Such an install is not in the plan: no other command waits for it.
+ */
 function isHeldBack(
   { command, spec }: ModuleDecision,
   key: ModuleKey,
-  claim: Claim | undefined,
-  held: ReadonlyMap<ModuleKey, string>,
+  { held, unwritten }: Pick<Decided, 'held' | 'unwritten'>,
 ): boolean {
   if (command === 'uninstall') return held.has(key);
-  const takesOthersOff = command === 'install' && spec?.strategy === 'uninstallThenInstall';
-  return takesOthersOff && [...held.values()].includes(claim?.spec.name ?? '');
+  if (command !== 'install' || spec === undefined || !isReplacing(spec)) return false;
+  return unwritten.has(spec.name) || [...held.values()].includes(spec.name);
 }
 
 /** What somebody installed past us, or a Pod that was gone before we could know of it. */

@@ -7,6 +7,29 @@ import type { VPod } from './vpod.ts';
 export interface UnknownModule {
   readonly id: ModuleId;
   readonly seenAt: number;
+  /** In the log and as an event of the Node. */
+  readonly isReported: boolean;
+}
+
+/** What this process knows of a base's first contact while it leads the base. */
+export interface Contact {
+  /** All that the lists before the first plan had; undefined from that plan on. A restart of the base clears none. */
+  listed: Map<ModuleKey, ModuleId> | undefined;
+  /** undefined: no plan was made with a list. Before the record was read: what `listed` had that no Pod asks for. */
+  kept: Set<ModuleKey> | 'all' | undefined;
+  /** The record was read, or written, since this process leads the base. */
+  isRecorded: boolean;
+  /** Claimed by Pods, and not yet taken off the record. */
+  readonly claimed: Set<ModuleKey>;
+  /** How many kept modules the newest list has. */
+  keptCount: number;
+  /** Kept modules of the newest list that were reported; outlives a change of the leader. */
+  reported: ReadonlySet<ModuleKey>;
+}
+
+export function newContact(before?: Contact): Contact {
+  const reported = before?.reported ?? new Set();
+  return { listed: new Map(), kept: undefined, isRecorded: false, claimed: new Set(), keptCount: 0, reported };
 }
 
 /** What the PodController needs of a base that this process leads. */
@@ -25,6 +48,8 @@ export interface ManagedBase {
   readonly debts: Map<ModuleKey, ModuleId>;
   /** Modules that no Pod asks for and since when; kept by UnknownModules. */
   readonly unknown: Map<ModuleKey, UnknownModule>;
+  /** What the record of first contacts says of it; kept by FirstContacts, `listed` by whoever takes its lists. */
+  readonly contact: Contact;
   /** The name that the base itself would have in a list; undefined before it has told its health. */
   readonly masterName: string | undefined;
   facts(): BaseFacts;

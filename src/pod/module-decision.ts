@@ -199,6 +199,7 @@ function deactivated(successor: Claim | undefined): ModuleView {
   return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false };
 }
 
-function lookAfter({ askedAt }: ModuleDecisionInput, suspectedAt: number): number {
+/** When the base should be asked for its list, if it was last asked at `askedAt` and `suspectedAt` needs an answer. */
+export function lookAfter({ askedAt }: { readonly askedAt: number }, suspectedAt: number): number {
   return askedAt < suspectedAt ? suspectedAt : askedAt + LOOK_AT_WORK_MS;
 }

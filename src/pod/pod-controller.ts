@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { isConflict, isNotFound } from '../kube/api-error.ts';
+import { isConflict, isNotFound, isNotPermitted } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer-types.ts';
@@ -7,7 +7,7 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import { moduleKeyOf } from '../tunnel/module.ts';
+import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { type BasePlan, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
@@ -27,6 +27,9 @@ export interface PodControllerOptions {
   readonly isLed: (nodeName: string) => boolean;
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
+  readonly env: string;
+  /** Whether a base or a Node of that name is there now, led or followed. */
+  readonly isInUse: (nodeName: string) => boolean;
   readonly workers: number;
   readonly unknownModulePolicy: UnknownModulePolicy;
   readonly clock: Clock;
@@ -79,8 +82,7 @@ export class PodController {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await this.#queue.run(signal);
-    this.#unknown.stop();
+    await Promise.all([this.#queue.run(signal), this.#unknown.run(signal)]);
   }
 
   #onPod(before: VPod | undefined, pod: VPod): void {
@@ -109,15 +111,17 @@ export class PodController {
     }
     const { clock } = this.#options;
     for (const end of base.ledger.expire(clock.now())) base.onOperationEnd(end);
-    const plan = this.#plan(base);
+    const unwritten = this.#statuses.unwrittenModules(nodeName);
+    const plan = this.#plan(base, unwritten);
     const first = firstInstallsOf(plan.commands);
     this.#send(base, first);
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const { writes, errors } = await this.#statuses.write(nodeName, plan, base.facts());
-    const later = plan.commands.filter((command) => !first.includes(command));
-    const commands = writes === 0 || later.length === 0 ? later : this.#stillWanted(base, later);
-    // What takes other modules off the base waits until their Pods are written as not ready.
-    this.#send(base, errors.length === 0 ? commands : commands.filter((command) => !isReplacing(command)));
+    const hasLater = plan.commands.length > first.length || unwritten.size > 0;
+    const wanted = writes > 0 && hasLater ? this.#stillWanted(base, plan.commands) : plan.commands;
+    const commands = wanted.filter((command) => !first.includes(command));
+    // A write that was held back: another replica may lead the Node by now.
+    if (!errors.some(isNotPermitted)) this.#send(base, commands);
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
     base.ledger.forgetUnless(plan.isWanted);
@@ -134,7 +138,7 @@ export class PodController {
   /** What the base has to be asked, and when the plan has to be made again if nothing happens. */
   #lookAhead(base: ManagedBase, plan: BasePlan): void {
     const now = this.#options.clock.now();
-    const unknown = this.#unknown.observe(base, plan.unknown);
+    const unknown = this.#unknown.observe(base, plan);
     if ((plan.askList || unknown.askList) && base.isReachable) base.askList();
     // The plan was made before its commands were sent: what is slow is seen, and shown, when it is made again.
     const slowAt = plan.commands.length > 0 ? now + SLOW_INSTALL_MS : undefined;
@@ -143,19 +147,23 @@ export class PodController {
     }
   }
 
-  #plan(base: ManagedBase): BasePlan {
+  #plan(base: ManagedBase, unwritten: ReadonlySet<string>): BasePlan {
     const { clock, informer } = this.#options;
     const pods = informer
       .byIndex('node', base.nodeName)
       .filter((pod) => !this.#deleted.has(pod.uid))
       .map((pod) => this.#statuses.remembered(pod));
     const { debts, ledger, canSwitch } = base;
-    return planBase({ pods, debts, ledger, canSwitch, sleepUntil: this.#sleeps, now: clock.now() });
+    return planBase({ pods, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, now: clock.now() });
   }
 
-  /** Much may have come while statuses were written: only what a fresh plan has too is sent, the rest next time. */
+  /**
+   * Returns the commands that a plan made after the writes has too; the next sync sends the others of that plan. It
+   * has no install that replaces a module whose Pod could not be written.
+   */
   #stillWanted(base: ManagedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
-    const fresh = new Set(this.#plan(base).commands.map(identityOf));
+    const unwritten = this.#statuses.unwrittenModules(base.nodeName);
+    const fresh = new Set(this.#plan(base, unwritten).commands.map(identityOf));
     const still = commands.filter((command) => fresh.delete(identityOf(command)));
     if (fresh.size > 0) this.#queue.add(base.nodeName);
     return still;
@@ -179,12 +187,8 @@ export class PodController {
 /** All of them, where nothing has to be written or taken off the base before: they wait for no API server. */
 function firstInstallsOf(commands: readonly PlannedCommand[]): readonly PlannedCommand[] {
   const isFirst = (planned: PlannedCommand): boolean =>
-    planned.command === 'install' && !isReplacing(planned) && planned.pod.status.containerStatuses.length === 0;
+    planned.command === 'install' && !isReplacing(planned.spec) && planned.pod.status.containerStatuses.length === 0;
   return commands.every(isFirst) ? commands : [];
-}
-
-function isReplacing(planned: PlannedCommand): boolean {
-  return planned.command === 'install' && planned.spec.strategy === 'uninstallThenInstall';
 }
 
 function identityOf(planned: PlannedCommand): string {

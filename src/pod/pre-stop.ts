@@ -9,14 +9,17 @@ export function preStopSleepMs(pod: VPod): number {
   return 1000 * Math.min(Math.max(0, ...seconds), pod.deletionGraceSeconds ?? 0);
 }
 
+/** The longest duration that the API server can add to a time. With a longer one it writes a wrong deletion time. */
+const MAX_GRACE_SECONDS = 2 ** 63 / 1e9;
+
 /**
  * How much of the sleep is over for a deletion that we did not see begin, by the wall clock. Ours and the API
  * server's may differ: then it is anything from nothing to all, never more.
  */
-export function sleptMs(pod: VPod, wallTime: Date): number {
-  const endsAt = Date.parse(pod.deletionTime ?? '');
-  if (Number.isNaN(endsAt)) return 0;
-  return Math.max(0, wallTime.getTime() - (endsAt - 1000 * (pod.deletionGraceSeconds ?? 0)));
+export function sleptMs({ deletionTime = '', deletionGraceSeconds = 0 }: VPod, wallTime: Date): number {
+  const endsAt = Date.parse(deletionTime);
+  if (Number.isNaN(endsAt) || deletionGraceSeconds > MAX_GRACE_SECONDS) return 0;
+  return Math.max(0, wallTime.getTime() - (endsAt - 1000 * deletionGraceSeconds));
 }
 
 /** Keeps until when the modules of deleted Pods serve (`lifecycle.preStop.sleep`). No timers: the plan says when to look. */

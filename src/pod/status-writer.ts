@@ -6,6 +6,7 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
+import { moduleSpecsOf } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import { podRef } from './pod-ref.ts';
@@ -47,6 +48,13 @@ export class StatusWriter {
     if (unwritten === undefined) return pod;
     const { phase, reason, message, containerStatuses } = unwritten;
     return { ...pod, status: { ...pod.status, phase, reason, message, containerStatuses } };
+  }
+
+  /** Names of the modules of the Node's Pods whose last write failed, until one succeeds or the Pod is gone. */
+  unwrittenModules(nodeName: string): Set<string> {
+    if (this.#unwritten.size === 0) return new Set();
+    const pods = this.#options.informer.byIndex('node', nodeName).filter(({ uid }) => this.#unwritten.has(uid));
+    return new Set(pods.flatMap(moduleSpecsOf).map(({ name }) => name));
   }
 
   forget(pod: VPod): void {

@@ -1,39 +1,41 @@
-import { type Clock, sleep } from '../clock.ts';
+import { sleep } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../labels.ts';
-import type { Logger } from '../logger.ts';
-import type { Metrics } from '../metrics.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
-import { ASK_AGAIN_MS } from './base-plan.ts';
-import type { ManagedBase } from './managed-base.ts';
+import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';
+import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
+import type { ManagedBase, UnknownModule } from './managed-base.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import { projectPod } from './vpod.ts';
 
 export type UnknownModulePolicy = 'remove' | 'keep';
 
-export interface UnknownModulesOptions {
+export interface UnknownModulesOptions extends FirstContactsOptions {
   readonly api: KubeClient;
   readonly policy: UnknownModulePolicy;
-  /** Makes the plan of a base anew. */
-  readonly enqueue: (nodeName: string) => void;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
 }
 
-/** So long after it was first seen a list is asked for that has to have the module too. */
+/** A list that is asked for this long after the module was first seen has to have it too. */
 const SECOND_LIST_AFTER_MS = 10_000;
 /** One read of the API server serves all bases that wait for it; the next begins this much later. */
 const READ_INTERVAL_MS = 10_000;
+
+type Attention = Pick<BasePlan, 'askList' | 'wakeAt'>;
+const NOTHING_TO_DO: Attention = { askList: false, wakeAt: undefined };
+
+const KEPT_MESSAGE =
+  'The base had these modules when this ENV first met it, and they are kept. To manage one, create a Pod on this Node ' +
+  'with its name and version: it adopts the module without an install';
 
 /** By node name, the modules that some Pod there asks for. */
 type WantedByNode = ReadonlyMap<string, ReadonlySet<ModuleKey>>;
 
 /**
- * Modules that no Pod asks for: somebody installed them past us, or their Pod was deleted by force while nobody
- * looked. They are told of once, and with the policy `remove` they become debts of the base when two lists have
- * them, the second asked for 10 s later, and then a read past our cache shows no Pod that asks for them.
+ * Modules that no Pod asks for: somebody installed them past this controller, or their Pod was deleted by force while
+ * no controller ran. They are reported once. With the policy `remove` they become debts of the base when the record
+ * of first contacts does not keep them, two lists have them, the second asked for 10 s later, and then a read past the
+ * cache shows no Pod that asks for them.
  */
 export class UnknownModules {
   readonly #options: UnknownModulesOptions;
@@ -44,42 +46,49 @@ export class UnknownModules {
   #lastRead: Promise<unknown> = Promise.resolve();
   #readAt = Number.NEGATIVE_INFINITY;
   readonly #stopped = new AbortController();
+  /** undefined with the policy `keep`: nothing is removed, so nothing has to be remembered. */
+  readonly #contacts: FirstContacts | undefined;
 
   constructor(options: UnknownModulesOptions) {
     this.#options = options;
+    this.#contacts = options.policy === 'remove' ? new FirstContacts(options) : undefined;
   }
 
-  /** Nothing is read any more. */
-  stop(): void {
-    this.#stopped.abort();
+  /** Reads the API server until `signal` is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#stopped.abort();
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    await this.#contacts?.run(signal);
   }
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
-  observe(base: ManagedBase, found: readonly ModuleId[]): { askList: boolean; wakeAt: number | undefined } {
+  observe(base: ManagedBase, { unknown: found, isWanted }: Pick<BasePlan, 'unknown' | 'isWanted'>): Attention {
     const now = this.#options.clock.now();
-    if (!base.ledger.isKnown) {
+    // A list that came after the plan was made is for the next plan.
+    if (found === undefined || !base.ledger.isKnown) {
       // The next list counts as the first one.
-      for (const [key, { id }] of base.unknown) base.unknown.set(key, { id, seenAt: now });
-      return { askList: false, wakeAt: undefined };
+      for (const [key, entry] of base.unknown) base.unknown.set(key, { ...entry, seenAt: now });
+      return NOTHING_TO_DO;
     }
-    // Some agents list the base itself, and only its health tells by which name.
+    const isKept = this.#contacts === undefined ? keepsNone(base) : this.#contacts.observe(base, isWanted);
+    // Some agents list the base itself, and only its health has the name.
     const modules = found.filter(({ name }) => name !== base.masterName);
-    const keys = new Set(modules.map(moduleKeyOf));
-    for (const key of base.unknown.keys()) if (!keys.has(key)) base.unknown.delete(key);
-    const news = modules.filter((id) => !base.unknown.has(moduleKeyOf(id)));
-    for (const id of news) base.unknown.set(moduleKeyOf(id), { id, seenAt: now });
-    if (news.length > 0) this.#tell(base, news.map(moduleKeyOf));
-    if (this.#options.policy === 'keep' || base.unknown.size === 0) return { askList: false, wakeAt: undefined };
+    track(base, isKept ? modules.filter((id) => !isKept(moduleKeyOf(id))) : modules, now);
+    // What becomes of them is not known yet: the record of first contacts is being read.
+    if (isKept === undefined) return NOTHING_TO_DO;
+    this.#reportKept(base, modules.map(moduleKeyOf).filter(isKept));
+    this.#reportUnknown(base);
+    if (this.#options.policy === 'keep' || base.unknown.size === 0) return NOTHING_TO_DO;
     return this.#follow(base, now);
   }
 
-  #follow(base: ManagedBase, now: number): { askList: boolean; wakeAt: number | undefined } {
+  #follow(base: ManagedBase, now: number): Attention {
     const times: number[] = [];
     const confirmed: ModuleKey[] = [];
-    for (const [key, { seenAt }] of base.unknown) {
-      const dueAt = seenAt + SECOND_LIST_AFTER_MS;
-      if (base.ledger.listedAt >= dueAt) confirmed.push(key);
-      else times.push(Math.max(dueAt, base.ledger.askedAt + ASK_AGAIN_MS));
+    for (const [key, entry] of base.unknown) {
+      if (isInTwoLists(base, entry)) confirmed.push(key);
+      else times.push(Math.max(entry.seenAt + SECOND_LIST_AFTER_MS, base.ledger.askedAt + ASK_AGAIN_MS));
     }
     if (confirmed.length > 0) this.#confirm(base, confirmed);
     const askAt = times.length === 0 ? undefined : Math.min(...times);
@@ -87,20 +96,37 @@ export class UnknownModules {
     return { askList, wakeAt: askList ? now + ASK_AGAIN_MS : askAt };
   }
 
-  #tell(base: ManagedBase, keys: readonly ModuleKey[]): void {
+  #reportUnknown(base: ManagedBase): void {
+    const news = [...base.unknown].filter(([, { isReported }]) => !isReported);
+    if (news.length === 0) return;
+    for (const [key, entry] of news) base.unknown.set(key, { ...entry, isReported: true });
     const fate = this.#options.policy === 'keep' ? 'kept' : 'removed';
-    const modules = shortened(keys);
+    const modules = shortened(news.map(([key]) => key));
     this.#options.logger.warn({ node: base.nodeName, modules, fate }, 'base has modules that no Pod asks for');
     base.onUnknownModules(`no Pod asks for ${modules.join(', ')}: to be ${fate}`);
   }
 
+  /** Once in the life of this process, also when other replicas lead the base in between. */
+  #reportKept(base: ManagedBase, keys: readonly ModuleKey[]): void {
+    const { contact } = base;
+    const news = keys.filter((key) => !contact.reported.has(key));
+    contact.keptCount = keys.length;
+    contact.reported = new Set(keys);
+    if (news.length === 0) return;
+    const modules = shortened(news);
+    this.#options.logger.warn({ node: base.nodeName, modules }, 'modules from before the first contact are kept');
+    base.onUnknownModules(`${KEPT_MESSAGE}: ${modules.join(', ')}`);
+  }
+
   #confirm(base: ManagedBase, keys: readonly ModuleKey[]): void {
-    const { nodeName } = base;
+    const { nodeName, contact } = base;
     if (this.#waiting.has(nodeName) || base.masterName === undefined) return;
     this.#waiting.add(nodeName);
     const { logger, enqueue } = this.#options;
     this.#read()
       .then((wanted) => {
+        // Another replica led the base during the read, and all of it begins again.
+        if (base.contact !== contact) return;
         const orphans = keys.filter((key) => this.#settle(base, key, wanted.get(nodeName)?.has(key) === true));
         if (orphans.length === 0) return;
         const modules = shortened(orphans);
@@ -119,10 +145,10 @@ export class UnknownModules {
   /** Whether the module is to be removed. */
   #settle(base: ManagedBase, key: ModuleKey, isWanted: boolean): boolean {
     const entry = base.unknown.get(key);
-    if (entry === undefined) return false;
+    if (entry === undefined || !base.contact.isRecorded || !isInTwoLists(base, entry)) return false;
     if (isWanted) {
-      // Our cache lags behind: the watch will tell of the Pod.
-      base.unknown.set(key, { id: entry.id, seenAt: this.#options.clock.now() });
+      // The cache lags behind: the watch will bring the Pod.
+      base.unknown.set(key, { ...entry, seenAt: this.#options.clock.now() });
       return false;
     }
     base.unknown.delete(key);
@@ -150,6 +176,26 @@ export class UnknownModules {
     this.#readAt = clock.now();
     return wantedByNode(await api.listPods(`${COMPONENT_LABEL}=${COMPONENT.module}`));
   }
+}
+
+/** With the policy `keep` no record says what the base had, and nothing of its lists has to be remembered. */
+function keepsNone({ contact }: ManagedBase): () => boolean {
+  contact.listed = undefined;
+  return () => false;
+}
+
+/** Keeps `base.unknown` in step with the newest list. */
+function track(base: ManagedBase, modules: readonly ModuleId[], now: number): void {
+  const keys = new Set(modules.map(moduleKeyOf));
+  for (const key of base.unknown.keys()) if (!keys.has(key)) base.unknown.delete(key);
+  for (const id of modules) {
+    const key = moduleKeyOf(id);
+    if (!base.unknown.has(key)) base.unknown.set(key, { id, seenAt: now, isReported: false });
+  }
+}
+
+function isInTwoLists({ ledger }: ManagedBase, { seenAt }: UnknownModule): boolean {
+  return ledger.listedAt >= seenAt + SECOND_LIST_AFTER_MS;
 }
 
 function wantedByNode(pods: readonly Parameters<typeof projectPod>[0][]): WantedByNode {

@@ -13,7 +13,7 @@ export interface VPodContainer {
   readonly args: readonly string[];
   readonly env: readonly VPodEnv[];
   readonly hasEnvFrom: boolean;
-  /** `lifecycle.preStop.sleep`, 0 where there is none. */
+  /** `lifecycle.preStop.sleep`, 0 where there is none. Never negative. */
   readonly preStopSleepSeconds: number;
 }
 
@@ -63,7 +63,8 @@ export function projectPod(object: KubeObject): VPod {
     nodeName: spec.nodeName,
     isDeleting: metadata.deletionTimestamp !== undefined,
     deletionTime: metadata.deletionTimestamp,
-    deletionGraceSeconds: metadata.deletionGracePeriodSeconds,
+    deletionGraceSeconds:
+      metadata.deletionTimestamp === undefined ? undefined : secondsOf(metadata.deletionGracePeriodSeconds),
     installStrategy: metadata.annotations?.[ANNOTATION.installStrategy],
     restartPolicy: spec.restartPolicy ?? 'Always',
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
@@ -76,10 +77,15 @@ export function projectPod(object: KubeObject): VPod {
         value: valueFrom === undefined ? (value ?? '') : undefined,
       })),
       hasEnvFrom: (container.envFrom ?? []).length > 0,
-      preStopSleepSeconds: container.lifecycle?.preStop?.sleep?.seconds ?? 0,
+      preStopSleepSeconds: secondsOf(container.lifecycle?.preStop?.sleep?.seconds),
     })),
     status: projectStatus(status),
   };
+}
+
+/** 0 for everything that is no duration: the API server admits none, and a deadline must not depend on that. */
+function secondsOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0;
 }
 
 function projectStatus(status: PodStatus): VPodStatus {

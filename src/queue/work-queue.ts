@@ -77,9 +77,9 @@ export class WorkQueue {
     this.#startSoon();
   }
 
-  /** Adds the key after `delayMs`; of several delays of one key the earliest counts. */
+  /** Adds the key after `delayMs`; of several delays of one key the earliest counts. Infinity and NaN are no delays. */
   addAfter(key: string, delayMs: number): void {
-    if (this.#stopped) return;
+    if (this.#stopped || Number.isNaN(delayMs) || delayMs === Number.POSITIVE_INFINITY) return;
     if (delayMs <= 0) {
       this.add(key);
       return;

@@ -29,6 +29,11 @@ export interface ModuleSpec extends ModuleId {
   readonly strategy?: InstallStrategy;
 }
 
+/** Whether the install of it uninstalls all other versions of the name first. */
+export function isReplacing({ strategy }: { readonly strategy?: string | undefined }): boolean {
+  return strategy === 'uninstallThenInstall';
+}
+
 /** One line of a base's module list. */
 export interface ModuleStatus extends ModuleId {
   readonly state: ModuleState;

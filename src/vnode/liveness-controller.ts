@@ -37,6 +37,8 @@ const PAUSED_AFTER_MS = 5_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** In steady state a base is asked for list and health this often: not more than twice a minute in all. */
 const ROUTINE_INTERVAL_MS = 65_000;
+/** The agent sends its first heartbeat before its port is bound: for this long it is asked again in each sweep. */
+const BINDS_WITHIN_MS = 5_000;
 
 interface TunnelState {
   brake: Brake;
@@ -188,6 +190,7 @@ export class LivenessController {
       inquirer.ask(vnode);
       return;
     }
+    if (isBinding(vnode, now)) inquirer.askList(vnode);
     const firstAt = vnode.metAt + phaseOf(vnode.nodeName) * ROUTINE_INTERVAL_MS;
     if (now < firstAt) return;
     if (now - vnode.ledger.askedAt >= ROUTINE_INTERVAL_MS) inquirer.askList(vnode);
@@ -197,13 +200,16 @@ export class LivenessController {
   #count(): void {
     const counts = { Reachable: 0, Unreachable: 0, Dead: 0, Suspended: 0 };
     let unknownModules = 0;
+    let preexistingModules = 0;
     for (const vnode of this.#options.store.values()) {
       counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
       unknownModules += vnode.unknown.size + vnode.debts.size;
+      preexistingModules += vnode.contact.keptCount;
     }
     const { metrics } = this.#options;
     for (const [state, count] of Object.entries(counts)) metrics.vnodes.set({ state }, count);
     metrics.unknownModules.set(unknownModules);
+    metrics.preexistingModules.set(preexistingModules);
   }
 
   #stateOf(tunnel: Tunnel): TunnelState {
@@ -219,6 +225,11 @@ export class LivenessController {
     this.#tunnels.set(tunnel, state);
     return state;
   }
+}
+
+/** Whether nobody listens at the address of a base whose heartbeat just came. A dead base sends none. */
+function isBinding({ isRefusing, isDisplaced, lastBeatAt }: VNode, now: number): boolean {
+  return isRefusing && !isDisplaced && lastBeatAt !== undefined && now - lastBeatAt < BINDS_WITHIN_MS;
 }
 
 /** A base that has spoken since the outage is past it; of others we cannot know when they would have spoken. */

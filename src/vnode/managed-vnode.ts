@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
-import type { ManagedBase, UnknownModule } from '../pod/managed-base.ts';
+import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
 import { moduleSpecsOf } from '../pod/module-spec.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
 import type { VPod } from '../pod/vpod.ts';
@@ -87,6 +87,10 @@ export class ManagedVNode implements ManagedBase {
 
   get unknown(): Map<ModuleKey, UnknownModule> {
     return this.#vnode.unknown;
+  }
+
+  get contact(): Contact {
+    return this.#vnode.contact;
   }
 
   get masterName(): string | undefined {

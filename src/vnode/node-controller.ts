@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
+import { isAlreadyExists, isInvalidUid, isNotFound, unlessGone } from '../kube/api-error.ts';
 import type { KubeClient, Permit } from '../kube/client.ts';
 import type { Traffic } from '../kube/concurrency-limit.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
@@ -83,8 +83,8 @@ export class NodeController {
     return (this.#options.informer.get(nodeName) ?? this.#memory.get(nodeName)?.created)?.uid;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#queue.run(signal);
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#queue.run(signal), this.#latePods.run(signal)]);
   }
 
   /** Added, changed or deleted: what the watch says now counts, and the sync looks at it. */
@@ -196,8 +196,8 @@ export class NodeController {
     // Between two steps it may have become another's, which goes on where we are.
     if (!leases.isHeld(nodeName)) return;
     await leases.release(nodeName);
-    this.#latePods.noteRemoval(nodeName);
     this.#forget(vnode);
+    this.#latePods.noteRemoval(nodeName);
     const podCount = pods.length + latePods.length;
     metrics.podDeletes.inc({ reason: 'BaseDead' }, podCount);
     const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
@@ -237,14 +237,5 @@ export class NodeController {
     metrics.nodeNameConflicts.inc();
     const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
     throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
-  }
-}
-
-/** Deleted already, or deleted and made again by somebody else: either way, the one we meant is gone. */
-async function unlessGone(deletion: Promise<void>): Promise<void> {
-  try {
-    await deletion;
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
   }
 }

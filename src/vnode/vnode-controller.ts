@@ -115,6 +115,8 @@ export class VNodeController implements TunnelHandler {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     if (!vnode.ledger.takeList(modules, envelope, this.#options.clock.now())) return;
+    // Here, since a plan may come late: by then the base may have been restarted, and its list may lack what it had.
+    for (const module of vnode.contact.listed ? modules : []) vnode.contact.listed?.set(moduleKeyOf(module), module);
     this.#options.enqueuePods(vnode.nodeName);
   }
 

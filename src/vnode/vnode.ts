@@ -1,6 +1,6 @@
 import { nodeNameOf } from '../labels.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
-import type { UnknownModule } from '../pod/managed-base.ts';
+import { type Contact, newContact, type UnknownModule } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
@@ -29,6 +29,9 @@ export class VNode {
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
+
+  /** What the record of first contacts says of the base; another one after others led it. Kept by FirstContacts. */
+  contact: Contact = newContact();
 
   base: BaseInfo;
   tunnel: TunnelName;
@@ -96,6 +99,7 @@ export class VNode {
     this.ledger = new ModuleLedger(this.#ledgerOptions);
     this.debts.clear();
     this.unknown.clear();
+    this.contact = newContact(this.contact);
     this.runTime = undefined;
     this.refresh = undefined;
     this.isRefusing = false;

@@ -70,6 +70,19 @@ describe('A-004-1 discovery', () => {
     ]);
   });
 
+  it.runIf(TRANSPORT === 'http')('installs on a base whose heartbeat comes before its port is bound', async () => {
+    await rig.create(modulePod('on-late', [{ name: 'early' }], { nodeName: 'vnode.late' }));
+    const late = await rig.fleet.add({ identity: 'late', listenDelayMs: 600 });
+    const announcedAt = Date.now();
+    late.announce();
+    const [install] = await rig.fleet.history.waitFor({ command: 'installBiz', bizName: 'early' }, { count: 1 });
+    // Without a second question before the plan asks, it is more than five seconds.
+    expect((install?.receivedAt ?? Number.POSITIVE_INFINITY) - announcedAt).toBeLessThan(4_000);
+    await rig.readyPod('on-late');
+    await rig.remove('on-late');
+    await late.kill();
+  });
+
   it('refuses identities that cannot be node names, and what cannot be read, and nobody else notices', async () => {
     const refused = (code: string) => rig.controller.metric('tunnel_invalid_messages_total', TUNNEL, code);
     const bad = await rig.fleet.add({ identity: 'Not_A_Name' });

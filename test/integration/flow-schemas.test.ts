@@ -26,8 +26,7 @@ describe('deploy/flow-schemas.yaml', () => {
 
   it.each([
     ['a Lease of a Node', '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/x', 'nodes', 'node-high'],
-    ['a membership Lease', '/apis/coordination.k8s.io/v1/namespaces/koupleless-system/leases/x', 'nodes', 'node-high'],
-    ['all Leases', '/apis/coordination.k8s.io/v1/leases?limit=1', 'nodes', 'node-high'],
+    ['all Leases', '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?limit=1', 'nodes', 'node-high'],
     ['a Node', '/api/v1/nodes/x', 'nodes', 'node-high'],
     ['a Pod', '/api/v1/namespaces/default/pods/x', undefined, 'module-controller'],
   ])('sorts a request about %s', async (_what, path, part, level) => {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EventObject, LeaseObject } from '../../src/kube/objects.ts';
 import { ANNOTATION } from '../../src/labels.ts';
 import { eventually } from '../support/eventually.ts';
-import { jarOf, modulePod, type PodOptions } from '../support/manifests.ts';
+import { jarOf, modulePod, moduleWorkload, type PodOptions } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
-import { eventsOf, findPod, isReady, waitingReason } from '../support/observe.ts';
+import { eventsOf, findPod, isReady, pods, waitingReason } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
 import { TRANSPORT } from '../support/transport.ts';
-import { podPath } from '../support/world.ts';
+import { leasePath, podPath } from '../support/world.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 /** Bases as they are without the JVM property: the second version of a module comes up DEACTIVATED. */
@@ -135,6 +136,38 @@ describe('a Pod with install-strategy uninstallThenInstall', () => {
   });
 });
 
+describe('a Deployment with uninstallThenInstall that may surge and go below its replicas by one', () => {
+  const BASES = ['base-1', 'base-2', 'base-3'];
+
+  async function deploy(version: string): Promise<void> {
+    const annotations = { [ANNOTATION.installStrategy]: 'uninstallThenInstall' };
+    const more = { annotations, replicas: BASES.length, rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } };
+    await rig.world.controlPlane.apply(moduleWorkload('roll', [{ name: 'roll', version }], more));
+    await eventually(async () => {
+      const found = await pods(rig.admin, 'app=roll');
+      expect(found.filter(isReady).map(({ metadata }) => metadata.labels?.version)).toEqual(BASES.map(() => version));
+      expect(found).toHaveLength(BASES.length);
+    });
+  }
+
+  it('is updated again and again without a command that fails', async () => {
+    for (const version of ['1', '2', '3', '4', '5']) {
+      await deploy(version);
+      for (const base of BASES) expect(rig.modulesOf(base, 'roll')).toEqual([`roll:${version} ACTIVATED`]);
+    }
+    const commands = commandsFor('roll');
+    expect(commands.filter((line) => line.startsWith('installBiz') && line.endsWith(' executed'))).toHaveLength(15);
+    expect(commands.filter((line) => !/ (executed|refused:NOT_FOUND_BIZ)$/.test(line))).toEqual([]);
+    const events = (await rig.admin.list('/api/v1/namespaces/default/events')) as EventObject[];
+    const warnings = events.filter(
+      ({ type, involvedObject }) => type === 'Warning' && involvedObject.name?.startsWith('roll-'),
+    );
+    expect(warnings.map(({ reason }) => reason).filter((reason) => reason !== 'FailedScheduling')).toEqual([]);
+    await rig.admin.delete('/apis/apps/v1/namespaces/default/deployments/roll');
+    await eventually(async () => expect(await pods(rig.admin, 'app=roll')).toEqual([]));
+  });
+});
+
 describe('lifecycle.preStop.sleep', () => {
   const sleeping = (seconds: number) => ({ lifecycle: { preStop: { sleep: { seconds } } } });
 
@@ -158,6 +191,30 @@ describe('lifecycle.preStop.sleep', () => {
     expect((uninstall?.receivedAt ?? 0) - deletedAt).toBeLessThan(25_000);
     await eventually(async () => expect(await findPod(rig.admin, name)).toBeUndefined());
     expect(rig.modulesOf('base-3', 'brief')).toEqual([]);
+  });
+});
+
+describe('a lifecycle.preStop.sleep of 30 days', () => {
+  it('sets no timers in between, and a second deletion ends it', async () => {
+    const seconds = 30 * 86_400;
+    const name = await create('month', '1', 'base-3', {
+      container: { lifecycle: { preStop: { sleep: { seconds } } } },
+      spec: { terminationGracePeriodSeconds: seconds },
+    });
+    await rig.readyPod(name);
+    await rig.admin.delete(podPath(name));
+    // Time goes on: the Lease of the Node is renewed twice, every 10 s.
+    const renewTime = async () => ((await rig.admin.get(leasePath('base-3'))) as LeaseObject).spec?.renewTime;
+    for (let times = 0; times < 2; times++) {
+      const before = await renewTime();
+      await eventually(async () => expect(await renewTime()).not.toBe(before));
+    }
+    expect((await findPod(rig.admin, name))?.metadata.deletionGracePeriodSeconds).toBe(seconds);
+    expect(commandsFor('month')).toEqual(['installBiz 1 executed']);
+    await rig.admin.delete(podPath(name), { gracePeriodSeconds: 1 });
+    await eventually(async () => expect(await findPod(rig.admin, name)).toBeUndefined());
+    expect(commandsFor('month')).toEqual(['installBiz 1 executed', 'uninstallBiz 1 executed']);
+    expect(rig.controller.lines.filter(({ msg }) => msg.includes('TimeoutOverflowWarning')).length).toBe(0);
   });
 });
 

@@ -1,9 +1,12 @@
 import { secondsTime } from '../../src/kube/micro-time.ts';
+import type { ConfigMapObject } from '../../src/kube/objects.ts';
 import { projectLease } from '../../src/lease/lease.ts';
 import { SoleMembership } from '../../src/lease/membership.ts';
 import { NodeLeaseController } from '../../src/lease/node-lease-controller.ts';
-import { silentLogger } from '../../src/logger.ts';
+import { type Logger, silentLogger } from '../../src/logger.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { encodeEntry, shardOf } from '../../src/pod/contact-record.ts';
+import { recordNameOf } from '../../src/pod/contact-store.ts';
 import { PodController } from '../../src/pod/pod-controller.ts';
 import type { UnknownModulePolicy } from '../../src/pod/unknown-modules.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
@@ -37,6 +40,10 @@ class RigClock extends FakeClock {
     return new Date(super.wallTime().getTime() + this.#skippedMs);
   }
 
+  override bootTime(): number {
+    return super.bootTime() + this.#skippedMs;
+  }
+
   skip(ms: number): void {
     this.#skippedMs += ms;
   }
@@ -50,6 +57,8 @@ const MAX_COMMANDS = 500;
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
   readonly unknownModulePolicy?: UnknownModulePolicy;
+  /** Default: one that says nothing. */
+  readonly logger?: Logger;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
@@ -66,7 +75,7 @@ export class CoreRig {
   readonly api: FakeApi;
   readonly nodeInformer = new FakeInformer(this.clock, projectNode);
   readonly podInformer = new FakeInformer(this.clock, projectPod, { node: (pod: VPod) => pod.nodeName });
-  readonly leaseInformer = new FakeInformer(this.clock, projectLease);
+  readonly leaseInformer = new FakeInformer(this.clock, (lease) => projectLease(lease, 'dev'));
   /** Of a rig that is one of several replicas. */
   readonly membership = new FakeMembership(this.clock);
   isLeaving = false;
@@ -82,15 +91,15 @@ export class CoreRig {
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
-  constructor({ isCluster = false, unknownModulePolicy = 'remove' }: CoreRigOptions = {}) {
+  constructor({ isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger }: CoreRigOptions = {}) {
     this.#isCluster = isCluster;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
     const { api, clock, metrics, store } = this;
-    const shared = { clock, logger: silentLogger, metrics };
+    const shared = { clock, logger, metrics };
     const tunnels = new Tunnels([this.tunnel, this.http]);
     const isFollowed = (name: string): boolean => this.leases.isFollowed(name);
-    const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger: silentLogger });
+    const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
     const recorder = {
       event: (subject: { name: string }, type: string, reason: string, message: string): void => {
         this.events.push(`${type} ${reason} ${subject.name}`);
@@ -136,6 +145,8 @@ export class CoreRig {
       informer: this.podInformer,
       baseOf: (name) => this.vnodes.managedBase(name),
       isLed: (name) => this.leases.isHeld(name),
+      env: 'dev',
+      isInUse: (name) => store.get(name) !== undefined || this.nodeInformer.get(name) !== undefined,
       tunnels,
       recorder,
       workers: 8,
@@ -197,6 +208,20 @@ export class CoreRig {
     return base;
   }
 
+  /** This ENV met the base before: an earlier process recorded what it keeps. Before the rig starts. */
+  remember(identity: string, kept: readonly ModuleKey[] = []): void {
+    const name = `${recordNameOf('dev')}-${shardOf(identity)}`;
+    const data = { ...this.api.configMaps()[name], [identity]: encodeEntry(new Set(kept), '2025-12-24T00:00:00.000Z') };
+    this.api.put('configmap', { metadata: { name }, data } as ConfigMapObject);
+  }
+
+  /** What the record says of a base; undefined for one that was never met. */
+  recordOf(identity: string): unknown {
+    const maps = Object.values(this.api.configMaps());
+    const text = maps.map((data) => data[identity]).find((value) => value !== undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as { kept: unknown }).kept;
+  }
+
   /** A base that is found, with a Node and a Lease. */
   async foundBase(identity: string, more: Partial<RigBase> = {}): Promise<RigBase> {
     const base = this.base(identity, more);
@@ -220,6 +245,14 @@ export class CoreRig {
   fail(identity: string, command: ModuleCommand, key: ModuleKey, message: string): void {
     const result = makeResult(command, key, { outcome: 'failed', message });
     this.vnodes.onOperationResult(this.envelope(identity), result);
+  }
+
+  /** The base executes a command, and answers that it is done. */
+  answer(identity: string, command: ModuleCommand, key: ModuleKey): void {
+    const base = this.bases.get(identity);
+    if (base === undefined) throw new Error(`no base ${identity}`);
+    const spec = this.#tunnelOf(base).specs.get(key) ?? idOf(key);
+    this.vnodes.onOperationResult(this.envelope(identity), execute(base, command, spec));
   }
 
   /** Somebody who calls himself `identity` is heard: over MQTT, or over HTTP at an address. */

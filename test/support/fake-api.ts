@@ -1,10 +1,18 @@
 import { ControllerError } from '../../src/errors.ts';
 import { ApiError } from '../../src/kube/api-error.ts';
 import type { KubeClient, Patch, Permit } from '../../src/kube/client.ts';
-import type { EventObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
+import type {
+  ConfigMapObject,
+  EventObject,
+  KubeObject,
+  LeaseObject,
+  NodeObject,
+  PodObject,
+} from '../../src/kube/objects.ts';
 import type { WatchEvent } from './fake-informer.ts';
 
-type Kind = 'node' | 'pod' | 'lease';
+type WatchedKind = 'node' | 'pod' | 'lease';
+type Kind = WatchedKind | 'configmap';
 type Json = Record<string, unknown>;
 
 interface Fault {
@@ -28,11 +36,11 @@ export class FakeApi implements KubeClient {
   /** Awaited before a request is answered. */
   delay: (request: string) => Promise<void> | undefined = () => undefined;
   readonly #faults: Fault[] = [];
-  readonly #onChange: (kind: Kind, event: WatchEvent) => void;
+  readonly #onChange: (kind: WatchedKind, event: WatchEvent) => void;
   #version = 100;
   #uid = 1;
 
-  constructor(onChange: (kind: Kind, event: WatchEvent) => void) {
+  constructor(onChange: (kind: WatchedKind, event: WatchEvent) => void) {
     this.#onChange = onChange;
   }
 
@@ -69,6 +77,12 @@ export class FakeApi implements KubeClient {
     return this.objects.get(`lease ${name}`) as LeaseObject | undefined;
   }
 
+  /** The records of first contacts: by ConfigMap, its `data`. */
+  configMaps(): Record<string, Record<string, string>> {
+    const found = [...this.objects].filter(([key]) => key.startsWith('configmap '));
+    return Object.fromEntries(found.map(([key, map]) => [key.slice(10), { ...(map as ConfigMapObject).data }]));
+  }
+
   /** As another client would write it. */
   put(kind: Kind, object: KubeObject): void {
     const old = this.objects.get(keyOf(kind, object));
@@ -82,7 +96,7 @@ export class FakeApi implements KubeClient {
     const object = this.objects.get(key);
     if (object === undefined) throw new Error(`no ${key}`);
     this.objects.delete(key);
-    this.#onChange(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
+    this.#changed(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
   }
 
   getNode = (name: string) => this.#ask('get node', name, () => this.#get('node', name)) as Promise<NodeObject>;
@@ -106,6 +120,11 @@ export class FakeApi implements KubeClient {
   patchLease = (name: string, patch: Patch) => this.#patch('lease', '', name, { patch }) as Promise<LeaseObject>;
   deleteLease = (name: string, uid: string, resourceVersion?: string) =>
     this.#delete('lease', name, { uid, resourceVersion });
+  getConfigMap = (name: string) =>
+    this.#ask('get configmap', name, () => this.#get('configmap', name)) as Promise<ConfigMapObject>;
+  createConfigMap = (configMap: ConfigMapObject, permit?: Permit) => this.#create('configmap', configMap, permit);
+  patchConfigMap = (name: string, patch: Patch, permit?: Permit) =>
+    this.#patch('configmap', '', name, { patch, permit }) as Promise<ConfigMapObject>;
   createEvent = (event: EventObject) => Promise.resolve(event);
   patchEvent = (_namespace: string, _name: string, patch: Patch) => Promise.resolve(patch as unknown as EventObject);
 
@@ -154,7 +173,7 @@ export class FakeApi implements KubeClient {
         throw apiError(409, 'Conflict');
       }
       this.objects.delete(`${kind} ${name}`);
-      this.#onChange(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
+      this.#changed(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
       return object;
     };
     await this.#ask(`delete ${kind}`, name, act, permit);
@@ -187,8 +206,12 @@ export class FakeApi implements KubeClient {
   #save(kind: Kind, object: KubeObject): KubeObject {
     const saved = { ...object, metadata: this.#stamped(object) };
     this.objects.set(keyOf(kind, saved), saved);
-    this.#onChange(kind, { type: 'PUT', object: saved });
+    this.#changed(kind, { type: 'PUT', object: saved });
     return saved;
+  }
+
+  #changed(kind: Kind, event: WatchEvent): void {
+    if (kind !== 'configmap') this.#onChange(kind, event);
   }
 
   #stamped({ metadata }: KubeObject): KubeObject['metadata'] {

@@ -25,6 +25,10 @@ export class FakeClock implements Clock {
     return new Date(this.#start + this.#now);
   }
 
+  bootTime(): number {
+    return this.#now;
+  }
+
   setTimer(callback: () => void, delayMs: number): Timer {
     const entry = { due: this.#now + Math.max(0, delayMs), order: this.#order++, callback };
     this.#entries.add(entry);

@@ -23,7 +23,7 @@ export class FakeMembership implements Membership {
   }
 
   members(): readonly Member[] {
-    const me = { id: 'me', address: undefined, tunnels: ['mqtt_tunnel_provider'], isLeaving: false };
+    const me = { id: 'me', nonce: 'me#0', address: undefined, tunnels: ['mqtt_tunnel_provider'], isLeaving: false };
     return [me, ...this.others];
   }
 

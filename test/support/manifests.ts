@@ -54,11 +54,13 @@ export function modulePod(name: string, modules: readonly ModuleOptions[], optio
 export interface WorkloadOptions extends PodOptions {
   readonly replicas?: number;
   readonly kind?: 'Deployment' | 'DaemonSet' | 'StatefulSet';
+  /** Of a Deployment. */
+  readonly rollingUpdate?: { readonly maxSurge: number; readonly maxUnavailable: number };
 }
 
 /** One copy of a version per base, as the samples have it. */
 export function moduleWorkload(name: string, modules: readonly ModuleOptions[], options: WorkloadOptions = {}) {
-  const { kind = 'Deployment', replicas = 1 } = options;
+  const { kind = 'Deployment', replicas = 1, annotations, rollingUpdate } = options;
   const version = modules[0]?.version ?? '1.0.0';
   const labels = {
     app: name,
@@ -81,7 +83,8 @@ export function moduleWorkload(name: string, modules: readonly ModuleOptions[], 
       ...(isSpread ? { replicas } : {}),
       ...(kind === 'StatefulSet' ? { serviceName: name } : {}),
       selector: { matchLabels: { app: name } },
-      template: { metadata: { labels }, spec },
+      ...(rollingUpdate && { strategy: { type: 'RollingUpdate', rollingUpdate } }),
+      template: { metadata: { labels, ...(annotations && { annotations }) }, spec },
     },
   };
 }

@@ -30,10 +30,11 @@ export class ControllerProcess {
   readonly exited: Promise<number | null>;
   readonly #watchers = new Set<() => void>();
 
-  constructor(env: Record<string, string>) {
+  /** `root`: the tree of another version. */
+  constructor(env: Record<string, string>, root?: URL) {
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
-    this.child = spawn(process.execPath, ['--import', preload, ...startArguments()], {
+    this.child = spawn(process.execPath, ['--import', preload, ...startArguments(root)], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -151,10 +152,10 @@ export class World {
     return controller;
   }
 
-  /** Does not wait for it to be ready. */
-  async launchController(env: Record<string, string> = {}): Promise<ControllerProcess> {
+  /** Does not wait for it to be ready. `root`: the tree of another version. */
+  async launchController(env: Record<string, string> = {}, root?: URL): Promise<ControllerProcess> {
     const serviceAccount = 'koupleless-system/module-controller';
-    const controller = new ControllerProcess({
+    const variables = {
       KUBECONFIG: env.KUBECONFIG ?? (await this.controlPlane.kubeconfig({ serviceAccount })),
       ENV: this.env,
       CLIENT_ID: 'controller-0',
@@ -162,7 +163,8 @@ export class World {
       METRICS_PORT: '0',
       ...(await this.#transport.controllerEnv(env.ENV ?? this.env)),
       ...env,
-    });
+    };
+    const controller = new ControllerProcess(variables, root);
     this.#controllers.push(controller);
     return controller;
   }

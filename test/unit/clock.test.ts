@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { uptime } from 'node:os';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sleep, systemClock } from '../../src/clock.ts';
 import { FakeClock, settle } from '../support/fake-clock.ts';
+
+vi.mock('node:os', { spy: true });
 
 describe('a sleep', () => {
   it('ends when its time is over', async () => {
@@ -36,5 +39,100 @@ describe('the system clock', () => {
     await settle();
     expect(calls).toEqual([]);
     expect(systemClock.now()).toBeGreaterThan(before);
+  });
+});
+
+describe('boot time', () => {
+  afterEach(() => void vi.mocked(uptime).mockReset());
+
+  it('is that of the machine, in ms', () => {
+    vi.mocked(uptime).mockReturnValue(12.34);
+    expect(systemClock.bootTime()).toBeCloseTo(12_340, 6);
+    vi.mocked(uptime).mockReset();
+    expect(systemClock.bootTime()).toBeGreaterThan(0);
+  });
+
+  it('is NaN where it cannot be read', () => {
+    vi.mocked(uptime).mockImplementation(() => {
+      throw new Error('uv_uptime');
+    });
+    expect(systemClock.bootTime()).toBeNaN();
+  });
+});
+
+describe('a timer of the system clock', () => {
+  const DAY_MS = 86_400_000;
+  /** The longest that one timeout of Node takes. */
+  const LINK_MS = 2 ** 31 - 1;
+  let calls: number[];
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    calls = [];
+  });
+
+  afterEach(() => void vi.useRealTimers());
+
+  const called = (): void => void calls.push(systemClock.now());
+
+  it.each([
+    ['1 ms', 1],
+    ['as many ms as Node takes', LINK_MS],
+    ['1 ms more than that', LINK_MS + 1],
+    ['30 days', 30 * DAY_MS],
+    ['10 years', 3_650 * DAY_MS],
+  ])('of %s calls back once, when that is over and not before', (_, delayMs) => {
+    const start = systemClock.now();
+    systemClock.setTimer(called, delayMs);
+    vi.advanceTimersByTime(delayMs - 1);
+    expect(calls).toEqual([]);
+    vi.advanceTimersByTime(1 + 100 * DAY_MS);
+    expect(calls).toEqual([start + delayMs]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('does not add up by how much each timeout of its chain comes late', () => {
+    const now = performance.now.bind(performance);
+    systemClock.setTimer(called, 3 * LINK_MS);
+    const late = vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+    vi.advanceTimersByTime(3 * LINK_MS - 60_001);
+    expect(calls).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(calls).toHaveLength(1);
+    late.mockRestore();
+  });
+
+  it.each([Number.POSITIVE_INFINITY, Number.NaN])('of %d ms never calls back, and does not spin', (delayMs) => {
+    const set = vi.spyOn(globalThis, 'setTimeout');
+    systemClock.setTimer(called, delayMs);
+    vi.advanceTimersByTime(10 * LINK_MS);
+    expect(calls).toEqual([]);
+    expect(set).toHaveBeenCalledTimes(11);
+    set.mockRestore();
+  });
+
+  it('of a time that is past calls back soon', () => {
+    systemClock.setTimer(called, Number.NEGATIVE_INFINITY);
+    systemClock.setTimer(called, -1);
+    vi.advanceTimersByTime(1);
+    expect(calls).toHaveLength(2);
+  });
+
+  it.each([0, 1, 2])('is cancelled in link %i of its chain', (link) => {
+    const timer = systemClock.setTimer(called, 3 * LINK_MS - 10);
+    vi.advanceTimersByTime(link * LINK_MS + 5);
+    timer.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.advanceTimersByTime(10 * LINK_MS);
+    timer.cancel();
+    expect(calls).toEqual([]);
+  });
+
+  it('wakes a sleep of 30 days after 30 days', async () => {
+    void sleep(systemClock, 30 * DAY_MS).then(called);
+    await vi.advanceTimersByTimeAsync(30 * DAY_MS - 1);
+    expect(calls).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(calls).toHaveLength(1);
   });
 });

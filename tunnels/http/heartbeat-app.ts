@@ -11,6 +11,7 @@ import { carriesToken } from './bearer-token.ts';
 import { MAX_BATCH_BYTES } from './member-batch.ts';
 import { MEMBERS_PATH } from './member-client.ts';
 import type { Taken } from './member-inbox.ts';
+import { digestOf, MEMBER_SCHEME, type MemberVerifier } from './member-proof.ts';
 import type { MessageType } from './receive.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -30,7 +31,7 @@ export interface HeartbeatAppOptions {
 
 /** Where other members pass on what bases said to them. */
 export interface MemberPath {
-  readonly token: string;
+  readonly verifier: Pick<MemberVerifier, 'verify'>;
   /** Takes the body of a batch, or says why it cannot. */
   readonly onBatch: (member: string, body: Uint8Array) => Taken | InvalidMessage;
 }
@@ -44,17 +45,17 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   // What costs us least comes first. A compressed body is refused.
-  const readBody = (what: string, limit: number, expected?: string): RequestHandler[] => [
-    authenticating(options, what, expected),
+  const readBody = (authenticate: RequestHandler, limit: number): RequestHandler[] => [
+    authenticate,
     takingJson(options),
     express.raw({ ...RAW, limit }),
   ];
-  const ofBase = readBody('token', MAX_BODY_BYTES, token);
+  const ofBase = readBody(authenticatingBase(options, token), MAX_BODY_BYTES);
   for (const [path, type] of Object.entries(PATHS)) app.post(path, ofBase, taking(type, options));
   const paths = Object.keys(PATHS);
   if (members) {
-    const ofMember = readBody('members’ token', MAX_BATCH_BYTES, members.token);
-    app.post(MEMBERS_PATH, ofMember, takingBatch(members, options));
+    const ofMember = readBody(authenticatingMember(options, members), MAX_BATCH_BYTES);
+    app.post(MEMBERS_PATH, ofMember, checkingDigest(options), takingBatch(members, options));
     paths.push(MEMBERS_PATH);
   }
   app.all(paths, (_request, response) => sendError(response.set('Allow', 'POST'), 405, 'only POST'));
@@ -66,16 +67,41 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
 /** Any type, since that is checked before. */
 const RAW = { type: () => true, inflate: false };
 
-/** `what`: how the token is called. */
-function authenticating(options: HeartbeatAppOptions, what: string, token: string | undefined): RequestHandler {
+function authenticatingBase(options: HeartbeatAppOptions, token: string | undefined): RequestHandler {
   return (request, response, next) => {
-    if (token === undefined || carriesToken(request.headers.authorization, token)) {
-      next();
-      return;
-    }
-    const fault = invalidOf(options, request, `the Authorization header does not carry the ${what}`);
-    refuse(options, response.set('WWW-Authenticate', 'Bearer'), 401, { ...fault, code: 'Arklet.Unauthenticated' });
+    if (token === undefined || carriesToken(request.headers.authorization, token)) next();
+    else refuse401(options, request, response, 'the Authorization header does not carry the token', 'Bearer');
   };
+}
+
+/** Leaves the digest that the body must have for `checkingDigest`. */
+function authenticatingMember(options: HeartbeatAppOptions, { verifier }: MemberPath): RequestHandler {
+  return (request, response, next) => {
+    const { method, originalUrl: path, headers } = request;
+    const verdict = verifier.verify({ method, path, authorization: headers.authorization });
+    if (verdict.fault === undefined) {
+      response.locals.bodyDigest = verdict.bodyDigest;
+      next();
+    } else refuse401(options, request, response, verdict.fault, verdict.challenge);
+  };
+}
+
+function checkingDigest(options: HeartbeatAppOptions): RequestHandler {
+  return (request, response, next) => {
+    if (digestOf(bodyOf(request)) === response.locals.bodyDigest) next();
+    else refuse401(options, request, response, 'body is not the digest of the payload', MEMBER_SCHEME);
+  };
+}
+
+function refuse401(
+  options: HeartbeatAppOptions,
+  request: Request,
+  response: Response,
+  message: string,
+  challenge: string,
+): void {
+  const invalid = { ...invalidOf(options, request, message), code: 'Arklet.Unauthenticated' } as const;
+  refuse(options, response.set('WWW-Authenticate', challenge), 401, invalid);
 }
 
 function takingJson(options: HeartbeatAppOptions): RequestHandler {

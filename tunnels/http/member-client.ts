@@ -2,19 +2,38 @@ import { isIP } from 'node:net';
 import axios from 'axios';
 import type { Clock } from '../../src/clock.ts';
 import { ControllerError, messageOf } from '../../src/errors.ts';
+import { cutToBytes } from '../arklet/message-line.ts';
 import { BaseAgent } from './base-agent.ts';
+import type { MemberProcess, MemberProver } from './member-proof.ts';
 
 export const MEMBERS_PATH = '/members/messages';
 const TIMEOUT_MS = 3_000;
 /** Of an answer: two numbers, or why it was refused. */
 const MAX_ANSWER_BYTES = 16 * 1024;
+/** An address comes from a Lease, where it may be long. */
+const MAX_SHOWN_BYTES = 128;
+
+/** Another replica, as its membership Lease names it: nothing of it is trusted. */
+export interface MemberPeer extends MemberProcess {
+  /** `host:port`. */
+  readonly address: string;
+}
+
+/** What became of a batch. */
+export type PostOutcome =
+  | { readonly error?: never }
+  /** `currentBoot`: set when the batch was for an earlier boot, and the member proved which one it uses now. */
+  | { readonly error: ControllerError; readonly currentBoot: string | undefined };
 
 export interface MemberClientOptions {
   readonly clock: Clock;
-  readonly token: string;
+  readonly prover: MemberProver;
 }
 
-/** Posts to other members: no proxy, no redirect, on connections that are kept for a few seconds. */
+/**
+ * Posts to other members: no proxy, no redirect, on connections that are kept for a few seconds. Nothing that it sends
+ * opens anything elsewhere, so an address that a Lease names needs no trust.
+ */
 export class MemberClient {
   readonly #options: MemberClientOptions;
   readonly #agent: BaseAgent;
@@ -24,20 +43,22 @@ export class MemberClient {
     this.#agent = new BaseAgent(options.clock);
   }
 
-  /** Resolves when the member has taken it, rejects with `Cluster.MemberUnreachable` after 3 s at the latest. */
-  async post(address: string, batch: string, signal: AbortSignal): Promise<void> {
+  /** Resolves after 3 s at the latest; the error is `Cluster.MemberUnreachable`. Never rejects. */
+  async post(peer: MemberPeer, batch: string, signal: AbortSignal): Promise<PostOutcome> {
     const over = new AbortController();
     const stop = (): void => over.abort('the tunnel was stopped, or it is no member any more');
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
     const timer = this.#options.clock.setTimer(() => over.abort(`no answer within ${TIMEOUT_MS} ms`), TIMEOUT_MS);
     try {
-      await this.#exchange(address, batch, over.signal);
+      const { status, currentBoot } = await this.#exchange(peer, batch, over.signal);
+      if (status === 200) return {};
+      return { error: unreachable(peer, `it answered HTTP ${status}`), currentBoot };
     } catch (error) {
       const reason = over.signal.aborted ? String(over.signal.reason) : messageOf(error);
-      // Of axios' own error only the cause: the rest holds the token.
+      // Of axios' own error only the cause: the rest holds what bases said.
       const cause = axios.isAxiosError(error) ? error.cause : error;
-      throw new ControllerError('Cluster.MemberUnreachable', `member ${address}: ${reason}`, { cause });
+      return { error: unreachable(peer, reason, cause), currentBoot: undefined };
     } finally {
       timer.cancel();
       signal.removeEventListener('abort', stop);
@@ -49,12 +70,20 @@ export class MemberClient {
     this.#agent.destroy();
   }
 
-  async #exchange(address: string, batch: string, signal: AbortSignal): Promise<void> {
-    const { status } = await axios.request({
+  async #exchange(
+    peer: MemberPeer,
+    batch: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly status: number; readonly currentBoot: string | undefined }> {
+    const url = urlOf(peer.address);
+    const body = Buffer.from(batch);
+    const { prover } = this.#options;
+    const authorization = prover.prove('POST', MEMBERS_PATH, peer, body);
+    const { status, headers } = await axios.request({
       method: 'POST',
-      url: urlOf(address),
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${this.#options.token}` },
-      data: Buffer.from(batch),
+      url,
+      headers: { 'content-type': 'application/json', authorization },
+      data: body,
       transformRequest: (data: unknown) => data,
       responseType: 'arraybuffer',
       maxContentLength: MAX_ANSWER_BYTES,
@@ -65,11 +94,17 @@ export class MemberClient {
       httpAgent: this.#agent,
       signal,
     });
-    if (status !== 200) throw new Error(`it answered HTTP ${status}`);
+    const challenge: unknown = headers['www-authenticate'];
+    return { status, currentBoot: status === 401 ? prover.challengedBoot(challenge, authorization) : undefined };
   }
 }
 
-/** Nothing but an IP address and a port: the token goes there. */
+function unreachable({ address }: MemberPeer, reason: string, cause?: unknown): ControllerError {
+  const message = `member ${cutToBytes(address, MAX_SHOWN_BYTES)}: ${reason}`;
+  return new ControllerError('Cluster.MemberUnreachable', message, { cause });
+}
+
+/** Nothing but an IP address and a port: what bases say goes there. */
 function urlOf(address: string): string {
   const [, inBrackets, bare, port = ''] = /^(?:\[([\da-f:.]+)\]|([\d.]+)):(\d{1,5})$/i.exec(address) ?? [];
   const isAddress = inBrackets === undefined ? isIP(bare ?? '') === 4 : isIP(inBrackets) === 6;

@@ -2,8 +2,9 @@ import { type Clock, sleep } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { TunnelName } from '../../src/tunnel/tunnel.ts';
+import { cutToBytes } from '../arklet/message-line.ts';
 import { batchTextOf } from './member-batch.ts';
-import type { MemberClient } from './member-client.ts';
+import type { MemberClient, MemberPeer } from './member-client.ts';
 import { NewestMessages, type WaitingMessage } from './newest-messages.ts';
 
 /** A message that waited longer is not sent: a sign of life that comes late is none. The base repeats it. */
@@ -11,15 +12,16 @@ const MAX_AGE_MS = 5_000;
 
 export interface MemberOutboxOptions {
   readonly tunnel: TunnelName;
-  /** `host:port` of the member. */
-  readonly address: string;
+  readonly peer: MemberPeer;
   readonly client: Pick<MemberClient, 'post'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'memberMessages' | 'memberRequests'>;
 }
 
-/** What waits for one member. One request at a time; nothing of it is sent twice, whatever becomes of it. */
+/**
+ * What waits for one process of a member. One request at a time; nothing of it is sent twice, whatever becomes of it.
+ */
 export class MemberOutbox {
   readonly #options: MemberOutboxOptions;
   readonly #waiting = new NewestMessages();
@@ -29,9 +31,16 @@ export class MemberOutbox {
   #sending: Promise<void> = Promise.resolve();
   /** Since the last request failed. */
   #isOut = false;
+  /**
+   * With the boot of the last challenge that the member proved: it refused a message for an earlier boot. The watch of
+   * Leases may hang for two minutes, and after one minute without messages the member would judge bases dead that post
+   * only here.
+   */
+  #peer: MemberPeer;
 
   constructor(options: MemberOutboxOptions) {
     this.#options = options;
+    this.#peer = options.peer;
   }
 
   put(messages: readonly WaitingMessage[]): void {
@@ -69,12 +78,12 @@ export class MemberOutbox {
   }
 
   async #send(batch: readonly WaitingMessage[]): Promise<void> {
-    const { client, address, metrics } = this.#options;
-    try {
-      await client.post(address, batchTextOf(batch.map(({ text }) => text)), this.#stop.signal);
-    } catch (error) {
+    const { client, metrics } = this.#options;
+    const outcome = await client.post(this.#peer, batchTextOf(batch.map(({ text }) => text)), this.#stop.signal);
+    if (outcome.error) {
       this.#countDropped(batch.length);
-      if (!this.#stop.signal.aborted) this.#onFailed(error);
+      this.#peer = { ...this.#peer, boot: outcome.currentBoot ?? this.#peer.boot };
+      if (!this.#stop.signal.aborted) this.#onFailed(outcome.error);
       return;
     }
     metrics.memberRequests.inc({ result: 'ok' });
@@ -90,8 +99,8 @@ export class MemberOutbox {
   }
 
   #log(level: 'info' | 'warn', fields: object, message: string): void {
-    const { logger, tunnel, address } = this.#options;
-    logger[level]({ tunnel, member: address, ...fields }, message);
+    const { logger, tunnel, peer } = this.#options;
+    logger[level]({ tunnel, member: cutToBytes(peer.address, 128), ...fields }, message);
   }
 
   #countDropped(count: number): void {

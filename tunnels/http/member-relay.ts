@@ -3,17 +3,16 @@ import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import type { TunnelName } from '../../src/tunnel/tunnel.ts';
 import { type MemberMessage, messageTextOf } from './member-batch.ts';
-import { MemberClient } from './member-client.ts';
+import { MemberClient, type MemberPeer } from './member-client.ts';
 import { MemberOutbox } from './member-outbox.ts';
+import { type MemberIdentity, MemberProver } from './member-proof.ts';
 import { NewestMessages } from './newest-messages.ts';
 import type { Accepted } from './receive.ts';
 
 /** The other replicas of a cluster. */
-export interface Members {
-  /** What members show each other; bases do not have it. */
-  readonly token: string;
-  /** `host:port` of every other live member, as it is now. Asked each time that something is sent. */
-  readonly addresses: () => readonly string[];
+export interface Members extends MemberIdentity {
+  /** Every other live member, as it is now. Asked each time that something is sent. */
+  readonly peers: () => readonly MemberPeer[];
   /**
    * Whether this process may just have been stopped for a while: what waited for it looks new then. Default: never.
    */
@@ -33,14 +32,14 @@ const INTERVAL_MS = 1_000;
 const LAST_WORDS_MS = 1_000;
 
 /**
- * Passes on what a base says to us to all other members, once a second, of each base the newest; what a base says
- * once goes out at once. Members do not wait for each other.
+ * Passes on what a base posts here to all other members: heartbeats once a second, of each base the newest; what a base
+ * says once, at once. Members do not wait for each other.
  */
 export class MemberRelay {
   readonly #options: MemberRelayOptions;
   readonly #client: MemberClient;
   readonly #waiting = new NewestMessages();
-  /** By address; one goes when its member does. */
+  /** By all that is known of a peer; one goes when its process or its address does. */
   readonly #outboxes = new Map<string, MemberOutbox>();
   /** Runs while something waits. */
   #timer: Timer | undefined;
@@ -48,7 +47,7 @@ export class MemberRelay {
 
   constructor(options: MemberRelayOptions) {
     this.#options = options;
-    this.#client = new MemberClient({ clock: options.clock, token: options.members.token });
+    this.#client = new MemberClient({ clock: options.clock, prover: new MemberProver(options.members) });
   }
 
   pass(message: MemberMessage, { key, isSaidOnce }: Accepted): void {
@@ -67,7 +66,7 @@ export class MemberRelay {
     this.#isStopped = true;
     this.#timer?.cancel();
     const messages = this.#waiting.takeAll();
-    const outboxes = new Set(this.#options.members.addresses().map((address) => this.#outboxOf(address)));
+    const outboxes = new Set(this.#options.members.peers().map((peer) => this.#outboxOf(peer)));
     const left = [...this.#outboxes.values()].filter((outbox) => !outboxes.has(outbox));
     await Promise.all([
       ...[...outboxes].map((outbox) => outbox.end(messages, LAST_WORDS_MS)),
@@ -80,19 +79,20 @@ export class MemberRelay {
     this.#timer?.cancel();
     this.#timer = undefined;
     const messages = this.#waiting.takeAll();
-    const addresses = new Set(this.#options.members.addresses());
-    for (const [address, outbox] of this.#outboxes) {
-      if (addresses.has(address)) continue;
-      this.#outboxes.delete(address);
+    const outboxes = new Set(this.#options.members.peers().map((peer) => this.#outboxOf(peer)));
+    for (const [key, outbox] of this.#outboxes) {
+      if (outboxes.has(outbox)) continue;
+      this.#outboxes.delete(key);
       void outbox.close();
     }
-    for (const address of addresses) this.#outboxOf(address).put(messages);
+    for (const outbox of outboxes) outbox.put(messages);
   }
 
-  #outboxOf(address: string): MemberOutbox {
+  #outboxOf(peer: MemberPeer): MemberOutbox {
     const { members: _members, ...shared } = this.#options;
-    const outbox = this.#outboxes.get(address) ?? new MemberOutbox({ address, client: this.#client, ...shared });
-    this.#outboxes.set(address, outbox);
+    const key = JSON.stringify([peer.id, peer.boot, peer.address]);
+    const outbox = this.#outboxes.get(key) ?? new MemberOutbox({ peer, client: this.#client, ...shared });
+    this.#outboxes.set(key, outbox);
     return outbox;
   }
 }

@@ -7,6 +7,7 @@ import type { AddressPolicy } from './address-policy.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
 import { MemberInbox } from './member-inbox.ts';
+import { MemberVerifier } from './member-proof.ts';
 import { MemberRelay, type Members } from './member-relay.ts';
 import { type Accepted, type MessageType, receive } from './receive.ts';
 
@@ -67,7 +68,7 @@ export class MessageIntake {
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),
       members: members && {
-        token: members.token,
+        verifier: new MemberVerifier(members),
         onBatch: (member, payload) => this.#inbox.take(member, payload),
       },
     });

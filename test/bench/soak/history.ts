@@ -4,7 +4,7 @@ import type { Broker } from '../../../samples/broker/broker.ts';
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
 import { layoutOf } from '../../../samples/control-plane/layout.ts';
 import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
-import { renewalsOf, statusWritesOf } from '../../support/cluster/audited-requests.ts';
+import { isMemberLease, renewalsOf, statusWritesOf } from '../../support/cluster/audited-requests.ts';
 import { commandsOfOthers, writesOfOthers } from '../../support/cluster/check-leaders.ts';
 import { executedTwice, uninstalledThoughWanted } from '../../support/cluster/check-modules.ts';
 import { type ClusterFacts, NO_FACTS, type PodFact } from '../../support/cluster/facts.ts';
@@ -162,10 +162,10 @@ export class History {
   }
 
   async #readAudit(): Promise<void> {
-    const { replicaOfUser, namespace } = this.#options;
+    const { replicaOfUser } = this.#options;
     const requests = await this.#audit.take();
     this.#facts.writes.push(...statusWritesOf(requests, replicaOfUser));
-    this.#facts.renewals.push(...renewalsOf(requests, replicaOfUser, namespace));
+    this.#facts.renewals.push(...renewalsOf(requests, replicaOfUser));
   }
 
   #whole(): ClusterFacts {
@@ -186,7 +186,7 @@ export class History {
 
   #noteLease(seen: Seen): void {
     const { metadata, spec } = seen.object;
-    if (metadata.namespace === this.#options.namespace) {
+    if (isMemberLease(metadata.name)) {
       this.#facts.renewals.push({ replica: spec?.holderIdentity ?? '', at: millisecondsOf(spec?.renewTime) });
       return;
     }

@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { layoutOf } from '../../../samples/control-plane/layout.ts';
+import { MEMBER_LEASE_PREFIX } from '../../../src/lease/member.ts';
 import type { RenewalFact, StatusWriteFact } from './facts.ts';
 
 const CHUNK_BYTES = 1 << 20;
@@ -82,15 +83,16 @@ export function statusWritesOf(requests: readonly AuditedRequest[], replicaOf: R
   });
 }
 
-/** Writes of a replica to its own membership lease, the only one in that namespace that it writes. */
-export function renewalsOf(
-  requests: readonly AuditedRequest[],
-  replicaOf: ReplicaOfUser,
-  memberNamespace: string,
-): RenewalFact[] {
-  return requests.flatMap(({ user, verb, resource, namespace, at }): RenewalFact[] => {
+/** Whether that is the name of a membership Lease. */
+export function isMemberLease(name: string): boolean {
+  return name.startsWith(MEMBER_LEASE_PREFIX);
+}
+
+/** Writes of a replica to its own membership Lease. */
+export function renewalsOf(requests: readonly AuditedRequest[], replicaOf: ReplicaOfUser): RenewalFact[] {
+  return requests.flatMap(({ user, verb, resource, name, at }): RenewalFact[] => {
     const replica = replicaOf(user);
-    const isRenewal = resource === 'leases' && namespace === memberNamespace && verb !== 'delete';
+    const isRenewal = resource === 'leases' && isMemberLease(name) && verb !== 'delete';
     return replica !== undefined && isRenewal ? [{ replica, at }] : [];
   });
 }

@@ -4,7 +4,7 @@ import type { Broker } from '../../../samples/broker/broker.ts';
 import type { RecordedPublish } from '../../../samples/broker/recorder.ts';
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
 import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
-import { AuditedRequests, renewalsOf, statusWritesOf } from './audited-requests.ts';
+import { AuditedRequests, isMemberLease, renewalsOf, statusWritesOf } from './audited-requests.ts';
 import type { ClusterFacts, CommandFact, LeaseFact, NodeFact, NoteFact, PodFact } from './facts.ts';
 import {
   commandFactOf,
@@ -22,8 +22,6 @@ export interface RecorderOptions {
   readonly controlPlane: ControlPlane;
   /** Commands are noted there; undefined over HTTP, where bases note who sent them. */
   readonly broker: Broker | undefined;
-  /** Namespace of the membership leases. */
-  readonly memberNamespace: string;
   /** Which replica is behind a service account. */
   readonly replicaOfUser: (user: string) => string | undefined;
 }
@@ -108,12 +106,17 @@ export class ClusterRecorder {
     return this.#leases.slice(mark);
   }
 
+  /** Commands that came in after that time; wall clock, ms. */
+  commandsSince(at: number): readonly CommandFact[] {
+    return this.#commands.filter((command) => command.at > at);
+  }
+
   /** What a service account has written to node leases, Nodes and Pods, as `patch leases name`. Events change nothing. */
   async writesOf(account: string): Promise<string[]> {
     const requests = await this.#audit.read();
     return requests
       .filter(({ user }) => user.endsWith(`:${account}`))
-      .filter(({ namespace, resource }) => namespace !== this.#options.memberNamespace && resource !== 'events')
+      .filter(({ name, resource }) => !isMemberLease(name) && resource !== 'events')
       .map(({ verb, resource, name }) => `${verb} ${resource} ${name}`);
   }
 
@@ -122,7 +125,7 @@ export class ClusterRecorder {
     const requests = await this.#audit.read();
     return {
       leases: this.#leases,
-      renewals: [...this.#renewals, ...renewalsOf(requests, replicaOfUser, this.#options.memberNamespace)],
+      renewals: [...this.#renewals, ...renewalsOf(requests, replicaOfUser)],
       commands: this.#commands,
       operations: this.#fleets.flatMap(({ history }) => history.records().map(operationFactOf)),
       pods: this.#pods,
@@ -152,9 +155,9 @@ export class ClusterRecorder {
   }
 
   #noteLease({ object, at, isGone }: Seen): void {
-    const { namespace } = object.metadata;
+    const { namespace, name } = object.metadata;
     const holder = object.spec?.holderIdentity ?? '';
-    if (namespace === this.#options.memberNamespace) {
+    if (isMemberLease(name)) {
       this.#renewals.push({ replica: holder, at: millisecondsOf(object.spec?.renewTime) });
       return;
     }

@@ -74,7 +74,6 @@ export class Cluster {
     const recorder = await ClusterRecorder.start({
       controlPlane: world.controlPlane,
       broker: service ? undefined : world.aedes,
-      memberNamespace: MEMBER_NAMESPACE,
       replicaOfUser: (user) => accounts.get(user),
     });
     return new Cluster({ world, recorder, tunnel, accounts, service });

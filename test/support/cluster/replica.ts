@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parse, stringify } from 'yaml';
 import { releasePort, reservePort } from '../../../samples/control-plane/ports.ts';
+import { eventually } from '../eventually.ts';
 import type { ControllerProcess, World } from '../world.ts';
 import { type ProxyMode, TcpProxy } from './tcp-proxy.ts';
 
@@ -63,9 +64,9 @@ export class Replica {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Does not wait for it to be a member. */
-  async start(): Promise<ControllerProcess> {
-    this.#process = await this.#world.launchController({
+  /** Does not wait for it to be a member. `env`: more variables of this process; `root`: the tree of another version. */
+  async start(env: Record<string, string> = {}, root?: URL): Promise<ControllerProcess> {
+    const variables = {
       IS_CLUSTER: 'true',
       CLIENT_ID: this.clientId,
       POD_NAMESPACE: MEMBER_NAMESPACE,
@@ -73,8 +74,19 @@ export class Replica {
       KUBECONFIG: this.#kubeconfig,
       WORKLOAD_MAX_LEVEL: '10',
       ...(this.broker ? { MQTT_PORT: String(this.broker.port) } : this.#httpEnv()),
-    });
+      ...env,
+    };
+    this.#process = await this.#world.launchController(variables, root);
     return this.#process;
+  }
+
+  /** Resolves when its readiness probe passes, as a rolling update waits for it. */
+  async untilReady(): Promise<void> {
+    const port = await this.process.port('probes');
+    await eventually(async () => {
+      const { status } = await fetch(`http://127.0.0.1:${port}/readyz`);
+      if (status !== 200) throw new Error(`${this.clientId} is not ready: ${status}`);
+    });
   }
 
   /** Ends its process; the exit code. */

@@ -101,13 +101,7 @@ function joined(problems: readonly unknown[]): Error {
 
 /** All that live are ready again. */
 async function membersAgain(cluster: Cluster): Promise<void> {
-  for (const { process, clientId } of cluster.living) {
-    const port = await process.port('probes');
-    await eventually(async () => {
-      const { status } = await fetch(`http://127.0.0.1:${port}/readyz`);
-      if (status !== 200) throw new Error(`${clientId} is not ready: ${status}`);
-    });
-  }
+  for (const replica of cluster.living) await replica.untilReady();
 }
 
 export function onBases({ world }: Cluster, name: string, bases: readonly string[]): RollingDeployment {

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type Forgery, forge, forgeries, takeLabelsOff } from './hostile.ts';
 import { type Breakage, NO_NOISE, type Noise } from './link.ts';
 import { TUNNELS } from './replica.ts';
 import type { World } from './world.ts';
@@ -18,7 +19,9 @@ export type Fault =
   | { readonly kind: 'Appear'; readonly count: number }
   | { readonly kind: 'Vanish'; readonly base: number; readonly againMs: number | undefined }
   | { readonly kind: 'Drop'; readonly base: number }
-  | { readonly kind: 'WallClock'; readonly replica: number; readonly ms: number };
+  | { readonly kind: 'WallClock'; readonly replica: number; readonly ms: number }
+  | { readonly kind: 'Unlabel'; readonly base: number; readonly isMember: boolean }
+  | { readonly kind: 'Hostile'; readonly forgery: Forgery };
 
 export interface Happening {
   readonly afterMs: number;
@@ -76,7 +79,13 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
     base: fc.nat({ max: 7 }),
     againMs: fc.option(ms, { nil: undefined }),
   }),
-  fc.record({ kind: fc.constant('WallClock' as const), replica, ms: fc.integer({ min: -20_000, max: 20_000 }) }),
+  fc.record({ kind: fc.constant('Unlabel' as const), base: fc.nat({ max: 7 }), isMember: fc.boolean() }),
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('Hostile' as const), forgery: forgeries }) },
+  fc.record({
+    kind: fc.constant('WallClock' as const),
+    replica,
+    ms: fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.constantFrom(-3_600_000, 3_600_000)),
+  }),
 );
 
 export const happenings: fc.Arbitrary<Happening[]> = fc.array(fc.record({ afterMs: gapMs, fault }), {
@@ -179,6 +188,12 @@ function inflictAll(world: World, fault: OfAll): void {
       break;
     case 'Drop':
       world.server.drop(`kube-node-lease/${baseOf(world, fault.base)}`);
+      break;
+    case 'Unlabel':
+      takeLabelsOff(world, fault);
+      break;
+    case 'Hostile':
+      forge(world, fault.forgery);
       break;
     case 'Vanish': {
       const name = baseOf(world, fault.base);

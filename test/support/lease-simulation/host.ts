@@ -8,8 +8,12 @@ const CATCH_UP_MS = 3;
 const MIN_WAIT_MS = 1e-3;
 /** For so long after it goes on, it is looked at between any two microtasks. */
 const WATCHED_MS = 5;
-/** Both clocks wrong within such a time is more than anybody can bear. */
-const BOTH_WRONG_MS = 15_000;
+/** A suspend that the wall clock hides, set back by as much within this time, is outside of what is promised. */
+const HIDDEN_WITHIN_MS = 15_000;
+/** A step by more is longer than all suspends of a run together: it hides none. */
+const MAX_HIDING_STEP_MS = 1_200_000;
+/** Resolution of the system clock's `bootTime`. */
+const BOOT_TIME_STEP_MS = 10;
 
 export interface HostOptions {
   readonly timeline: Timeline;
@@ -25,9 +29,8 @@ export class Host implements Clock {
   readonly #rate: number;
   readonly #offset: number;
   #wallShiftMs = 0;
-  #wallSteppedAt = Number.NEGATIVE_INFINITY;
-  #sleptUntil = Number.NEGATIVE_INFINITY;
-  #jumpedAt = Number.NEGATIVE_INFINITY;
+  #wallSetBackAt = Number.NEGATIVE_INFINITY;
+  #suspendedUntil = Number.NEGATIVE_INFINITY;
   #stalledMs = 0;
   #stalledAt: number | undefined;
   /** Asked for very often. */
@@ -53,9 +56,9 @@ export class Host implements Clock {
     return this.#isStopped;
   }
 
-  /** When its two clocks began to tell different times. */
-  get jumpedAt(): number {
-    return this.#jumpedAt;
+  /** When its machine last went on after a suspend. */
+  get suspendedUntil(): number {
+    return this.#suspendedUntil;
   }
 
   get resumedAt(): number {
@@ -76,6 +79,11 @@ export class Host implements Clock {
     const wallMs = Math.floor(WALL_START + this.timeline.now + this.#wallShiftMs);
     if (this.#wallTime.getTime() !== wallMs) this.#wallTime = new Date(wallMs);
     return this.#wallTime;
+  }
+
+  bootTime(): number {
+    const bootMs = this.#offset + this.#rate * this.timeline.now;
+    return bootMs - (bootMs % BOOT_TIME_STEP_MS);
   }
 
   /** As those of Node, which counts in whole milliseconds: up to two of them early. */
@@ -109,15 +117,15 @@ export class Host implements Clock {
   stop(isSuspended: boolean): void {
     if (this.#isStopped) return;
     this.#isStopped = true;
-    if (isSuspended && this.timeline.now - this.#wallSteppedAt > BOTH_WRONG_MS) this.#stalledAt = this.timeline.now;
+    const isHidden = this.timeline.now - this.#wallSetBackAt < HIDDEN_WITHIN_MS;
+    if (isSuspended && !isHidden) this.#stalledAt = this.timeline.now;
   }
 
   resume(): void {
     if (!this.#isStopped) return;
     if (this.#stalledAt !== undefined) {
       this.#stalledMs += this.timeline.now - this.#stalledAt;
-      this.#jumpedAt = this.timeline.now;
-      this.#sleptUntil = this.timeline.now;
+      this.#suspendedUntil = this.timeline.now;
     }
     this.#stalledAt = undefined;
     this.#isStopped = false;
@@ -129,10 +137,11 @@ export class Host implements Clock {
   }
 
   stepWallClock(ms: number): void {
-    if (this.#stalledAt !== undefined || this.timeline.now - this.#sleptUntil < BOTH_WRONG_MS) return;
+    if (ms < 0 && ms > -MAX_HIDING_STEP_MS) {
+      if (this.#stalledAt !== undefined || this.timeline.now - this.#suspendedUntil < HIDDEN_WITHIN_MS) return;
+      this.#wallSetBackAt = this.timeline.now;
+    }
     this.#wallShiftMs += ms;
-    this.#wallSteppedAt = this.timeline.now;
-    this.#jumpedAt = this.timeline.now;
   }
 
   kill(): void {

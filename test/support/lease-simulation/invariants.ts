@@ -2,7 +2,7 @@ import { FENCE_AFTER_MS } from '../../../src/lease/member.ts';
 import type { Replica } from './replica.ts';
 import type { World } from './world.ts';
 
-/** By so much its timer may be late, where the wall clock is the faster one. */
+/** How late its timer may be. */
 const TOLD_WITHIN_MS = 200;
 
 export class Violation extends Error {
@@ -19,6 +19,9 @@ export function watchOver(world: World): void {
     checkMembers(world);
     if (world.server.unguarded.length > 0) {
       throw new Violation(`written without compare-and-swap: ${world.server.unguarded.join()}`, world);
+    }
+    if (world.server.uncounted.length > 0) {
+      throw new Violation(`renewals that do not count: ${world.server.uncounted.join()}`, world);
     }
   };
 }
@@ -57,10 +60,11 @@ function checkMembers(world: World): void {
 
 /** Who is fenced knows it soon: what is under way at bases is given up. */
 function checkFence(replica: Replica, world: World): void {
-  const { nonce, told, host } = replica;
+  const { nonce, told, host, hiddenAt } = replica;
   replica.invalidSince ??= world.timeline.now;
-  // No timer waits for a wall clock: then the next renewal tells.
-  const since = Math.max(replica.invalidSince, host.resumedAt, host.jumpedAt + 2 * FENCE_AFTER_MS);
+  // Timers do not count a suspend, and a hidden Lease ends no term: the next renewal, or the end of the term, notices.
+  const spared = Math.max(host.suspendedUntil, hiddenAt) + 2 * FENCE_AFTER_MS;
+  const since = Math.max(replica.invalidSince, host.resumedAt, spared);
   if (host.isStopped || told.size === 0 || world.timeline.now - since < TOLD_WITHIN_MS) return;
   throw new Violation(`${nonce} is fenced, and was not told to stop leading ${[...told].join()}`, world);
 }

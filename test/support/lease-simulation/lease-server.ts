@@ -1,6 +1,6 @@
 import { ApiError } from '../../../src/kube/api-error.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
-import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
+import { identityOf, NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
 import type { Dice } from './timeline.ts';
 
 type Json = Record<string, unknown>;
@@ -24,6 +24,10 @@ export class LeaseServer {
   readonly log: LeaseEvent[] = [];
   /** Writes that were no compare-and-swap. */
   readonly unguarded: string[] = [];
+  /** Renewals of Node Leases whose renewTime is not after the one before: kube-controller-manager ignores them. */
+  readonly uncounted: string[] = [];
+  /** By Node; forgotten when its Lease is deleted with it. */
+  readonly #renewTimes = new Map<string, string>();
   /** Those that were deleted by somebody else, until they are made again. */
   readonly dropped = new Set<string>();
   onEvent: (event: LeaseEvent) => void = () => {};
@@ -54,6 +58,7 @@ export class LeaseServer {
   create(lease: LeaseObject): LeaseObject {
     const { namespace, name } = lease.metadata;
     if (this.leases.has(`${namespace}/${name}`)) throw refusal(409, 'AlreadyExists');
+    this.#noteRenewal(lease.metadata.name, lease.spec?.renewTime);
     return this.#save({ ...lease, metadata: { ...lease.metadata, uid: `u${this.#uid++}` } });
   }
 
@@ -67,6 +72,7 @@ export class LeaseServer {
     if (resourceVersion !== undefined && resourceVersion !== lease.metadata.resourceVersion) {
       throw refusal(409, 'Conflict');
     }
+    this.#noteRenewal(name, (patch as unknown as LeaseObject).spec?.renewTime);
     return this.#save(merge(lease as unknown as Json, patch) as unknown as LeaseObject);
   }
 
@@ -76,15 +82,34 @@ export class LeaseServer {
     if (uid !== undefined && uid !== metadata.uid) throw refusal(409, 'Conflict');
     if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) throw refusal(409, 'Conflict');
     this.leases.delete(`${namespace}/${name}`);
+    if (namespace === NODE_LEASE_NAMESPACE) this.#renewTimes.delete(name);
     this.#record('DELETED', { ...rest, metadata: this.#stamped(metadata) });
+  }
+
+  /** Whatever stands there, as somebody with `kubectl` writes it. */
+  put(lease: LeaseObject): void {
+    const { namespace, name } = lease.metadata;
+    const uid = this.leases.get(`${namespace}/${name}`)?.metadata.uid ?? `u${this.#uid++}`;
+    this.#save({ ...lease, metadata: { ...lease.metadata, uid } });
   }
 
   /** As somebody with `kubectl` does it. */
   drop(key: string): void {
     const lease = this.leases.get(key);
     if (lease === undefined) return;
-    this.delete(lease.metadata.namespace ?? '', lease.metadata.name, lease.metadata.uid, undefined);
-    this.dropped.add(lease.metadata.name);
+    const { namespace = '', name, uid } = lease.metadata;
+    const renewTime = this.#renewTimes.get(name);
+    this.delete(namespace, name, uid, undefined);
+    // The Node stands, and what kube-controller-manager has seen of it counts on.
+    if (renewTime !== undefined) this.#renewTimes.set(name, renewTime);
+    if (namespace === NODE_LEASE_NAMESPACE) this.dropped.add(name);
+  }
+
+  #noteRenewal(name: string, renewTime = ''): void {
+    if (identityOf(name) === undefined) return;
+    const before = this.#renewTimes.get(name) ?? '';
+    if (renewTime <= before) this.uncounted.push(`${name}: ${before} -> ${renewTime}`);
+    this.#renewTimes.set(name, renewTime);
   }
 
   #save(lease: LeaseObject): LeaseObject {
@@ -104,8 +129,10 @@ export class LeaseServer {
   #record(type: LeaseEvent['type'], object: LeaseObject): void {
     const event = { type, version: this.#version, object };
     const { namespace, name } = object.metadata;
-    if (type === 'DELETED') this.#holders.delete(name);
-    else if (namespace === NODE_LEASE_NAMESPACE) this.#holders.set(name, object.spec?.holderIdentity ?? '');
+    if (namespace === NODE_LEASE_NAMESPACE) {
+      if (type === 'DELETED') this.#holders.delete(name);
+      else this.#holders.set(name, object.spec?.holderIdentity ?? '');
+    }
     this.log.push(event);
     this.onEvent(event);
   }

@@ -5,8 +5,8 @@ import { createMetrics } from '../../../src/metrics.ts';
 import { Host } from './host.ts';
 import { LeaseServer } from './lease-server.ts';
 import { Link, ServerMachine } from './link.ts';
-import { ENV, NAMESPACE } from './replica.ts';
-import { SimWatch } from './sim-watch.ts';
+import { NAMESPACE } from './replica.ts';
+import { ENV, SimWatch } from './sim-watch.ts';
 import { Dice, Timeline } from './timeline.ts';
 
 const TIMEOUT_MS = 2_000;
@@ -71,7 +71,6 @@ export class MemberProcess {
       informer: this.watch,
       env: ENV,
       clientId,
-      namespace: NAMESPACE,
       nonce,
       address: `${clientId}:7777`,
       tunnelsUp: () => this.tunnelsUp,

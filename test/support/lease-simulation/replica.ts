@@ -1,3 +1,4 @@
+import { NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
 import { HandOverController, type TunnelState } from '../../../src/lease/hand-over-controller.ts';
 import { memberLeaseNameOf } from '../../../src/lease/member.ts';
 import { MembershipController } from '../../../src/lease/membership-controller.ts';
@@ -8,11 +9,10 @@ import { phaseOf } from '../../../src/queue/phase.ts';
 import { Host } from './host.ts';
 import type { LeaseServer } from './lease-server.ts';
 import { Link, type ServerMachine } from './link.ts';
-import { SimWatch } from './sim-watch.ts';
+import { ENV, SimWatch } from './sim-watch.ts';
 import type { Dice, Timeline } from './timeline.ts';
 
-export const ENV = 'dev';
-export const NAMESPACE = 'koupleless-system';
+export const NAMESPACE = NODE_LEASE_NAMESPACE;
 export const TUNNELS = ['mqtt', 'http'] as const;
 export type TunnelName = (typeof TUNNELS)[number];
 
@@ -61,6 +61,8 @@ export class Replica {
   readonly leases: NodeLeaseController;
   /** What it was told to lead, by `onHeld` and `onLost`. */
   readonly told = new Set<string>();
+  /** When its membership lease was hidden from the watch: then only the end of its term says that it is fenced. */
+  hiddenAt = Number.NEGATIVE_INFINITY;
   /** When it was first seen not to be a valid member any more. */
   invalidSince: number | undefined;
   /** Requests since it started, `verb namespace/name`. */
@@ -75,6 +77,7 @@ export class Replica {
     member: new AbortController(),
   };
   #isEnding = false;
+  #isToldToEnd = false;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -94,7 +97,6 @@ export class Replica {
       ...shared,
       api: this.link.clientOf(NAMESPACE, { timeoutMs: MEMBER_TIMEOUT_MS, isOnce: true }),
       clientId,
-      namespace: NAMESPACE,
       nonce,
       address: '127.0.0.1:7777',
       tunnelsUp: () => this.tunnelsUp(),
@@ -109,7 +111,7 @@ export class Replica {
 
   #createLeases(shared: Shared): NodeLeaseController {
     const { clientId: holder, nodeUidOf, isHeard, onHeld, note } = this.#options;
-    const api = this.link.clientOf('kube-node-lease', { timeoutMs: LEASE_TIMEOUT_MS, isOnce: false });
+    const api = this.link.clientOf(NAMESPACE, { timeoutMs: LEASE_TIMEOUT_MS, isOnce: false });
     return new NodeLeaseController({
       ...shared,
       api: { getLease: api.get, createLease: api.create, patchLease: api.patch, deleteLease: api.delete },
@@ -148,8 +150,9 @@ export class Replica {
     });
   }
 
+  /** Also one that is stopped, and ends when it goes on. */
   get isEnding(): boolean {
-    return this.#isEnding;
+    return this.#isEnding || this.#isToldToEnd;
   }
 
   get isLive(): boolean {
@@ -177,6 +180,7 @@ export class Replica {
 
   /** SIGTERM. */
   end(): void {
+    this.#isToldToEnd = true;
     this.host.deliver(() => this.#end('SIGTERM'));
   }
 

@@ -1,11 +1,14 @@
 import { InformerStore } from '../../../src/kube/informer-store.ts';
 import { type Informer, type InformerHandler, objectKey } from '../../../src/kube/informer-types.ts';
 import type { KubeObject, LeaseObject } from '../../../src/kube/objects.ts';
-import { type CachedLease, projectLease } from '../../../src/lease/lease.ts';
+import { COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
+import { type CachedLease, LEASES_PATH, projectLease } from '../../../src/lease/lease.ts';
 import type { Host } from './host.ts';
 import type { LeaseEvent, LeaseServer } from './lease-server.ts';
 import type { Link, ServerMachine } from './link.ts';
 import type { Dice } from './timeline.ts';
+
+export const ENV = 'dev';
 
 export interface SimWatchOptions {
   readonly host: Host;
@@ -24,6 +27,15 @@ const BOOKMARK_MS = 20_000;
 const MAX_PACE_MS = 200;
 
 type Item = () => void | Promise<void>;
+
+/** The namespace of the path that production asks for; undefined = all, and then nothing of the below is hidden. */
+const WATCHED = /namespaces\/([^/]+)/.exec(LEASES_PATH)?.[1];
+
+/** Whether the server shows it to the watch that production asks for. */
+function isSelected({ metadata }: LeaseObject): boolean {
+  const isThere = WATCHED === undefined || metadata.namespace === WATCHED;
+  return isThere && metadata.labels?.[COMPONENT_LABEL] !== undefined && metadata.labels[ENV_LABEL] === ENV;
+}
 
 /** The real cache behind a watch that may lag, hang, break, and begin with a list again. */
 export class SimWatch implements Informer<CachedLease> {
@@ -110,9 +122,12 @@ export class SimWatch implements Informer<CachedLease> {
   }
 
   #sendEvent({ type, version, object }: LeaseEvent): void {
-    const lease = projectLease(object);
+    if (WATCHED !== undefined && object.metadata.namespace !== WATCHED) return;
+    const lease = projectLease(object, ENV);
+    // To a watch, what no longer matches its selector is deleted.
+    const isPut = type === 'PUT' && isSelected(object);
     this.#send(() => {
-      if (type === 'PUT') this.#store.put(lease);
+      if (isPut) this.#store.put(lease);
       else this.#store.remove(lease);
       this.#progress(version);
     });
@@ -123,9 +138,10 @@ export class SimWatch implements Informer<CachedLease> {
     const { server, dice, ownName } = this.#options;
     this.mustList = false;
     const isOwn = ({ metadata }: LeaseObject): boolean => metadata.name === ownName;
-    const leases = dice.shuffled([...server.leases.values()]).sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)));
+    const watched = [...server.leases.values()].filter(isSelected);
+    const leases = dice.shuffled(watched).sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)));
     const { version } = server;
-    const listed = leases.map(projectLease);
+    const listed = leases.map((lease) => projectLease(lease, ENV));
     // A long list is taken in slices, and a machine may have other work.
     const paceMs = dice.chance(0.5) ? dice.below(MAX_PACE_MS) : 0;
     for (const lease of listed) this.#send(() => this.#store.put(lease), paceMs);
@@ -222,6 +238,6 @@ export class SimWatch implements Informer<CachedLease> {
   }
 
   upsert(raw: KubeObject): void {
-    this.#store.upsert(projectLease(raw));
+    this.#store.upsert(projectLease(raw, ENV));
   }
 }

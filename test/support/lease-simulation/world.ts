@@ -56,7 +56,11 @@ export class World {
       const holder = event.type === 'DELETED' ? undefined : (event.object.spec?.holderIdentity ?? '');
       const by = Object.values(annotations)[0] ?? '';
       this.note(`${event.type} ${name} ${event.version} holder=${holder} ${by}`);
-      if (event.object.metadata.namespace === 'kube-node-lease' && holders.get(name) !== holder) {
+      if (
+        this.bases.has(name) &&
+        event.object.metadata.namespace === 'kube-node-lease' &&
+        holders.get(name) !== holder
+      ) {
         holders.set(name, holder);
         this.transitions.push({ at: this.timeline.now, nodeName: name, to: holder });
       }

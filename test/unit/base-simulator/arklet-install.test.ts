@@ -136,6 +136,37 @@ describe('a second version of a module', () => {
     expect(rig.states()).toEqual({ 'biz1:2': 'ACTIVATED', 'biz2:1': 'ACTIVATED' });
   });
 
+  it.each([50, 0])(
+    'with uninstallThenInstall fails while the other version is being uninstalled (%i ms)',
+    async (ms) => {
+      await rig.end(rig.arklet.installBiz(ONE));
+      const uninstall = rig.arklet.uninstallBiz(ONE);
+      await rig.clock.advanceAsync(ms);
+      const install = await rig.arklet.installBiz({ ...TWO, installStrategy: 'uninstallThenInstall' });
+      expect(install).toMatchObject({
+        outcome: 'failed',
+        response: { message: expect.stringContaining('No BizRuntimeContext found for biz: biz1') },
+      });
+      expect((await rig.end(uninstall)).outcome).toBe('executed');
+      expect(rig.states()).toEqual({});
+    },
+  );
+
+  it('with uninstallThenInstall fails the uninstall that comes while it uninstalls the same version', async () => {
+    await rig.end(rig.arklet.installBiz(ONE));
+    const install = rig.arklet.installBiz({ ...TWO, installStrategy: 'uninstallThenInstall' });
+    await rig.clock.advanceAsync(50);
+    const uninstall = await rig.arklet.uninstallBiz(ONE);
+    expect(uninstall).toMatchObject({
+      outcome: 'failed',
+      response: { message: expect.stringContaining('No BizRuntimeContext found for biz: biz1') },
+    });
+    expect((await rig.end(install)).outcome).toBe('executed');
+    expect(rig.states()).toEqual({ 'biz1:2': 'ACTIVATED' });
+    const late = rig.end(rig.arklet.uninstallBiz(ONE));
+    expect((await late).outcome).toBe('refused:NOT_FOUND_BIZ');
+  });
+
   it('is installed anew with uninstallThenInstall when it is there already', async () => {
     await rig.end(rig.arklet.installBiz(ONE));
     const reply = await rig.end(rig.arklet.installBiz({ ...ONE, installStrategy: 'uninstallThenInstall' }));

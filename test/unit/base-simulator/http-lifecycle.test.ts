@@ -23,6 +23,23 @@ function pathsOf(): string[] {
   return rig.controller.posts.map((post) => post.path).filter((path) => path !== '/fence');
 }
 
+describe('a base with listenDelayMs', () => {
+  it('names its port in heartbeats and refuses connections until it has bound it, also after a restart', async () => {
+    const clock = new FakeClock();
+    rig = await startHttpRig({ clock, listenDelayMs: 300 });
+    for (const count of [1, 2]) {
+      const beats = await rig.controller.received('/heartbeat', count);
+      const { port } = rig.base;
+      expect(JSON.parse(beats.at(-1)?.text ?? '')).toMatchObject({ port });
+      expect(await isListening(rig.base.port)).toBe(false);
+      await clock.advanceAsync(300);
+      await vi.waitFor(async () => expect(await isListening(rig.base.port)).toBe(true), { interval: 5 });
+      expect(rig.base.port).toBe(port);
+      if (count === 1) await rig.base.restart();
+    }
+  });
+});
+
 describe('heartbeats over HTTP', () => {
   it('come at the announcement and then every 12 s, on one connection', async () => {
     const clock = new FakeClock();

@@ -37,6 +37,7 @@ describe('gauges of a /metrics text', () => {
       'module_controller_leases_held',
       'module_controller_leases_known',
       'module_controller_members',
+      'module_controller_preexisting_modules',
       'module_controller_unknown_modules',
       'module_controller_vnodes{state="Reachable"}',
       'workqueue_depth{name="pods"}',

@@ -81,10 +81,9 @@ describe('the configuration', () => {
       isCluster: true,
       cluster: {
         memberAddress: '192.0.2.1:7000',
-        memberToken: 'members-only-1234',
+        memberKeys: ['members-only-1234'],
         maxLevel: 10,
         rebalance: false,
-        namespace: 'ns',
       },
       workers: 3,
       mqtt: {
@@ -133,16 +132,22 @@ describe('the configuration', () => {
   });
 
   it('of a replica among others has where these post to it, with the HTTP tunnel only', () => {
-    const shared = { maxLevel: 3, rebalance: true, namespace: 'default' };
+    const shared = { maxLevel: 3, rebalance: true };
     expect(load({ IS_CLUSTER: 'true', POD_IP: '', MEMBER_TOKEN: 'members-only-1234' }).cluster).toEqual({
       ...shared,
       memberAddress: undefined,
-      memberToken: undefined,
+      memberKeys: undefined,
     });
-    const memberToken = 'members-only-1234';
-    expect(load(MEMBER).cluster).toEqual({ ...shared, memberAddress: '192.0.2.1:7777', memberToken });
+    const memberKeys = ['members-only-1234'];
+    expect(load(MEMBER).cluster).toEqual({ ...shared, memberAddress: '192.0.2.1:7777', memberKeys });
     expect(load({ ...MEMBER, POD_IP: 'fd00::7' }).cluster?.memberAddress).toBe('[fd00::7]:7777');
     expect(load({ ...MEMBER, IS_CLUSTER: 'false' })).toMatchObject({ isCluster: false, cluster: undefined });
+  });
+
+  it('of a replica has two keys while one replaces the other', () => {
+    const two = load({ ...MEMBER, MEMBER_TOKEN: 'members-new-1234,members-old-1234' });
+    expect(two.cluster?.memberKeys).toEqual(['members-new-1234', 'members-old-1234']);
+    expect(Object.isFrozen(two.cluster?.memberKeys)).toBe(true);
   });
 
   it('cannot be changed after it was read', () => {
@@ -246,6 +251,30 @@ describe('a wrong configuration', () => {
     const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: MEMBER.MEMBER_TOKEN };
     expect(faultsOf(env)).toEqual([
       'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+    ]);
+  });
+
+  it('is one in which bases know either key of the replicas', () => {
+    for (const MEMBER_TOKEN of ['bases-and-members,members-old-1234', 'members-new-1234,bases-and-members']) {
+      expect(faultsOf({ ...MEMBER, MEMBER_TOKEN, HTTP_TUNNEL_TOKEN: 'bases-and-members' })).toEqual([
+        'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+      ]);
+    }
+  });
+
+  it.each([
+    'fifteen-letters',
+    'x'.repeat(513),
+    'members-new-1234,',
+    ',members-new-1234',
+    'members-new-1234,short',
+    'members-new-1234, members-old-1234',
+    'members-new-1234,members-new-1234',
+    'members-new-1234,members-old-1234,members-oldest-1',
+    'members-new-1234;members-old-1234',
+  ])('is one of a replica with the keys %s, which it does not show', (MEMBER_TOKEN) => {
+    expect(faultsOf({ ...MEMBER, MEMBER_TOKEN })).toEqual([
+      'MEMBER_TOKEN=***: must be one key, or two different ones separated by a comma, each 16 to 512 of `A-Za-z0-9._~+/=-`',
     ]);
   });
 

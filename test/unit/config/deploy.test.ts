@@ -26,10 +26,10 @@ function envOf(config: string): Record<string, string> {
 }
 
 describe('a replica that deploy/ starts', () => {
-  it('is a member, named as its Pod, with its lease where it may write it', () => {
+  it('is a member, named as its Pod', () => {
     const { clientId, cluster } = loadConfig(envOf(read('config.yaml')), 'host');
     expect(clientId).toBe('module-controller-7d9c-x2x4z');
-    expect(cluster).toMatchObject({ namespace: 'koupleless-system', memberAddress: undefined });
+    expect(cluster).toMatchObject({ memberAddress: undefined });
   });
 
   it('tells the others where it is when bases are found over HTTP, with a token that was changed', () => {
@@ -46,7 +46,7 @@ describe('a replica that deploy/ starts', () => {
     expect(deployment?.spec.strategy).toMatchObject({ type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0 } });
   });
 
-  it('may write leases where Nodes and replicas have theirs, and read all', () => {
+  it('may read and write Leases where tenants cannot, and nowhere else', () => {
     const rbac = read('rbac.yaml');
     const rights = ['ClusterRole', 'Role']
       .flatMap((kind) => objectsOf(rbac, kind))
@@ -55,13 +55,19 @@ describe('a replica that deploy/ starts', () => {
           .filter(({ resources }: KubeObject) => resources.includes('leases'))
           .map(({ verbs }: KubeObject) => [metadata.namespace ?? '', verbs.toSorted()]),
       );
-    const write = ['create', 'delete', 'get', 'patch'];
-    expect(Object.fromEntries(rights)).toEqual({
-      '': ['list', 'watch'],
-      'kube-node-lease': write,
-      'koupleless-system': write,
-    });
+    expect(rights).toEqual([['kube-node-lease', ['create', 'delete', 'get', 'list', 'patch', 'watch']]]);
     const bound = objectsOf(rbac, 'RoleBinding').map(({ metadata }) => metadata.namespace);
-    expect(bound.toSorted()).toEqual(['koupleless-system', 'kube-node-lease']);
+    expect(bound).toEqual(['kube-node-lease']);
+  });
+
+  it('may record in the namespace of the leases of Nodes which bases it met, and read ConfigMaps nowhere else', () => {
+    const rights = ['ClusterRole', 'Role']
+      .flatMap((kind) => objectsOf(read('rbac.yaml'), kind))
+      .flatMap(({ metadata, rules }) =>
+        rules
+          .filter(({ resources }: KubeObject) => resources.includes('configmaps'))
+          .map(({ verbs }: KubeObject) => [metadata.namespace ?? '', verbs.toSorted()]),
+      );
+    expect(rights).toEqual([['kube-node-lease', ['create', 'get', 'patch']]]);
   });
 });

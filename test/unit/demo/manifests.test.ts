@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import { parseManifests } from '../../../samples/control-plane/manifests.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
-import { COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../../src/labels.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../../src/labels.ts';
 import { nodeLabelsOf, nodeTaintsOf } from '../../../src/vnode/node-object.ts';
+import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from '../docs/markdown.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8');
@@ -49,6 +50,66 @@ describe.each(samples)('samples/%s', (name) => {
     const [term] = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
     for (const { key, values } of term.matchExpressions) expect(values).toContain(labels[key]);
     expect(labels['kubernetes.io/hostname']).toBe(nodeNameOf('base-1'));
+  });
+});
+
+describe('docs/stock-agent.md', () => {
+  const PAGE = read('docs/stock-agent.md');
+  const objects = [...PAGE.matchAll(/^```yaml\n(.*?)^```/gms)].flatMap(([, text]) => parseManifests(text ?? ''));
+  const pods: KubeObject[] = objects.filter(({ kind }) => kind !== 'ConfigMap').map((it) => it.spec.template ?? it);
+  const address = '10.244.0.7';
+  /** What the hook of the stock agent says. */
+  const stock: Record<string, string> = nodeLabelsOf({
+    base: { identity: address, name: 'TO_BE_IMPLEMENTED', version: '1.0.0', clusterName: 'default', hostName: address },
+    tunnel: 'mqtt_tunnel_provider',
+    env: 'default',
+  } as Parameters<typeof nodeLabelsOf>[0]);
+
+  it('has manifests of each kind that it describes', () => {
+    expect(objects.map(({ kind }) => kind)).toEqual(['ConfigMap', 'Deployment', 'Pod']);
+  });
+
+  it('lists labels of the Node as they are', () => {
+    const rows = tableOf(PAGE.slice(PAGE.indexOf('A Node of such a base')));
+    expect(rows.length).toBeGreaterThan(5);
+    for (const row of rows) {
+      const [[key = ''], [value]] = [codesOf(row.Label ?? ''), codesOf(row.Value ?? '')];
+      expect(stock[key], key).toBe(value);
+    }
+    expect(tableOf(sectionOf(PAGE, 'What a base reports')).length).toBeGreaterThan(5);
+  });
+
+  it('sets variables of the controller to values that it takes', () => {
+    for (const [name, value] of Object.entries(objects[0]?.data as Record<string, string>)) {
+      expect(VARIABLES, name).toHaveProperty(name);
+      expect(VARIABLES[name as VariableName].rule.parse(value), name).toBeDefined();
+    }
+    expect(objects[0]?.data.ENV).toBe(stock['virtual-kubelet.koupleless.io/env']);
+  });
+
+  it('has Pods that the Node of a stock base takes', () => {
+    const tolerations = nodeTaintsOf('default').map((taint) => ({ ...taint, operator: 'Equal' }));
+    for (const { metadata, spec } of pods) {
+      expect(metadata.labels[COMPONENT_LABEL]).toBe(COMPONENT.module);
+      expect(spec.tolerations).toEqual(tolerations);
+      const [term] = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+      for (const { key, values } of term.matchExpressions) expect(values).toEqual([stock[key]]);
+      for (const key of Object.keys(metadata.annotations ?? {})) expect(Object.values(ANNOTATION)).toContain(key);
+      for (const { name, image, env } of spec.containers) {
+        expect(image).toContain(`/${name}-1.0.0`);
+        expect(env).toEqual([{ name: 'BIZ_VERSION', value: '1.0.0' }]);
+      }
+    }
+  });
+
+  it('links to files that are there', () => {
+    const targets = linksOf(PAGE).filter((target) => !/^(https?:|#)/.test(target));
+    const missing = targets.filter(
+      (target) => !existsSync(new URL(target.replace(/#.*$/, ''), new URL('docs/', ROOT))),
+    );
+    expect(missing).toEqual([]);
+    const anchors = linksOf(PAGE).filter((target) => target.startsWith('#'));
+    for (const anchor of anchors) expect(anchorsOf(PAGE)).toContain(anchor.slice(1));
   });
 });
 

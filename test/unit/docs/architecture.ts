@@ -61,6 +61,8 @@ export const PURE = [
   'src/module/record-transitions.ts',
   'src/pod/base-plan.ts',
   'src/pod/claims.ts',
+  'src/pod/command-conflicts.ts',
+  'src/pod/contact-record.ts',
   'src/pod/container-status.ts',
   'src/pod/module-decision.ts',
   'src/pod/module-spec.ts',
@@ -93,9 +95,9 @@ export const PURE = [
   'tunnels/http/address-policy.ts',
   'tunnels/mqtt/topics.ts',
 ];
-/** Parts of Node without I/O; of `node:net` only what judges an address. */
-export const PURE_PARTS_OF_NODE = ['node:util', 'node:net'];
+/** Parts of Node without I/O; of `node:net` only what judges an address, of `node:crypto` only hashes. */
+export const PURE_PARTS_OF_NODE = ['node:crypto', 'node:util', 'node:net'];
 
-export const MAX_LINES = 250;
+export const MAX_LINES = 400;
 /** Too long, each with a bound that it must not pass. To be split; the entry goes then. */
 export const OVERLONG: Readonly<Record<string, number>> = {};

@@ -69,6 +69,11 @@ describe('apiErrorOf', () => {
     expect(apiErrorOf('GET /x', { status: 429 }, 'null').retryAfterMs).toBeUndefined();
   });
 
+  it.each(['soon', null, {}])('has no time to wait where that is no number (%j)', (retryAfterSeconds) => {
+    const body = JSON.stringify({ kind: 'Status', details: { retryAfterSeconds } });
+    expect(apiErrorOf('GET /x', { status: 429 }, body).retryAfterMs).toBeUndefined();
+  });
+
   it('cuts a long message', () => {
     expect(apiErrorOf('GET /x', { status: 502 }, 'x'.repeat(100_000)).message).toHaveLength(512);
   });

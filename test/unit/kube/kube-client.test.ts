@@ -22,6 +22,7 @@ const MANAGER = { fieldManager: 'module-controller' };
 const MERGE = 'application/merge-patch+json';
 const STRATEGIC = 'application/strategic-merge-patch+json';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+const CONFIG_MAPS = '/api/v1/namespaces/kube-node-lease/configmaps';
 const deletion = (more: object) => ({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: 'u' }, ...more });
 
 describe('createKubeClient', () => {
@@ -82,6 +83,19 @@ describe('createKubeClient', () => {
       (c) => c.deleteLease('a', 'u'),
       'leases',
       { method: 'DELETE', path: `${LEASES}/a`, body: deletion({}) },
+    ],
+    ['getConfigMap', (c) => c.getConfigMap('a'), 'rest', { method: 'GET', path: `${CONFIG_MAPS}/a` }],
+    [
+      'createConfigMap',
+      (c) => c.createConfigMap(BODY),
+      'rest',
+      { method: 'POST', path: CONFIG_MAPS, query: MANAGER, body: BODY },
+    ],
+    [
+      'patchConfigMap',
+      (c) => c.patchConfigMap('a', BODY),
+      'rest',
+      { method: 'PATCH', path: `${CONFIG_MAPS}/a`, query: MANAGER, body: BODY, contentType: MERGE },
     ],
     [
       'createEvent',

@@ -7,6 +7,7 @@ import { FakeClock } from '../../support/fake-clock.ts';
 
 const member = (id: string, more: Partial<Member> = {}): Member => ({
   id,
+  nonce: `${id}#0`,
   address: undefined,
   tunnels: ['mqtt', 'http'],
   isLeaving: false,
@@ -110,6 +111,16 @@ describe('rebalancing', () => {
       rig.members = rig.members.map((one) =>
         one.id === 'b' ? { ...one, tunnels: times % 2 === 0 ? ['mqtt'] : ['mqtt', 'http'] } : one,
       );
+    }
+    expect(rig.given).toEqual([]);
+  });
+
+  it('waits again when a member is another process of the same name', async () => {
+    rig.lead('a', 30);
+    rig.start();
+    for (let times = 0; times < 5; times++) {
+      await rig.clock.advanceAsync(9_000);
+      rig.members = rig.members.map((one) => (one.id === 'b' ? { ...one, nonce: `b#${times + 1}` } : one));
     }
     expect(rig.given).toEqual([]);
   });

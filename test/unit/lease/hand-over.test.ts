@@ -5,6 +5,7 @@ import type { Member } from '../../../src/lease/member.ts';
 
 const member = (id: string, more: Partial<Member> = {}): Member => ({
   id,
+  nonce: `${id}#0`,
   address: undefined,
   tunnels: ['mqtt', 'http'],
   isLeaving: false,

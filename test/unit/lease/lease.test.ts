@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { LeaseObject } from '../../../src/kube/objects.ts';
 import {
   type CachedLease,
   type LeaseView,
@@ -10,14 +11,17 @@ import {
 
 const facts = { nodeName: 'vnode.b1', env: 'dev', holder: 'me', nowText: '2026-01-01T00:00:00.123000Z', nodeUid: 'n1' };
 const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
+  kind: 'Node',
   namespace: 'kube-node-lease',
   name: 'vnode.b1',
   uid: 'l1',
   resourceVersion: '7',
   holder: 'me',
   transitions: 2,
+  renewTime: '',
   ownerUid: 'n1',
   hasManagedFields: false,
+  isLabelled: true,
   member: undefined,
   ...more,
 });
@@ -69,9 +73,12 @@ describe('the patch of a lease', () => {
   });
 
   it('strips managed fields where there are any', () => {
-    const managed = projectLease({ metadata: { name: 'vnode.b1', uid: 'l1', managedFields: [{ manager: 'us' }] } });
+    const managed = projectLease(
+      { metadata: { name: 'vnode.b1', uid: 'l1', managedFields: [{ manager: 'us' }] } },
+      'dev',
+    );
     expect(leasePatchOf(managed, facts).metadata).toMatchObject({ managedFields: [{}] });
-    const bare = projectLease({ metadata: { name: 'vnode.b1', uid: 'l1' } });
+    const bare = projectLease({ metadata: { name: 'vnode.b1', uid: 'l1' } }, 'dev');
     expect(leasePatchOf(bare, facts).metadata).not.toHaveProperty('managedFields');
   });
 
@@ -108,16 +115,53 @@ describe('whether a lease may be ours', () => {
 
 describe('a lease in the cache', () => {
   it('that was just made and is almost empty can be read', () => {
-    expect(projectLease({ metadata: { name: 'x' } })).toEqual({
+    expect(projectLease({ metadata: { name: 'vnode.x', namespace: 'kube-node-lease' } }, 'dev')).toEqual({
+      kind: 'Node',
       namespace: 'kube-node-lease',
-      name: 'x',
+      name: 'vnode.x',
       uid: '',
       resourceVersion: '',
       holder: '',
       transitions: 0,
+      renewTime: '',
       ownerUid: undefined,
       hasManagedFields: false,
+      isLabelled: false,
       member: undefined,
     });
+  });
+
+  const member = { 'virtual-kubelet.koupleless.io/component': 'vnode-member' };
+  it.each([
+    ['of a Node', 'Node', { name: 'vnode.b1', namespace: 'kube-node-lease' }],
+    ['of a Node, in a namespace of a tenant', 'Foreign', { name: 'vnode.b1', namespace: 'tenant' }],
+    ['of no namespace', 'Foreign', { name: 'vnode.b1' }],
+    ['of a name that no base can have', 'Foreign', { name: 'vnode.-', namespace: 'kube-node-lease' }],
+    ['of a machine', 'Foreign', { name: 'machine-1', namespace: 'kube-node-lease' }],
+    [
+      'of a machine that poses as a replica',
+      'Foreign',
+      { name: 'machine-1', namespace: 'kube-node-lease', labels: member },
+    ],
+    ['of a replica', 'Member', { name: 'module-controller.dev.c-0', namespace: 'kube-node-lease', labels: member }],
+    ['of a replica, without labels', 'Member', { name: 'module-controller.dev.c-0', namespace: 'kube-node-lease' }],
+    ['of a replica, in a namespace of a tenant', 'Foreign', { name: 'module-controller.dev.c-0', namespace: 'tenant' }],
+    ['that names another holder', 'Foreign', { name: 'module-controller.dev.c-1', namespace: 'kube-node-lease' }],
+    ['of another ENV', 'Foreign', { name: 'module-controller.prod.c-0', namespace: 'kube-node-lease' }],
+  ])('%s is taken for %s', (_, kind, metadata) => {
+    const { kind: taken, member: facts } = projectLease(
+      { metadata, spec: { holderIdentity: 'c-0' } } as LeaseObject,
+      'dev',
+    );
+    expect(taken).toBe(kind);
+    expect(facts !== undefined).toBe(kind === 'Member');
+  });
+
+  it('gets its labels back with the next renewal when somebody has taken them off', () => {
+    const labels = {
+      'virtual-kubelet.koupleless.io/component': 'vnode-lease',
+      'virtual-kubelet.koupleless.io/env': 'dev',
+    };
+    expect(leasePatchOf(lease({ isLabelled: false }), facts).metadata).toMatchObject({ labels });
   });
 });

@@ -8,7 +8,10 @@ import { FakeClock } from '../../support/fake-clock.ts';
 
 const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false, hasLeft: false };
 const lease = (version: number, holder = 'other'): CachedLease => ({
-  namespace: 'ns',
+  kind: 'Member',
+  namespace: 'kube-node-lease',
+  renewTime: '',
+  isLabelled: true,
   name: `module-controller-dev-${holder}`,
   uid: 'u1',
   resourceVersion: String(version),
@@ -53,7 +56,9 @@ describe('another member', () => {
     expect(rig.streak.isSeen).toBe(false);
     rig.list.changed(lease(1), facts);
     expect(rig.stateOf('other')).toBe('Alive');
-    expect(rig.list.alive()).toEqual([{ id: 'other', address: undefined, tunnels: ['mqtt'], isLeaving: false }]);
+    expect(rig.list.alive()).toEqual([
+      { id: 'other', nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false },
+    ]);
   });
 
   it('is news when more than its time has changed', () => {

@@ -8,8 +8,10 @@ import {
   type MemberFacts,
   memberFactsOf,
   memberLeaseNameOf,
+  memberOf,
   memberPatchOf,
   newMemberLeaseOf,
+  peersOf,
 } from '../../../src/lease/member.ts';
 
 const facts: MemberFacts = {
@@ -19,26 +21,44 @@ const facts: MemberFacts = {
   isLeaving: false,
   hasLeft: false,
 };
-const about = { env: 'dev', clientId: 'controller-0', namespace: 'ns', facts, nowText: '2026-01-01T00:00:00.000000Z' };
+const about = { env: 'dev', clientId: 'controller-0', facts, nowText: '2026-01-01T00:00:00.000000Z' };
 const lease = { uid: 'u1', resourceVersion: '7', transitions: 3 };
 
 describe('the name of a membership lease', () => {
   it.each([
-    ['dev', 'controller-0', 'module-controller-dev-controller-0'],
-    ['dev', 'Controller_0', 'module-controller-dev-controller-0'],
-    ['dev', 'a..b--c', 'module-controller-dev-a.b-c'],
-    ['dev', 'x.', 'module-controller-dev-x'],
+    ['dev', 'controller-0', 'module-controller.dev.controller-0'],
+    ['dev', 'Controller_0', 'module-controller.dev.controller-0.93908d97947570d2'],
+    ['dev', 'a..b--c', 'module-controller.dev.a-b-c.5b39a42a668c5737'],
+    ['dev', 'x.', 'module-controller.dev.x.bbea8f47ec219a43'],
+    ['eu.prod', 'x', 'module-controller.eu-prod.x.0cb6ac86aa365b91'],
   ])('in %s of %s is %s', (env, clientId, name) => {
     expect(memberLeaseNameOf(env, clientId)).toBe(name);
   });
 
-  it('is one that Kubernetes takes, whatever the CLIENT_ID', () => {
-    const property = fc.property(fc.string({ unit: 'binary' }), (clientId) => {
-      expect(memberLeaseNameOf('dev', clientId)).toMatch(
+  it('is one that Kubernetes takes, whatever ENV and CLIENT_ID', () => {
+    const property = fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (env, clientId) => {
+      expect(memberLeaseNameOf(env, clientId)).toMatch(
         /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
       );
     });
     fc.assert(property);
+    expect(memberLeaseNameOf('_'.repeat(63), 'A'.repeat(128)).length).toBeLessThanOrEqual(253);
+    expect(memberLeaseNameOf('A'.repeat(63), 'A'.repeat(128)).length).toBeLessThanOrEqual(253);
+  });
+
+  it('is of one ENV and CLIENT_ID alone', () => {
+    expect(memberLeaseNameOf('dev', 'eu-c-0')).not.toBe(memberLeaseNameOf('dev-eu', 'c-0'));
+    // Few letters, so that they meet: the same text cut elsewhere, and what is lost where a name is made of it.
+    const text = fc.string({ unit: fc.constantFrom('a', 'A', '.', '-', '_', '0'), minLength: 1, maxLength: 5 });
+    const property = fc.property(fc.array(fc.tuple(text, text), { minLength: 2, maxLength: 60 }), (pairs) => {
+      const byName = new Map<string, string>();
+      for (const pair of pairs) {
+        const name = memberLeaseNameOf(...pair);
+        expect(byName.get(name) ?? String(pair)).toBe(String(pair));
+        byName.set(name, String(pair));
+      }
+    });
+    fc.assert(property, { numRuns: 300 });
   });
 });
 
@@ -48,8 +68,8 @@ describe('a membership lease', () => {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: {
-        name: 'module-controller-dev-controller-0',
-        namespace: 'ns',
+        name: 'module-controller.dev.controller-0',
+        namespace: 'kube-node-lease',
         labels: {
           'virtual-kubelet.koupleless.io/component': 'vnode-member',
           'virtual-kubelet.koupleless.io/env': 'dev',
@@ -90,10 +110,8 @@ describe('a membership lease', () => {
     fc.assert(property);
   });
 
-  it('is none without the label, and says little when somebody made it by hand', () => {
-    const labels = { 'virtual-kubelet.koupleless.io/component': 'vnode-member' };
-    expect(memberFactsOf({ name: 'x' })).toBeUndefined();
-    expect(memberFactsOf({ name: 'x', labels })).toEqual({
+  it('says little when somebody made it by hand', () => {
+    expect(memberFactsOf({ name: 'x' })).toEqual({
       nonce: '',
       address: undefined,
       tunnels: [],
@@ -109,6 +127,8 @@ describe('a membership lease', () => {
       false,
     ) as unknown as LeaseObject;
     expect(metadata).toMatchObject({ uid: 'u1', resourceVersion: '7' });
+    // Somebody may have taken them off, and then the others do not see it.
+    expect(metadata.labels).toEqual(newMemberLeaseOf(about).metadata.labels);
     expect(metadata.annotations).toMatchObject({ 'member.koupleless.io/state': 'Leaving' });
     expect(spec).toEqual({ renewTime: about.nowText });
   });
@@ -131,5 +151,17 @@ describe('the times', () => {
 
   it('leave room for a renewal that fails and one more', () => {
     expect(2 * MEMBER_RENEW_MS).toBeLessThan(FENCE_AFTER_MS);
+  });
+});
+
+describe('the peers of a member', () => {
+  it('are the others that stay and take messages, each with the nonce of its process', () => {
+    const members = [
+      memberOf('controller-0', facts),
+      memberOf('controller-1', { ...facts, nonce: 'n2', address: '10.0.0.2:7777' }),
+      memberOf('controller-2', { ...facts, address: undefined }),
+      memberOf('controller-3', { ...facts, isLeaving: true }),
+    ];
+    expect(peersOf(members, 'controller-0')).toEqual([{ id: 'controller-1', boot: 'n2', address: '10.0.0.2:7777' }]);
   });
 });

@@ -37,6 +37,7 @@ describe('a member', () => {
     expect(member.members).toEqual(['a', 'b']);
     expect(member.membership.members()[1]).toEqual({
       id: 'b',
+      nonce: 'b#1',
       address: 'b:7777',
       tunnels: ['mqtt', 'http'],
       isLeaving: false,
@@ -172,7 +173,20 @@ describe('a member that was stopped', () => {
     expect(member.membership.term).toBe(2);
   });
 
-  it('is fenced by the wall clock, where the machine slept and the other clock with it', async () => {
+  it('is fenced at once when the machine goes on, where the monotonic clock stood still with it for 6 s', async () => {
+    member.host.stop(true);
+    const before = member.host.now();
+    await world.pass(6_000);
+    expect(member.host.now()).toBe(before);
+    expect(member.membership.isValid()).toBe(false);
+    member.host.resume();
+    expect(member.membership.isValid()).toBe(false);
+    await world.pass(2_500);
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.membership.term).toBe(2);
+  });
+
+  it('is fenced by boot time, where the machine slept and the monotonic clock with it', async () => {
     await world.pass(20_000);
     member.host.stop(true);
     await world.pass(60_000);
@@ -190,6 +204,20 @@ describe('a member that was stopped', () => {
     member.link.breakage = 'Drops';
     await world.pass(5_100);
     expect(member.membership.isValid()).toBe(false);
+  });
+});
+
+describe('a member whose wall clock is set', () => {
+  it.each([3_600_000, -3_600_000, 6_000])('by %i ms, again and again, is a member all the time', async (stepMs) => {
+    const seen = new Set<string>();
+    world.timeline.onStep = () => seen.add(`valid=${member.membership.isValid()} term=${member.membership.term}`);
+    for (let times = 0; times < 7; times++) {
+      await world.pass(2_300);
+      member.host.stepWallClock(stepMs);
+    }
+    await world.pass(10_000);
+    expect([...seen]).toEqual(['valid=true term=1']);
+    expect((await member.metrics.fences.get()).values[0]?.value ?? 0).toBe(0);
   });
 });
 

@@ -128,7 +128,7 @@ it('a follower asks for nothing but its own membership', async () => {
     follower.requests.length = 0;
     await world.pass(60_000);
     expect(new Set(follower.requests)).toEqual(
-      new Set([`patch koupleless-system/module-controller-dev-${follower.clientId}`]),
+      new Set([`patch kube-node-lease/module-controller.dev.${follower.clientId}`]),
     );
     expect(follower.requests.length).toBeLessThanOrEqual(33);
   });
@@ -141,7 +141,7 @@ it('of VNodes that come at once each is tried for once, hardly ever twice, and s
     await world.pass(15_000);
     checkAtRest(world);
     const tries = world.replicas.flatMap(({ requests }) =>
-      requests.filter((request) => request.startsWith('post kube-')),
+      requests.filter((request) => request.startsWith('post kube-node-lease/vnode.')),
     );
     expect(tries.length).toBeLessThanOrEqual(1.2 * count);
     const shares = sharesOf(world);

@@ -82,7 +82,8 @@ it.each(SEEDS)(
     const index = world.replicas.indexOf(leader);
     world.start(index);
     leader.end();
-    const isDeleting = (): boolean => leader.requests.at(-1)?.startsWith('delete koupleless-system/') === true;
+    const isDeleting = (): boolean =>
+      leader.requests.at(-1)?.startsWith('delete kube-node-lease/module-controller.') === true;
     while (leader.leases.heldNames().length > 0) await world.pass(1);
     leader.link.noise = { ...NO_NOISE, late: 1 };
     for (let step = 0; step < 1_000 && !isDeleting(); step++) await world.pass(5);

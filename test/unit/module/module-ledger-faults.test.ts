@@ -112,6 +112,40 @@ describe('a command whose answer does not come', () => {
   });
 });
 
+describe('an uninstall', () => {
+  it('is still in work when the link was lost and the module is DEACTIVATED, which it is meanwhile', () => {
+    const ledger = activeLedger();
+    ledger.commandSent('uninstall', idOf(KEY), 0);
+    ledger.linkLost();
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), {}, 10_000);
+    expect(ledger.get(KEY)?.inFlight).toMatchObject({ command: 'uninstall', uncertain: true });
+    ledger.expire(60_000);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failure: { reason: 'KillContainerError' } });
+  });
+
+  it('that may be lost is given up when a list asked for later still has the module DEACTIVATED after 10 s', () => {
+    const ledger = activeLedger();
+    ledger.commandSent('uninstall', idOf(KEY), 0);
+    ledger.linkLost();
+    ledger.listAsked(9_000);
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), {}, 9_900);
+    expect(ledger.get(KEY)?.inFlight).toBeDefined();
+    ledger.listAsked(10_000);
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), {}, 10_100);
+    expect(ledger.get(KEY)?.inFlight).toBeUndefined();
+  });
+
+  it('that follows a switch explains why the module is DEACTIVATED: the switch has not failed', () => {
+    const ledger = makeLedger();
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), {}, 0);
+    ledger.commandSent('switch', idOf(KEY), 1_000);
+    ledger.takeResult(makeResult('switch', KEY), {}, 1_000);
+    ledger.commandSent('uninstall', idOf(KEY), 2_000);
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), {}, 3_000);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: { command: 'uninstall' }, failure: undefined });
+  });
+});
+
 describe('a module that is DEACTIVATED', () => {
   const OLD = 'biz1:1';
   const NEW = 'biz1:2';

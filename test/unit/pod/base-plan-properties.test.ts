@@ -78,8 +78,9 @@ const world = fc
     later: fc.constantFrom(0, 5_000, 20_000, 400_000),
     canSwitch: fc.boolean(),
     sleepMs: fc.constantFrom(0, 0, 10_000),
+    unwritten: fc.uniqueArray(fc.constantFrom('biz1', 'biz2')),
   })
-  .map(({ pods, happenings, debts, later, canSwitch, sleepMs }) => {
+  .map(({ pods, happenings, debts, later, canSwitch, sleepMs, unwritten }) => {
     const ledger = new ModuleLedger(LEDGER_OPTIONS);
     happenings.forEach((happen, index) => {
       happen(ledger, index * 1000);
@@ -89,6 +90,7 @@ const world = fc
       debts: new Map(debts.map((each) => [each, idOf(each)])),
       ledger,
       canSwitch,
+      unwritten: new Set(unwritten),
       sleepUntil: { get: () => happenings.length * 1000 + later + sleepMs },
       now: happenings.length * 1000 + later,
     };
@@ -209,7 +211,8 @@ describe('whatever happened to a base, its plan', () => {
   it('tells as unknown only what nobody asks for, also no Pod that sleeps or goes', () =>
     holds(({ pods, debts, ledger }, { unknown }) => {
       const named = new Set([...debts.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
-      for (const id of unknown) {
+      expect(unknown === undefined).toBe(!ledger.isKnown);
+      for (const id of unknown ?? []) {
         expect(named).not.toContain(moduleKeyOf(id));
         expect(ledger.get(moduleKeyOf(id))?.state).toBeDefined();
       }

@@ -31,7 +31,14 @@ describe('a module that several Pods ask for', () => {
   it('belongs to the one whose form is being installed', () => {
     const [a, b] = [makePod(), makePod({ args: ['--x'] })];
     const fingerprint = fingerprintOf(makeSpec(KEY, { args: ['--x'] }));
-    const inFlight = { command: 'install' as const, sentAt: 0, deadlineAt: 1, uncertain: false, fingerprint };
+    const inFlight = {
+      command: 'install' as const,
+      sentAt: 0,
+      deadlineAt: 1,
+      uncertain: false,
+      fingerprint,
+      isReplacing: false,
+    };
     expect(claimOf([a, b], makeRecord(KEY, { inFlight }))?.owner).toBe(b);
   });
 

@@ -29,6 +29,25 @@ describe('the sleep of a deleted Pod', () => {
     expect(preStopSleepMs(deleted(30, { status: { phase: 'Pending' } }))).toBe(0);
   });
 
+  it('has any length inside the grace period', () => {
+    const monthSeconds = 30 * 86_400;
+    expect(preStopSleepMs(deleted(monthSeconds, { sleepSeconds: monthSeconds }))).toBe(1000 * monthSeconds);
+    expect(preStopSleepMs(deleted(30, { sleepSeconds: 2 ** 63 }))).toBe(30_000);
+    expect(preStopSleepMs(deleted(2 ** 63, { sleepSeconds: 20 }))).toBe(20_000);
+  });
+
+  it.each([-1, -(2 ** 63), Number.NaN, Number.POSITIVE_INFINITY, '20', null, {}])(
+    'is none where it or the grace period is no duration (%j)',
+    (value) => {
+      const wrong = value as number;
+      expect(preStopSleepMs(deleted(30, { sleepSeconds: wrong }))).toBe(0);
+      expect(preStopSleepMs(deleted(wrong))).toBe(0);
+      const sleeps = new PreStopSleeps();
+      sleeps.observe(undefined, deleted(wrong, { sleepSeconds: wrong }), { now: 1_000, wallTime: at('00:30:00') });
+      expect(sleeps.get('u1')).toBe(1_000);
+    },
+  );
+
   it('is none for a Pod that nobody deletes', () => {
     expect(preStopSleepMs(sleeper())).toBe(0);
   });
@@ -53,6 +72,12 @@ describe('a deletion that we did not see begin', () => {
     expect(sleptMs(deleted(30), at(wallTime))).toBe(ms);
   });
 
+  it('is new when its grace period is so long that the API server cannot say when it ends', () => {
+    const forever = deleted(2 ** 63, { sleepSeconds: 2_592_000 });
+    expect(preStopSleepMs(forever)).toBe(2_592_000_000);
+    expect(sleptMs(forever, at('01:00:00'))).toBe(0);
+  });
+
   it('is new when its time cannot be read', () => {
     expect(sleptMs({ ...deleted(30), deletionTime: 'soon' }, at('01:00:00'))).toBe(0);
   });
@@ -71,6 +96,18 @@ describe('until when the modules of a Pod stay', () => {
     const sleeps = new PreStopSleeps();
     sleeps.observe(undefined, deleted(30), time(1_000, '00:59:45'));
     expect(sleeps.get('u1')).toBe(1_000 + 20_000 - 15_000);
+  });
+
+  it('ends with the grace period of a second deletion also for one that was deleted before we looked', () => {
+    const sleeps = new PreStopSleeps();
+    const month = { sleepSeconds: 30 * 86_400 };
+    sleeps.observe(undefined, deleted(30, month), time(1_000, '00:59:45'));
+    expect(sleeps.get('u1')).toBe(16_000);
+    // The API server counts the shorter period from the same beginning.
+    sleeps.observe(deleted(30, month), deleted(20, month), time(2_000, '00:59:46'));
+    expect(sleeps.get('u1')).toBe(6_000);
+    sleeps.observe(deleted(20, month), deleted(0, month), time(3_000, '00:59:47'));
+    expect(sleeps.get('u1')).toBeLessThan(3_000);
   });
 
   it('is not moved by later news of the Pod', () => {
@@ -191,6 +228,21 @@ describe('on a base', () => {
     await rig.pass(10_000);
     expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`, `install b1 ${KEY}`]);
     expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('a sleep of 30 days lasts 30 days, and causes no syncs', async () => {
+    const daySeconds = 86_400;
+    rig.addPod({ name: 'month', modules: ['biz2:1'], sleepSeconds: 30 * daySeconds });
+    await rig.pass(5_000);
+    rig.deletePod('month', 40 * daySeconds);
+    await rig.pass(5_000);
+    const adds = async (): Promise<number> =>
+      (await rig.metrics.queueAdds.get()).values.find(({ labels }) => labels.name === 'pods')?.value ?? 0;
+    const before = await adds();
+    await rig.pass(60_000);
+    expect(before).toBeGreaterThan(0);
+    expect((await adds()) - before).toBeLessThan(5);
+    expect(rig.api.pod('month')).toBeDefined();
   });
 
   it('a module in its sleep is nobody’s unknown one, however long that takes', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LEDGER_OPTIONS } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 import { settle } from '../../support/fake-clock.ts';
 import type { RigBase } from '../../support/rig-base.ts';
@@ -175,6 +176,111 @@ describe('a Pod with uninstallThenInstall', () => {
     await rig.pass(15_000);
     expect(rig.podState('w2')).toBe('Running True');
     expect(rig.api.pod('w1')).toBeUndefined();
+  });
+});
+
+describe('an install with uninstallThenInstall, on a base that takes its time', () => {
+  beforeEach(() => {
+    base.answersCommands = false;
+  });
+
+  it('follows the uninstall of the Pod that it replaces, and does not leave beside it', async () => {
+    rig.deletePod('v1');
+    addReplacer();
+    await rig.pass(5_000);
+    expect(rig.commands()).toEqual(['uninstall b1 biz1:1']);
+    rig.answer('b1', 'uninstall', 'biz1:1');
+    await settle();
+    expect(rig.commands()).toEqual(['install b1 biz1:2']);
+  });
+
+  it('holds back the uninstall of a Pod that is deleted meanwhile, until it has ended', async () => {
+    addReplacer();
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:2']);
+    base.modules.set('biz1:1', 'DEACTIVATED').set('biz1:2', 'RESOLVED');
+    rig.deletePod('v1');
+    await rig.pass(100_000);
+    expect(rig.commands()).toEqual([]);
+    rig.answer('b1', 'install', 'biz1:2');
+    base.answersCommands = true;
+    await rig.pass(5_000);
+    expect(rig.api.pod('v1')).toBeUndefined();
+    expect(rig.podState('v2')).toBe('Running True');
+    expect(rig.events.filter((event) => event.includes('FailedKillPod'))).toEqual([]);
+  });
+
+  it('waits for an uninstall that hangs until its deadline and no longer', async () => {
+    rig.deletePod('v1');
+    addReplacer();
+    base.modules.set('biz1:1', 'DEACTIVATED');
+    await rig.pass(LEDGER_OPTIONS.uninstallDeadlineMs - 1_000);
+    expect(rig.commands()).toEqual(['uninstall b1 biz1:1']);
+    await rig.pass(2_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:2']);
+  });
+
+  describe('behind an uninstall that failed', () => {
+    async function failUninstall(): Promise<void> {
+      rig.deletePod('v1');
+      await rig.pass(1_000);
+      rig.fail('b1', 'uninstall', 'biz1:1', 'no');
+      await settle();
+      rig.commands();
+    }
+
+    it('leaves although the status of a Pod with other modules cannot be written', async () => {
+      rig.addPod({ name: 'poison', modules: ['poison:1'] });
+      await rig.pass(1_000);
+      rig.api.fail('patch pod/status ns/poison', 500, 1_000);
+      rig.answer('b1', 'install', 'poison:1');
+      await failUninstall();
+      addReplacer();
+      await rig.pass(1_000);
+      expect(rig.commands()).toEqual(['install b1 biz1:2']);
+    });
+
+    it('lets it go first when the status of the Pod that goes cannot be written, and follows', async () => {
+      rig.api.fail('patch pod/status ns/v1', 500, 1_000);
+      await failUninstall();
+      addReplacer();
+      await rig.pass(15_000);
+      expect(rig.commands()).toEqual(['uninstall b1 biz1:1']);
+      rig.answer('b1', 'uninstall', 'biz1:1');
+      await rig.pass(10_000);
+      expect(rig.api.pod('v1')).toBeUndefined();
+      expect(rig.commands()).toEqual(['install b1 biz1:2']);
+    });
+
+    it('leaves as soon as that status is written', async () => {
+      rig.api.fail('patch pod/status ns/v1', 500, 1_000);
+      await failUninstall();
+      addReplacer();
+      await rig.pass(5_000);
+      expect(rig.commands()).toEqual([]);
+      rig.api.heal();
+      await rig.pass(4_000);
+      expect(rig.commands()).toEqual(['install b1 biz1:2']);
+    });
+  });
+
+  it('lets other modules of the base come and go', async () => {
+    addReplacer();
+    rig.addPod({ name: 'w1', modules: ['biz2:1'] });
+    await rig.pass(1_000);
+    expect(rig.commands().sort()).toEqual(['install b1 biz1:2', 'install b1 biz2:1']);
+  });
+});
+
+describe('a module that an earlier leader left in work for good', () => {
+  it('is uninstalled as soon as its Pod is deleted', async () => {
+    base.modules.set('biz1:1', 'RESOLVED');
+    rig.list('b1');
+    await rig.pass(1_000);
+    rig.deletePod('v1');
+    await rig.pass(10_000);
+    expect(rig.commands()).toEqual(['uninstall b1 biz1:1']);
+    expect(rig.api.pod('v1')).toBeUndefined();
   });
 });
 

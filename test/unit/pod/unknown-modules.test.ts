@@ -10,9 +10,10 @@ let rig: CoreRig;
 
 afterEach(() => rig.stop());
 
-/** A base that has a module of nobody, whose list was just read. */
+/** A base that was met before and has a module of nobody, whose list and record were just read. */
 async function strangeBase(options: CoreRigOptions = {}, more: Partial<RigBase> = {}): Promise<RigBase> {
   rig = new CoreRig(options);
+  rig.remember('b1');
   await rig.start();
   const base = await rig.foundBase('b1', { modules: new Map([[STRANGE, 'ACTIVATED']]), ...more });
   rig.api.take();
@@ -160,6 +161,7 @@ describe('a module that no Pod asks for', () => {
 
   it('left by a Pod that was forced away while no controller ran is removed by the next one', async () => {
     rig = new CoreRig();
+    rig.remember('b1');
     rig.base('b1', {
       modules: new Map([
         [STRANGE, 'ACTIVATED'],
@@ -178,6 +180,7 @@ describe('a module that no Pod asks for', () => {
 describe('many bases with modules that no Pod asks for', () => {
   it('share one read of the API server, and the next begins 10 s later', async () => {
     rig = new CoreRig();
+    for (const identity of ['b1', 'b2', 'b3']) rig.remember(identity);
     await rig.start();
     for (const identity of ['b1', 'b2', 'b3']) rig.base(identity, { modules: new Map([[STRANGE, 'ACTIVATED']]) });
     for (const identity of ['b1', 'b2', 'b3']) rig.heartbeat(identity);

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../../src/clock.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { WorkQueue } from '../../../src/queue/work-queue.ts';
@@ -138,6 +139,22 @@ describe('a work queue', () => {
     expect(rig.clock.pending).toBe(0);
   });
 
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])(
+    'takes %d for no delay, and delays others as ever',
+    async (delayMs) => {
+      const rig = new QueueRig();
+      rig.queue.addAfter('never', delayMs);
+      expect(rig.clock.pending).toBe(0);
+      rig.queue.addAfter('a', 1_000);
+      rig.queue.addAfter('never', delayMs);
+      await rig.clock.advanceAsync(1_000);
+      expect(await rig.take()).toEqual(['a']);
+      rig.queue.addAfter('never', 500);
+      await rig.clock.advanceAsync(500);
+      expect(await rig.take()).toEqual(['never']);
+    },
+  );
+
   it('with slack begins what is due soon after the first together with it, and nothing early', async () => {
     const rig = new QueueRig({ workers: 3, slackMs: 100 });
     rig.queue.addAfter('b', 1090);
@@ -262,5 +279,45 @@ describe('a work queue', () => {
     await rig.end('a', broken);
     expect(await read('queueRetries')).toBe(1);
     expect(await read('queueDepth')).toBe(0);
+  });
+});
+
+describe('a work queue on the system clock', () => {
+  const DAY_MS = 86_400_000;
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('syncs a key that sleeps for 30 days at the end of them, and sets no timers in between', async () => {
+    const set = vi.spyOn(globalThis, 'setTimeout');
+    const until = systemClock.now() + 30 * DAY_MS;
+    const syncedAt: number[] = [];
+    const abort = new AbortController();
+    const queue = new WorkQueue({
+      name: 'test',
+      workers: 1,
+      // As a base with a Pod in its preStop.sleep: each plan says when to look again.
+      sync: async (key) => {
+        syncedAt.push(systemClock.now() - until);
+        if (systemClock.now() < until) queue.addAfter(key, until - systemClock.now());
+      },
+      clock: systemClock,
+      metrics: createMetrics(),
+      logger: silentLogger,
+    });
+    const ended = queue.run(abort.signal);
+    queue.add('vnode.b1');
+    await settle();
+    vi.advanceTimersByTime(10_000);
+    await settle();
+    expect(syncedAt).toHaveLength(1);
+    expect(set).toHaveBeenCalledTimes(1);
+    vi.advanceTimersByTime(40 * DAY_MS);
+    await settle();
+    expect(syncedAt).toEqual([-30 * DAY_MS, 10 * DAY_MS + 10_000]);
+    expect(set).toHaveBeenCalledTimes(2);
+    abort.abort();
+    await ended;
+    set.mockRestore();
   });
 });

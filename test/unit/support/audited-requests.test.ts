@@ -33,7 +33,7 @@ function event(objectRef: object | undefined, more: object = {}): string {
 
 const write = (text: string): Promise<void> => appendFile(join(directory, 'audit.jsonl'), text);
 const NODE = { resource: 'nodes', subresource: 'status', name: 'vnode.b1' };
-const MEMBER = { resource: 'leases', namespace: 'koupleless-system', name: 'm' };
+const MEMBER = { resource: 'leases', namespace: 'kube-node-lease', name: 'module-controller.dev.r0' };
 const replicaOf = (user: string): string | undefined => (user === USER ? 'r0' : undefined);
 
 describe('the audited requests', () => {
@@ -61,7 +61,7 @@ describe('the audited requests', () => {
     await write(event({ resource: 'pods', subresource: 'status', namespace: 'default', name: 'p1' }));
     await write(event(MEMBER));
     await write(event(MEMBER, { verb: 'delete' }));
-    await write(event({ ...MEMBER, namespace: 'kube-node-lease' }));
+    await write(event({ ...MEMBER, name: 'vnode.b1' }));
     await write(event(MEMBER, { user: { username: 'system:serviceaccount:x:y' } }));
     const requests = await audit.read();
     const at = Date.parse(AT);
@@ -69,7 +69,7 @@ describe('the audited requests', () => {
       { replica: 'r0', resource: 'nodes', name: 'vnode.b1', at },
       { replica: 'r0', resource: 'pods', name: 'p1', at },
     ]);
-    expect(renewalsOf(requests, replicaOf, 'koupleless-system')).toEqual([{ replica: 'r0', at }]);
+    expect(renewalsOf(requests, replicaOf)).toEqual([{ replica: 'r0', at }]);
   });
 });
 

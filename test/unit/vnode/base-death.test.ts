@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeObject } from '../../../src/kube/objects.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 const NODE = 'vnode.b1';
@@ -95,7 +96,10 @@ describe('a base that is silent', () => {
       silence();
       await rig.pass(80_000);
       expect(rig.store.size).toBe(0);
-      expect([...rig.api.objects.keys()]).toEqual([]);
+      const left = [...rig.api.objects.keys()].filter((key) => !key.startsWith('configmap '));
+      expect(left).toEqual([]);
+      // It outlives the Node: what comes back under this identity was met before.
+      expect(rig.recordOf('b1')).toEqual([]);
     },
   );
 
@@ -119,6 +123,71 @@ describe('a base that is silent', () => {
     deleted.resolve();
     await rig.pass(1_000);
     expect(rig.api.take('delete pod')).toEqual(['delete pod ns/p1', 'delete pod ns/late']);
+  });
+
+  describe('and dead, with a scheduler that does not know it yet', () => {
+    beforeEach(async () => {
+      silence();
+      await rig.pass(71_000);
+      rig.api.take();
+    });
+
+    it('gives the Pods back that it binds, after a look past the cache', async () => {
+      rig.addPod({ name: 'late' });
+      await rig.pass(1_000);
+      expect(rig.api.take()).toEqual([`get node ${NODE} = 404`, 'delete pod ns/late']);
+    });
+
+    it('keeps them when the Node stands again and our cache does not show it', async () => {
+      const node = rig.api.node('vnode.other') ?? (await otherNode());
+      rig.nodeInformer.isPaused = true;
+      rig.api.put('node', { ...node, metadata: { ...node.metadata, name: NODE, uid: 'another' } });
+      rig.addPod({ name: 'late' });
+      await rig.pass(200_000);
+      expect(rig.api.take('delete pod')).toEqual([]);
+    });
+
+    it('deletes none while that look fails, and all when it succeeds', async () => {
+      rig.api.fail(`get node ${NODE}`, 500, 3);
+      rig.addPod({ name: 'late' });
+      await rig.pass(100);
+      expect(rig.api.take('delete pod')).toEqual([]);
+      await rig.pass(5_000);
+      expect(rig.api.take('delete pod')).toEqual(['delete pod ns/late']);
+    });
+
+    it('keeps the Pods of the base when it is back and an admin deletes its Node', async () => {
+      silence(false);
+      await rig.pass(15_000);
+      for (const name of ['p2', 'p3']) rig.addPod({ name, modules: [] });
+      await rig.pass(2_000);
+      rig.api.take();
+      rig.api.drop('node', NODE);
+      // Each write of a status comes back as an event.
+      for (const name of ['p2', 'p3']) touch(name);
+      await rig.pass(5_000);
+      expect(rig.api.take('delete pod')).toEqual([]);
+      expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    });
+
+    it('leaves a Pod that comes two minutes later to Kubernetes', async () => {
+      await rig.pass(121_000);
+      rig.addPod({ name: 'late' });
+      await rig.pass(1_000);
+      expect(rig.api.take()).toEqual([]);
+    });
+
+    function touch(name: string): void {
+      const pod = rig.api.pod(name);
+      if (pod) rig.api.put('pod', { ...pod, metadata: { ...pod.metadata, labels: { touched: 'yes' } } });
+    }
+
+    async function otherNode(): Promise<NodeObject> {
+      await rig.foundBase('other');
+      const node = rig.api.node('vnode.other');
+      if (node === undefined) throw new Error('not set up');
+      return node;
+    }
   });
 
   it('from our start on is dead after 60 s: what an earlier process left is taken away', async () => {

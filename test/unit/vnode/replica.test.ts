@@ -7,7 +7,9 @@ let rig: CoreRig;
 
 beforeEach(async () => {
   rig = new CoreRig({ isCluster: true });
-  rig.membership.others = [{ id: 'other', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false }];
+  rig.membership.others = [
+    { id: 'other', nonce: 'other#0', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false },
+  ];
 });
 
 afterEach(() => rig.stop());
@@ -31,7 +33,9 @@ async function leading(): Promise<void> {
   rig.addPod();
   await rig.pass(2_000);
   expect(rig.podState('p1')).toBe('Running True');
-  rig.membership.others = [{ id: 'other', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false }];
+  rig.membership.others = [
+    { id: 'other', nonce: 'other#0', address: undefined, tunnels: [rig.tunnel.name], isLeaving: false },
+  ];
   rig.membership.gone.clear();
   forget();
 }
@@ -142,7 +146,8 @@ describe('a base whose leader is gone', () => {
     await goneLeader();
     const { requests, base, events } = said();
     expect(base.sort()).toEqual(['health b1', 'list b1']);
-    expect(requests.filter((request) => !/^patch lease/.test(request))).toEqual([]);
+    const others = requests.filter((request) => !/^patch lease/.test(request));
+    expect(others).toEqual([expect.stringMatching(/^get configmap [^ ]+$/)]);
     expect(events).toEqual([]);
     expect(rig.container('p1')?.restartCount).toBe(0);
   });

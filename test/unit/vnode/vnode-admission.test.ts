@@ -192,6 +192,32 @@ describe('a refused connection', () => {
     expect(rig.store.size).toBe(0);
   });
 
+  it('right after its heartbeat has the base asked again each second: the agent binds its port later', async () => {
+    const base = rig.base('b1', { tunnel: HTTP, info: makeBase('b1', ADDRESS) });
+    rig.addPod();
+    const answer = rig.http.onSent;
+    rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, base.info));
+    rig.heartbeat('b1');
+    await rig.pass(2_000);
+    expect(rig.commands()).toEqual([]);
+    rig.http.onSent = answer;
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
+  });
+
+  it('has the base asked each second for five seconds after a heartbeat, and then less often', async () => {
+    const base = await httpBase();
+    rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, base.info));
+    rig.heartbeat('b1');
+    base.isSilent = true;
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    rig.http.take();
+    await rig.pass(5_000);
+    expect(rig.http.take('list').length).toBeLessThanOrEqual(5);
+    await rig.pass(20_000);
+    expect(rig.http.take('list')).toEqual([]);
+  });
+
   it('has the base asked again each few seconds, and not in a loop', async () => {
     const base = await running(httpBase());
     base.isSilent = true;

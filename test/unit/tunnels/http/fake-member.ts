@@ -2,6 +2,8 @@ import { FakeHttpBase, type HttpDelivery } from './fake-http-base.ts';
 
 const PATH = 'members/messages';
 
+type Headers = Record<string, string>;
+
 /** The other end of a relay; a base of the tests serves for it. */
 export class FakeMember {
   readonly #server: FakeHttpBase;
@@ -30,8 +32,12 @@ export class FakeMember {
     this.#server.respond(PATH, () => {});
   }
 
-  answer(status: number, headers: Record<string, string>): void {
-    this.#server.respond(PATH, ({ response }) => void response.writeHead(status, headers).end('{}'));
+  /** Answers every request so; `headers` may depend on it. */
+  answer(status: number, headers: Headers | ((delivery: HttpDelivery) => Headers)): void {
+    this.#server.respond(PATH, (delivery) => {
+      const chosen = typeof headers === 'function' ? headers(delivery) : headers;
+      delivery.response.writeHead(status, chosen).end('{}');
+    });
   }
 
   received(): Promise<HttpDelivery> {

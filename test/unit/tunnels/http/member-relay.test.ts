@@ -1,13 +1,19 @@
+import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createMetrics } from '../../../../src/metrics.ts';
+import type { MemberPeer } from '../../../../tunnels/http/member-client.ts';
+import { MemberVerifier } from '../../../../tunnels/http/member-proof.ts';
 import { MemberRelay } from '../../../../tunnels/http/member-relay.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { recordingLogger } from '../mqtt/mqtt-world.ts';
+import type { HttpDelivery } from './fake-http-base.ts';
 import { FakeMember } from './fake-member.ts';
 import { TUNNEL } from './http-world.ts';
 
-const TOKEN = 'members-correct-horse';
+const ENV = 'dev';
+const KEY = 'members-correct-horse';
+const SELF = { id: 'controller-0', boot: 'self-0' };
 const FAILED = 'messages of bases cannot be passed on to a member';
 const RESTORED = 'messages of bases are passed on to the member again';
 
@@ -16,7 +22,7 @@ describe('MemberRelay', () => {
   let metrics: ReturnType<typeof createMetrics>;
   let log: ReturnType<typeof recordingLogger>;
   let members: FakeMember[];
-  let addresses: string[];
+  let peers: MemberPeer[];
   let isFenced: boolean;
   let relay: MemberRelay;
 
@@ -25,11 +31,11 @@ describe('MemberRelay', () => {
     metrics = createMetrics();
     log = recordingLogger();
     members = [];
-    addresses = [];
+    peers = [];
     isFenced = false;
     relay = new MemberRelay({
       tunnel: TUNNEL,
-      members: { token: TOKEN, addresses: () => addresses, isFenced: () => isFenced },
+      members: { env: ENV, keys: [KEY], self: SELF, peers: () => peers, isFenced: () => isFenced },
       clock,
       logger: log.logger,
       metrics,
@@ -40,14 +46,26 @@ describe('MemberRelay', () => {
     await relay.stop();
     await Promise.all(members.map((member) => member.close()));
     expect(clock.pending).toBe(0);
-    expect(JSON.stringify(log.lines)).not.toContain(TOKEN);
+    expect(JSON.stringify(log.lines)).not.toContain(KEY);
   });
 
   async function addMember(host?: string): Promise<FakeMember> {
     const member = await FakeMember.start(host);
     members.push(member);
-    addresses.push(member.address);
+    peers.push(peerAt(member.address));
     return member;
+  }
+
+  const peerAt = (address: string): MemberPeer => ({ id: `controller-${peers.length + 1}`, boot: 'boot-1', address });
+  /** What a verifier of that member says of a request that it was sent. */
+  function verdictOf({ request }: HttpDelivery, peer: MemberPeer | undefined) {
+    const { method = '', url = '', headers } = request;
+    const verifier = new MemberVerifier({
+      env: ENV,
+      keys: [KEY],
+      self: { id: peer?.id ?? '', boot: peer?.boot ?? '' },
+    });
+    return verifier.verify({ method, path: url, authorization: headers.authorization });
   }
 
   /** A base says `body`. */
@@ -72,11 +90,11 @@ describe('MemberRelay', () => {
     say('base-2');
     expect([first.requestCount, second.requestCount]).toEqual([0, 0]);
     clock.advance(1);
-    const [{ request, body, command }, other] = await Promise.all([first.received(), second.received()]);
-    expect([request.method, command, request.headers.authorization, request.headers['content-type']]).toEqual([
+    const [delivery, other] = await Promise.all([first.received(), second.received()]);
+    const { request, body, command } = delivery;
+    expect([request.method, command, request.headers['content-type']]).toEqual([
       'POST',
       'members/messages',
-      `Bearer ${TOKEN}`,
       'application/json',
     ]);
     expect(JSON.parse(body)).toEqual({
@@ -86,6 +104,9 @@ describe('MemberRelay', () => {
       ],
     });
     expect(other.body).toBe(body);
+    const verdict = { bodyDigest: createHash('sha256').update(body).digest('hex') };
+    expect([verdictOf(delivery, peers[0]), verdictOf(other, peers[1])]).toEqual([verdict, verdict]);
+    expect(verdictOf(delivery, peers[1])).toMatchObject({ fault: 'receiver is not controller-2' });
     await eventually(async () => expect(await counts()).toEqual({ sent: 4, received: 0, dropped: 0, ok: 2, error: 0 }));
   });
 
@@ -268,15 +289,89 @@ describe('MemberRelay', () => {
   });
 
   it.each(['evil.example:7777', '127.0.0.1', '127.0.0.1:0', '127.0.0.1:65536', '127.0.0.1:1/x?', '::1:7777', ''])(
-    'sends the token to no such address: %j',
+    'sends nothing to no such address: %j',
     async (address) => {
-      addresses = [address];
+      peers = [peerAt(address)];
       say('base-1');
       clock.advance(1_000);
       await eventually(async () => expect((await counts()).error).toBe(1));
       expect(JSON.stringify(log.lines)).toContain(`member ${address}: is not an IP address and a port`);
     },
   );
+
+  it.each([
+    ['receiver is not at most 128', { id: 'controller-1\r\nx: y' }],
+    ['receiver is not at most 128', { id: 'x'.repeat(129) }],
+    ['receiverBoot is not at most 128', { boot: '' }],
+    ['receiverBoot is not at most 128', { boot: 'a, counter=9' }],
+  ])('sends nothing to a member that calls itself such things: %s', async (fault, more) => {
+    const member = await addMember();
+    peers = peers.map((peer) => ({ ...peer, ...more }));
+    say('base-1');
+    clock.advance(1_000);
+    await eventually(async () => expect((await counts()).error).toBe(1));
+    expect(JSON.stringify(log.lines)).toContain(`member ${member.address}: ${fault}`);
+    expect(member.requestCount).toBe(0);
+  });
+
+  it('logs no more than the start of an address, which may be long in a Lease', async () => {
+    peers = [peerAt('1'.repeat(100_000))];
+    say('base-1');
+    clock.advance(1_000);
+    await eventually(async () => expect((await counts()).error).toBe(1));
+    expect(JSON.stringify(log.lines).length).toBeLessThan(5_000);
+  });
+
+  it('sends to the new process of a member at once, while the request to the earlier one hangs', async () => {
+    const member = await addMember();
+    member.hang();
+    say('base-1', 'to the first');
+    clock.advance(1_000);
+    expect(verdictOf(await member.received(), peers[0]).fault).toBeUndefined();
+    peers = peers.map((peer) => ({ ...peer, boot: 'boot-2' }));
+    say('base-1', 'to the second');
+    clock.advance(1_000);
+    const delivery = await member.received();
+    expect(verdictOf(delivery, peers[0]).fault).toBeUndefined();
+    expect(delivery.body).toContain('to the second');
+    expect(await counts()).toMatchObject({ dropped: 1, error: 0 });
+  });
+
+  it('uses the new boot that a member proves, before the watch of Leases shows it', async () => {
+    const member = await addMember();
+    member.answer(401, (delivery) => {
+      const verdict = verdictOf(delivery, { id: 'controller-1', boot: 'boot-2', address: '' });
+      return { 'www-authenticate': verdict.challenge ?? '' };
+    });
+    say('base-1', 'dropped');
+    clock.advance(1_000);
+    expect(verdictOf(await member.received(), peers[0]).fault).toBeUndefined();
+    await eventually(async () => expect(await counts()).toMatchObject({ error: 1, dropped: 1 }));
+    member.answer(200, {});
+    say('base-1', 'taken');
+    clock.advance(1_000);
+    const delivery = await member.received();
+    expect(verdictOf(delivery, { id: 'controller-1', boot: 'boot-2', address: '' }).fault).toBeUndefined();
+    expect(delivery.body).toContain('taken');
+    await eventually(async () => expect(await counts()).toMatchObject({ ok: 1, sent: 1 }));
+  });
+
+  it.each([
+    'Member-HMAC-SHA256 receiver=controller-1, receiverBoot=boot-2',
+    `Member-HMAC-SHA256 receiver=controller-1, receiverBoot=boot-2, macs=${'0'.repeat(64)}`,
+    `Member-HMAC-SHA256 receiver=controller-1, receiverBoot=${'x'.repeat(5_000)}`,
+    'Member-HMAC-SHA256 receiver=controller-1, receiverBoot=a b',
+    'Bearer',
+  ])('goes by its Lease when a member answers %s', async (challenge) => {
+    const member = await addMember();
+    member.answer(401, { 'www-authenticate': challenge });
+    for (const count of [1, 2]) {
+      say('base-1');
+      clock.advance(1_000);
+      expect(verdictOf(await member.received(), peers[0]).fault).toBeUndefined();
+      await eventually(async () => expect(await counts()).toMatchObject({ error: count }));
+    }
+  });
 
   it('asks at each sending who is a member: one that has come is told, one that has gone is not', async () => {
     const gone = await addMember();
@@ -286,7 +381,7 @@ describe('MemberRelay', () => {
     const { request } = await gone.received();
     const cut = new Promise((resolve) => request.socket.once('close', resolve));
     say('base-1', 'second');
-    addresses = [];
+    peers = [];
     const come = await addMember();
     clock.advance(1_000);
     expect(await come.batch()).toEqual(['second']);

@@ -1,25 +1,46 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type MemberProcess, MemberProver } from '../../../../tunnels/http/member-proof.ts';
+import type { Members } from '../../../../tunnels/http/member-relay.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { FakeMember } from './fake-member.ts';
 import { heart, type PostOptions, post, runTestTunnel, seriesValue, type TestTunnel } from './http-world.ts';
 
 const BASES_TOKEN = 'correct-horse-battery';
-const MEMBERS_TOKEN = 'members-staple-correct';
+const ENV = 'dev';
+const KEY = 'members-staple-correct';
+/** A member whose Lease no replica has seen yet. */
+const STRANGER = { id: 'controller-9', boot: 'boot-9' };
 const PATH = '/members/messages';
+const NOT_PROVEN = 'macs: none is made with a key of MEMBER_TOKEN for this ENV';
 const KIB = 1024;
 
 describe('members', () => {
   let clock: FakeClock;
-  let replicas: TestTunnel[];
-  let first: TestTunnel;
-  let second: TestTunnel;
-  let third: TestTunnel;
+  let replicas: Replica[];
+  let first: Replica;
+  let second: Replica;
+  let third: Replica;
+  let startCount: number;
+  let stranger: MemberProver;
 
-  /** Listens, and tells all others. */
-  async function startReplica(options: Parameters<typeof runTestTunnel>[0] = {}): Promise<TestTunnel> {
-    const others = () => replicas.filter((replica) => replica !== started);
-    const addresses = () => others().map((replica) => `127.0.0.1:${replica.port()}`);
-    const members = { token: MEMBERS_TOKEN, addresses };
-    const started: TestTunnel = await runTestTunnel({ clock, token: BASES_TOKEN, members, ...options });
+  /** A member that listens, and passes on what it hears to all others. */
+  type Replica = TestTunnel & { readonly self: MemberProcess };
+
+  const peerOf = ({ self, port }: Replica) => ({ ...self, address: `127.0.0.1:${port()}` });
+
+  async function startReplica(
+    options: Parameters<typeof runTestTunnel>[0] = {},
+    more: Partial<Members> = {},
+  ): Promise<Replica> {
+    startCount++;
+    const self = { id: `controller-${startCount}`, boot: `boot-${startCount}` };
+    const peers = () => replicas.filter((replica) => replica.self !== members.self).map(peerOf);
+    const members: Members = { env: ENV, keys: [KEY], self, peers, ...more };
+    const tunnel = await runTestTunnel({ clock, token: BASES_TOKEN, members, ...options });
+    const started = { ...tunnel, self: members.self };
     replicas.push(started);
     return started;
   }
@@ -27,6 +48,8 @@ describe('members', () => {
   beforeEach(async () => {
     clock = new FakeClock();
     replicas = [];
+    startCount = 0;
+    stranger = new MemberProver({ env: ENV, keys: [KEY], self: STRANGER });
     [first, second, third] = [await startReplica(), await startReplica(), await startReplica()];
   });
 
@@ -34,7 +57,7 @@ describe('members', () => {
     await Promise.all(replicas.map((replica) => replica.stop()));
     expect(clock.pending).toBe(0);
     for (const { lines } of replicas) {
-      expect(JSON.stringify(lines)).not.toMatch(new RegExp(`${BASES_TOKEN}|${MEMBERS_TOKEN}`));
+      expect(JSON.stringify(lines)).not.toMatch(new RegExp(`${BASES_TOKEN}|${KEY}`));
     }
   });
 
@@ -48,8 +71,13 @@ describe('members', () => {
   }
 
   const heard = ({ handler }: TestTunnel) => handler.calls.map(({ on }) => on);
-  const postBatch = (replica: TestTunnel, body: unknown, token = MEMBERS_TOKEN) =>
-    post(replica.port(), body, { path: PATH, headers: bearer(token) });
+  const postProven = (replica: Replica, body: unknown, authorization: string) =>
+    post(replica.port(), body, { path: PATH, headers: authorization === '' ? {} : { authorization } });
+  const textOf = (body: unknown) => (typeof body === 'string' ? body : JSON.stringify(body));
+  const proofFor = (receiver: MemberProcess, body: unknown, prover = stranger) =>
+    prover.prove('POST', PATH, receiver, Buffer.from(textOf(body)));
+  const postBatch = (replica: Replica, body: unknown, prover = stranger) =>
+    postProven(replica, body, proofFor(replica.self, body, prover));
   const messageOf = (body: object) => ({ type: 'heart', sender: '192.0.2.9', body: JSON.stringify(body) });
   async function memberCount({ metrics }: TestTunnel, direction: string): Promise<number | undefined> {
     const { values } = await metrics.memberMessages.get();
@@ -187,28 +215,90 @@ describe('members', () => {
       expect(clock.pending).toBe(0);
     });
 
-    it.each([
-      [401, 'Arklet.Unauthenticated', 'the Authorization header does not carry the members’ token', BASES_TOKEN],
-      [401, 'Arklet.Unauthenticated', 'the Authorization header does not carry the members’ token', ''],
-    ])('get %i %s: %s, with the token %j', async (status, code, message, token) => {
-      const answer = await postBatch(first, { messages: [messageOf(heart('base-1'))] }, token);
-      expect([answer.status, await answer.json()]).toEqual([status, { code, message }]);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer');
-      expect(heard(first)).toEqual(['linkUp']);
-      expect(await seriesValue(first.metrics.tunnelInvalidMessages, { code })).toBe(1);
+    async function expectRefused(answer: Response, fault: string, challenge = /^Member-HMAC-SHA256$/): Promise<void> {
+      expect([answer.status, await answer.json()]).toEqual([401, { code: 'Arklet.Unauthenticated', message: fault }]);
+      expect(answer.headers.get('www-authenticate')).toMatch(challenge);
+      for (const replica of replicas) expect(heard(replica)).not.toContain('heartbeat');
+    }
+
+    const batch = () => ({ messages: [messageOf(heart('base-1'))] });
+
+    it.each([BASES_TOKEN, KEY])('get 401 with the token %s, as nobody sends one', async (token) => {
+      const answer = await postProven(first, batch(), `Bearer ${token}`);
+      await expectRefused(answer, 'Authorization is not of the scheme Member-HMAC-SHA256');
+      expect(await seriesValue(first.metrics.tunnelInvalidMessages, { code: 'Arklet.Unauthenticated' })).toBe(1);
+      const [line] = first.lines.filter(({ msg }) => msg === 'message of a base refused');
+      expect(line).toMatchObject({ code: 'Arklet.Unauthenticated' });
     });
 
-    it('need their token also where bases need none', async () => {
+    it('get 401 with a proof by another key', async () => {
+      const other = new MemberProver({ env: ENV, keys: ['another-key-of-16'], self: STRANGER });
+      await expectRefused(await postBatch(first, batch(), other), NOT_PROVEN);
+    });
+
+    it('get 401 with a message of another ENV that has the same key and names', async () => {
+      const other = new MemberProver({ env: 'prod', keys: [KEY], self: STRANGER });
+      await expectRefused(await postBatch(first, batch(), other), NOT_PROVEN);
+    });
+
+    it('get 401 with a message for another member', async () => {
+      const proof = proofFor(second.self, batch());
+      await expectRefused(await postProven(first, batch(), proof), 'receiver is not controller-1');
+    });
+
+    it('get 401 with a message for an earlier process, and the name of this one', async () => {
+      const proof = proofFor({ ...first.self, boot: 'boot-0' }, batch());
+      const challenge = /^Member-HMAC-SHA256 receiver=controller-1, receiverBoot=boot-1, macs=[\da-f]{64}$/;
+      const fault = 'receiverBoot is not the current one of controller-1';
+      await expectRefused(await postProven(first, batch(), proof), fault, challenge);
+    });
+
+    it('get 401 with another payload than the proven one', async () => {
+      const proof = proofFor(first.self, { messages: [] });
+      await expectRefused(await postProven(first, batch(), proof), 'body is not the digest of the payload');
+    });
+
+    it('get 401 for a message that was posted before', async () => {
+      const proof = proofFor(first.self, { messages: [] });
+      expect((await postProven(first, { messages: [] }, proof)).status).toBe(200);
+      const answer = await postProven(first, { messages: [] }, proof);
+      await expectRefused(answer, 'counter is not above that of an earlier message of this sender');
+    });
+
+    it('get 401 for all but the first of many copies that come at once', async () => {
+      const proof = proofFor(first.self, batch());
+      const answers = await Promise.all(Array.from({ length: 20 }, () => postProven(first, batch(), proof)));
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, ...Array(19).fill(401)]);
+      expect(heard(first)).toEqual(['linkUp', 'heartbeat']);
+    });
+
+    it('get 401 on another path or query than the proven one', async () => {
+      const proof = proofFor(first.self, batch());
+      for (const path of [`${PATH}?x=1`, `${PATH}/`, PATH.toUpperCase()]) {
+        const answer = await post(first.port(), batch(), { path, headers: { authorization: proof } });
+        await expectRefused(answer, NOT_PROVEN);
+      }
+    });
+
+    it('get their answer before the body is read', async () => {
+      const socket = connect(first.port(), '127.0.0.1');
+      const head = `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n`;
+      socket.write(`${head}Authorization: ${proofFor(second.self, batch())}\r\n\r\n`);
+      const [answer] = await once(socket, 'data');
+      expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+      socket.destroy();
+    });
+
+    it('need a proof also where bases need no token', async () => {
       const open = await startReplica({ token: undefined });
-      expect((await postBatch(open, { messages: [] }, '')).status).toBe(401);
-      expect((await post(open.port(), { messages: [] }, { path: PATH })).status).toBe(401);
+      expect((await postProven(open, { messages: [] }, '')).status).toBe(401);
       expect((await postBatch(open, { messages: [] })).status).toBe(200);
     });
 
-    it('cannot speak as a base with it', async () => {
+    it('cannot speak as a base with a proof', async () => {
       for (const path of ['/heartbeat', '/queryBaseline']) {
-        const headers = bearer(MEMBERS_TOKEN);
-        expect((await post(first.port(), heart('base-1'), { path, headers })).status).toBe(401);
+        const authorization = stranger.prove('POST', path, first.self, Buffer.from(textOf(heart('base-1'))));
+        expect((await post(first.port(), heart('base-1'), { path, headers: { authorization } })).status).toBe(401);
       }
       expect(heard(first)).toEqual(['linkUp']);
     });
@@ -237,9 +327,151 @@ describe('members', () => {
     });
 
     it('post, and nothing else is there', async () => {
-      const answer = await fetch(`http://127.0.0.1:${first.port()}${PATH}`, { headers: bearer(MEMBERS_TOKEN) });
+      const answer = await fetch(`http://127.0.0.1:${first.port()}${PATH}`, { headers: { authorization: 'x' } });
       expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
     });
+  });
+
+  describe('that follow a Lease which a stranger wrote', () => {
+    let foreign: FakeMember;
+
+    beforeEach(async () => {
+      foreign = await FakeMember.start();
+    });
+
+    afterEach(() => foreign.close());
+
+    /** A replica that takes the foreign listener for that member; what the listener gets from it. */
+    async function caughtAs(process: MemberProcess) {
+      const peers = () => [{ ...process, address: foreign.address }];
+      const misled = await startReplica({}, { peers });
+      await say(misled, heart('base-1'), { path: '/heartbeat' });
+      clock.advance(1_000);
+      const { request, body } = await foreign.received();
+      const authorization = request.headers.authorization ?? '';
+      const all = [request.method, request.url, ...request.rawHeaders, body].join('\n');
+      return { authorization, all, body };
+    }
+
+    it.each([
+      ['nobody', () => ({ id: 'controller-7', boot: 'boot-7' })],
+      ['an earlier process of another', () => ({ ...first.self, boot: 'boot-0' })],
+    ])('give a listener that poses as %s nothing that opens anything', async (_name, process) => {
+      const { authorization, all, body } = await caughtAs(process());
+      expect(body).toContain('base-1');
+      expect(all).not.toMatch(new RegExp(`${KEY}|${BASES_TOKEN}|Bearer`));
+      const forged = first.self;
+      const changed = authorization
+        .replace(/receiver=[^,]+/, `receiver=${forged.id}`)
+        .replace(/receiverBoot=[^,]+/, `receiverBoot=${forged.boot}`);
+      for (const replica of replicas) {
+        for (const proof of [authorization, changed]) {
+          expect((await postProven(replica, body, proof)).status).toBe(401);
+        }
+        const headers = { authorization };
+        expect((await post(replica.port(), heart('base-1'), { headers })).status).toBe(401);
+      }
+      expect([heard(first), heard(second), heard(third)]).toEqual([['linkUp'], ['linkUp'], ['linkUp']]);
+    });
+
+    it.each([
+      ['no MAC', async () => ''],
+      ['the MAC of the refused message', async (proof: string) => `, macs=${/macs=(\S+)/.exec(proof)?.[1]}`],
+      [
+        'the MAC of a challenge to another message',
+        async () => {
+          const answer = await postProven(first, '{}', proofFor({ ...first.self, boot: 'boot-0' }, '{}'));
+          return `, macs=${/macs=(\S+)/.exec(answer.headers.get('www-authenticate') ?? '')?.[1]}`;
+        },
+      ],
+    ])('are not led to another process by a challenge with %s', async (_name, macsFor) => {
+      const peers = () => [{ ...first.self, boot: 'boot-0', address: foreign.address }];
+      const misled = await startReplica({}, { peers });
+      foreign.hang();
+      await say(misled, heart('base-1'));
+      clock.advance(1_000);
+      const { request, response } = await foreign.received();
+      const macs = await macsFor(request.headers.authorization ?? '');
+      const challenge = `Member-HMAC-SHA256 receiver=${first.self.id}, receiverBoot=${first.self.boot}${macs}`;
+      response.writeHead(401, { 'www-authenticate': challenge }).end();
+      await eventually(async () => {
+        const { values } = await misled.metrics.memberRequests.get();
+        expect(values.find(({ labels }) => labels.result === 'error')?.value).toBe(1);
+      });
+      await say(misled, heart('base-1'));
+      clock.advance(1_000);
+      const captured = await foreign.received();
+      expect(captured.request.headers.authorization).toContain('receiver=controller-1, receiverBoot=boot-0');
+      const answer = await postProven(first, captured.body, captured.request.headers.authorization ?? '');
+      expect([answer.status, heard(first)]).toEqual([401, ['linkUp']]);
+      captured.response.end();
+    });
+
+    it('give a listener that poses as another member what that one takes once, unchanged, and nobody else', async () => {
+      const { authorization, all, body } = await caughtAs(first.self);
+      expect(all).not.toMatch(new RegExp(`${KEY}|${BASES_TOKEN}|Bearer`));
+      for (const replica of [second, third]) expect((await postProven(replica, body, authorization)).status).toBe(401);
+      expect((await postProven(first, body, authorization)).status).toBe(200);
+      expect((await postProven(first, body, authorization)).status).toBe(401);
+      expect([heard(first), heard(second)]).toEqual([['linkUp', 'heartbeat'], ['linkUp']]);
+    });
+  });
+
+  describe('whose keys are replaced', () => {
+    const OLD = ['the-old-key-of-16'];
+    const BOTH = ['the-new-key-of-16', 'the-old-key-of-16'];
+    const NEW = ['the-new-key-of-16'];
+
+    it.each([
+      [OLD, OLD],
+      [OLD, BOTH],
+      [BOTH, OLD],
+      [BOTH, BOTH],
+      [BOTH, NEW],
+      [NEW, BOTH],
+      [NEW, NEW],
+    ])('hear each other with %j and %j', async (speaking, listening) => {
+      await Promise.all(replicas.map((replica) => replica.stop()));
+      replicas = [];
+      const speaker = await startReplica({}, { keys: speaking });
+      const listener = await startReplica({}, { keys: listening });
+      await say(speaker, heart('base-1'));
+      clock.advance(1_000);
+      await listener.handler.first('heartbeat');
+    });
+  });
+
+  it('hear of a base although the sender does not know yet that they were started again', async () => {
+    const earlier = { ...second.self, boot: 'boot-0' };
+    const behind = await startReplica({}, { peers: () => [{ ...peerOf(second), ...earlier }] });
+    await say(behind, heart('base-1'));
+    clock.advance(1_000);
+    await eventually(async () => {
+      const { values } = await behind.metrics.memberRequests.get();
+      expect(values.find(({ labels }) => labels.result === 'error')?.value).toBe(1);
+    });
+    expect(heard(second)).toEqual(['linkUp']);
+    await say(behind, heart('base-1'));
+    clock.advance(1_000);
+    await second.handler.first('heartbeat');
+  });
+
+  it.each([
+    [['the-new-key-of-16', KEY], [KEY]],
+    [[KEY], ['the-new-key-of-16', KEY]],
+  ])('hear so also with the keys %j at the sender and %j at the receiver', async (speaking, listening) => {
+    const listener = await startReplica({}, { keys: listening });
+    const peer = { ...peerOf(listener), boot: 'boot-0' };
+    const behind = await startReplica({}, { keys: speaking, peers: () => [peer] });
+    for (const result of ['error', 'ok']) {
+      await say(behind, heart('base-1'));
+      clock.advance(1_000);
+      await eventually(async () => {
+        const { values } = await behind.metrics.memberRequests.get();
+        expect(values.find(({ labels }) => labels.result === result)?.value).toBe(1);
+      });
+    }
+    expect(heard(listener)).toEqual(['linkUp', 'heartbeat']);
   });
 
   it('are not there for a replica that is alone', async () => {

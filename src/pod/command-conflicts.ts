@@ -1,0 +1,121 @@
+import type { ModuleRecord } from '../module/module-record.ts';
+import { isInWork } from '../module/module-record.ts';
+import { isReplacing, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import type { Claim } from './claims.ts';
+import { lookAfter, type ModuleDecision } from './module-decision.ts';
+import type { Removal } from './removals.ts';
+
+/** A command that a base works on, or that the plan wants to send. */
+interface Work {
+  readonly key: ModuleKey;
+  readonly name: string;
+  /** It uninstalls all other versions of the name (`uninstallThenInstall`). */
+  readonly isReplacing: boolean;
+  /** When the plan has to be made again even if no answer comes. */
+  readonly wakeAt?: number;
+  /** When the base should be asked for its list: no answer will come for this one. */
+  readonly lookAt?: number;
+}
+
+export interface ConflictInput {
+  readonly ledger: {
+    readonly askedAt: number;
+    readonly installDeadlineMs: number;
+    records(): Iterable<ModuleRecord>;
+  };
+  readonly claims: ReadonlyMap<ModuleKey, Claim>;
+  readonly removals: ReadonlyMap<ModuleKey, Removal>;
+  readonly now: number;
+}
+
+/**
+ * The decisions without the commands that would be in work beside another command that they conflict with.
+ *
+ * arklet locks `name:version` for a command. An install with `uninstallThenInstall` locks its own version only, and
+ * uninstalls the others without their locks: of two uninstalls of one version at a time, one fails. So while such an
+ * install is in work, no other version of its name has a command. About one version, the decisions have no command
+ * while one of this process is in work; arklet refuses a command beside one of an earlier process as busy.
+ *
+ * In a plan the install goes last. A command that failed before goes after it, so that the install waits for each
+ * other version once at most; and a command in work ends with its deadline.
+ */
+export function withoutConflicts(
+  decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
+  input: ConflictInput,
+): Map<ModuleKey, ModuleDecision> {
+  const result = new Map(decisions);
+  const ahead = Map.groupBy(worksOf(input), ({ name }) => name);
+  for (const work of inOrder(plannedWorks(decisions, input), input)) {
+    const others = ahead.get(work.name) ?? [];
+    const blockers = others.filter((other) => isConflict(other, work));
+    const decision = decisions.get(work.key);
+    if (decision && blockers.length > 0) result.set(work.key, waitingFor(decision, blockers));
+    // Also one that waits: what comes after it in the order must not overtake it.
+    ahead.set(work.name, [...others, work]);
+  }
+  return result;
+}
+
+/** For two about one name. */
+function isConflict(one: Work, other: Work): boolean {
+  return one.key !== other.key && (one.isReplacing || other.isReplacing);
+}
+
+/** What the base works on, by commands of this process or of an earlier one. */
+function worksOf(input: ConflictInput): Work[] {
+  const works: Work[] = [];
+  for (const record of input.ledger.records()) {
+    const { name } = record.id;
+    const key = moduleKeyOf(record.id);
+    const { inFlight } = record;
+    if (inFlight) works.push({ key, name, isReplacing: inFlight.isReplacing, wakeAt: inFlight.deadlineAt });
+    if (isForeignWork(record, input)) {
+      // Nobody knows with which strategy an earlier process sent an install.
+      const mayReplace = record.state === 'RESOLVED';
+      works.push({ key, name, isReplacing: mayReplace, lookAt: lookAfter(input.ledger, record.since) });
+    }
+  }
+  return works;
+}
+
+/** In work by a command of an earlier process, for no longer than an install may take. */
+function isForeignWork(record: ModuleRecord, { ledger, now }: ConflictInput): boolean {
+  const { state, failure, inFlight } = record;
+  if (!isInWork(record) || now - record.since >= ledger.installDeadlineMs) return false;
+  if (inFlight === undefined && failure === undefined) return true;
+  // The base refuses an uninstall as busy while the install goes on, and that may outlast the uninstall's deadline.
+  const isOnlyUninstall = inFlight === undefined || inFlight.command === 'uninstall';
+  const hasOnlyUninstallFailed = failure === undefined || failure.reason === 'KillContainerError';
+  return state === 'RESOLVED' && isOnlyUninstall && hasOnlyUninstallFailed;
+}
+
+function plannedWorks(decisions: ReadonlyMap<ModuleKey, ModuleDecision>, { claims, removals }: ConflictInput): Work[] {
+  const works: Work[] = [];
+  for (const [key, { command, spec }] of decisions) {
+    const claimed = claims.get(key)?.spec;
+    const name = claimed?.name ?? removals.get(key)?.id.name;
+    if (command === undefined || name === undefined) continue;
+    works.push({ key, name, isReplacing: command === 'install' && isReplacing(spec ?? claimed ?? {}) });
+  }
+  return works;
+}
+
+/** First tries, then installs that replace, then what failed before. */
+function inOrder(works: readonly Work[], { ledger }: ConflictInput): Work[] {
+  if (!works.some((work) => work.isReplacing)) return [...works];
+  const failed = new Set<ModuleKey>();
+  for (const { id, failure } of ledger.records()) if (failure) failed.add(moduleKeyOf(id));
+  const rankOf = (work: Work): number => (work.isReplacing ? 1 : failed.has(work.key) ? 2 : 0);
+  return works.toSorted((one, other) => rankOf(one) - rankOf(other));
+}
+
+function waitingFor({ command: _command, ...decision }: ModuleDecision, blockers: readonly Work[]): ModuleDecision {
+  const wakeAt = earliest([decision.wakeAt, ...blockers.map((blocker) => blocker.wakeAt)]);
+  const lookAt = earliest([decision.lookAt, ...blockers.map((blocker) => blocker.lookAt)]);
+  return { ...decision, ...(wakeAt !== undefined && { wakeAt }), ...(lookAt !== undefined && { lookAt }) };
+}
+
+function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
