@@ -220,7 +220,11 @@ export class NodeLeaseController {
     if (hold.handOver && (await this.#writer.writeHandOver(nodeName, hold, membership.isValid()))) return;
     const isHeld = this.isHeld(nodeName);
     // What is to be confirmed is confirmed on a fresh view; the term begins with a look at all of them.
-    if (!isHeld && !membership.isCurrent()) return;
+    if (!isHeld && !membership.isCurrent()) {
+      // `reconsider` looks at it then, and leaves out what is being claimed already.
+      hold.isClaiming = false;
+      return;
+    }
     const reason = this.#holds.reasonToTake(hold);
     // Who has led one that was deleted makes it again, before all others.
     const isOurTurn = hold.term === membership.term || reason === 'Own' || hold.isClaiming || !isCluster;

@@ -10,7 +10,7 @@ import {
   type OperationResult,
 } from '../tunnel/module.ts';
 import { MessageOrder, type MessageTimes } from './message-order.ts';
-import { fingerprintOf, isInWork, type ModuleRecord, newRecord } from './module-record.ts';
+import { fingerprintOf, isInWork, type ModuleRecord, newRecord, withCommand } from './module-record.ts';
 import { RecordTable } from './record-table.ts';
 import {
   afterResult,
@@ -119,7 +119,7 @@ export class ModuleLedger {
     this.#isKnown = false;
     this.#restarted = true;
     this.#order.restart(publishedAt);
-    for (const record of this.#records.values()) this.#records.set({ ...record, publishedAt });
+    for (const record of this.#records.values()) this.#records.set({ ...record, publishedAt, doubtedUntil: 0 });
   }
 
   /** Takes a whole list. Returns false when it is older than what is known. */
@@ -153,7 +153,9 @@ export class ModuleLedger {
     if (record === undefined) return undefined;
     if (this.#order.isOldResult(moduleKeyOf(record.id), result.command, times.publishedAt)) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
-    const stamped = { ...record, publishedAt: times.publishedAt ?? record.publishedAt, answeredAt: now };
+    const doubtedUntil = result.outcome === 'busy' ? record.doubtedUntil : 0;
+    const publishedAt = times.publishedAt ?? record.publishedAt;
+    const stamped = { ...record, publishedAt, answeredAt: now, doubtedUntil };
     // A late answer to an earlier command must not end the one under way: the list tells what is true.
     if (record.inFlight === undefined || asked) {
       const hasOther = this.#records.siblingsOf(record.id).some(({ state }) => state !== undefined);
@@ -167,19 +169,17 @@ export class ModuleLedger {
 
   installSent(spec: ModuleSpec, now: number): void {
     const record = this.#records.get(moduleKeyOf(spec)) ?? newRecord(spec, now);
-    const times = { sentAt: now, deadlineAt: now + this.#options.installDeadlineMs };
+    const deadlineAt = now + this.#options.installDeadlineMs;
     const sent = { fingerprint: fingerprintOf(spec), isReplacing: isReplacing(spec) };
-    this.#records.set({ ...record, inFlight: { command: 'install', ...times, uncertain: false, ...sent } });
+    this.#records.set(withCommand(record, { command: 'install', sentAt: now, deadlineAt, ...sent }));
   }
 
   /** An uninstall or a switch was sent; both have the deadline of an uninstall. */
   commandSent(command: Exclude<ModuleCommand, 'install'>, id: ModuleId, now: number): void {
     const record = this.#records.get(moduleKeyOf(id)) ?? newRecord(id, now);
     const deadlineAt = now + this.#options.uninstallDeadlineMs;
-    this.#records.set({
-      ...record,
-      inFlight: { command, sentAt: now, deadlineAt, uncertain: false, fingerprint: undefined, isReplacing: false },
-    });
+    const sent = { fingerprint: undefined, isReplacing: false };
+    this.#records.set(withCommand(record, { command, sentAt: now, deadlineAt, ...sent }));
   }
 
   /** The command was not handed over, or not for sure: then the next lists decide what became of it. */

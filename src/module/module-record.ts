@@ -9,6 +9,8 @@ export interface CommandInFlight {
   readonly deadlineAt: number;
   /** The link or the base was gone since: the command or its answer may be lost; the next list decides. */
   readonly uncertain: boolean;
+  /** The base refused it, because it works on another command for the module. */
+  readonly isBusy: boolean;
   /** What an install installs. */
   readonly fingerprint: string | undefined;
   /** An install that uninstalls all other versions of the name first. */
@@ -33,6 +35,8 @@ export interface ModuleRecord {
   /** switchBiz did not make it the active version: a new install has to, when none is active. */
   readonly hasSwitchFailed: boolean;
   readonly inFlight: CommandInFlight | undefined;
+  /** An uninstall without an answer was given up: until this time it may be in work all the same. */
+  readonly doubtedUntil: number;
   /** Failures and crashes in a row; counted anew once the module has run for `STABLE_MS`. */
   readonly failures: number;
   /** The failure that stands now; undefined while the module is as wanted. */
@@ -56,6 +60,7 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
     unconfirmed: undefined,
     hasSwitchFailed: false,
     inFlight: undefined,
+    doubtedUntil: 0,
     failures: 0,
     failure: undefined,
     failedFingerprint: undefined,
@@ -68,6 +73,11 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
 export function fingerprintOf(spec: ModuleSpec): string {
   const envs = Object.entries(spec.envs).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([spec.url, spec.args, envs]);
+}
+
+/** The base has been sent a command. */
+export function withCommand(record: ModuleRecord, sent: Omit<CommandInFlight, 'uncertain' | 'isBusy'>): ModuleRecord {
+  return { ...record, inFlight: { ...sent, uncertain: false, isBusy: false } };
 }
 
 export function withState(record: ModuleRecord, state: ModuleState | undefined, now: number): ModuleRecord {

@@ -78,11 +78,13 @@ function presentInFlight(next: ModuleRecord, inFlight: CommandInFlight, { now, a
   const isUntouched = inFlight.command === 'uninstall' && state === 'ACTIVATED' && askedAt > inFlight.sentAt;
   const isLost = isUntouched && now - inFlight.sentAt >= LOST_UNINSTALL_MS;
   // Deactivated is what a module is while the agent uninstalls it, and what a replaced version is before: a command
-  // that was lost must not hold its Pod until the deadline.
+  // that was lost must not hold its Pod until the deadline. A base that is busy does work on it.
   const isYoung = askedAt <= inFlight.sentAt || now - inFlight.sentAt < LOST_UNINSTALL_MS;
-  const isAtWork = inFlight.command === 'uninstall' && state === 'DEACTIVATED' && isYoung;
+  const isAtWork = inFlight.command === 'uninstall' && state === 'DEACTIVATED' && (isYoung || inFlight.isBusy);
   const isSettled = inFlight.uncertain && !isAtWork && !isInWork({ ...next, inFlight: undefined });
-  return isLost || isSettled ? { ...next, inFlight: undefined } : next;
+  if (!isLost && !isSettled) return next;
+  const isDoubted = inFlight.command === 'uninstall' && state === 'DEACTIVATED';
+  return { ...next, inFlight: undefined, doubtedUntil: isDoubted ? inFlight.deadlineAt : next.doubtedUntil };
 }
 
 /** The record after a list that lacks the module. */
@@ -136,7 +138,8 @@ export function afterResult(
   const { now, backoff } = evidence;
   const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
   if (result.outcome === 'busy') {
-    return asked ? { ...record, inFlight: { ...asked, uncertain: true }, retryAt: now + BUSY_WAIT_MS } : record;
+    if (asked === undefined) return record;
+    return { ...record, inFlight: { ...asked, uncertain: true, isBusy: true }, retryAt: now + BUSY_WAIT_MS };
   }
   if (result.outcome === 'failed')
     return asked ? withFailure(endOfWork(record, now), failureOf(result), now, backoff) : record;

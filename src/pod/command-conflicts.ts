@@ -1,6 +1,6 @@
 import type { ModuleRecord } from '../module/module-record.ts';
 import { isInWork } from '../module/module-record.ts';
-import { isReplacing, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import { isReplacing, type ModuleCommand, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import { lookAfter, type ModuleDecision } from './module-decision.ts';
 import type { Removal } from './removals.ts';
@@ -15,6 +15,10 @@ interface Work {
   readonly wakeAt?: number;
   /** When the base should be asked for its list: no answer will come for this one. */
   readonly lookAt?: number;
+}
+
+interface PlannedWork extends Work {
+  readonly command: ModuleCommand;
 }
 
 export interface ConflictInput {
@@ -69,6 +73,9 @@ function worksOf(input: ConflictInput): Work[] {
     const key = moduleKeyOf(record.id);
     const { inFlight } = record;
     if (inFlight) works.push({ key, name, isReplacing: inFlight.isReplacing, wakeAt: inFlight.deadlineAt });
+    if (record.state === 'DEACTIVATED' && input.now < record.doubtedUntil) {
+      works.push({ key, name, isReplacing: false, wakeAt: record.doubtedUntil });
+    }
     if (isForeignWork(record, input)) {
       // Nobody knows with which strategy an earlier process sent an install.
       const mayReplace = record.state === 'RESOLVED';
@@ -89,23 +96,28 @@ function isForeignWork(record: ModuleRecord, { ledger, now }: ConflictInput): bo
   return state === 'RESOLVED' && isOnlyUninstall && hasOnlyUninstallFailed;
 }
 
-function plannedWorks(decisions: ReadonlyMap<ModuleKey, ModuleDecision>, { claims, removals }: ConflictInput): Work[] {
-  const works: Work[] = [];
+function plannedWorks(
+  decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
+  { claims, removals }: ConflictInput,
+): PlannedWork[] {
+  const works: PlannedWork[] = [];
   for (const [key, { command, spec }] of decisions) {
     const claimed = claims.get(key)?.spec;
     const name = claimed?.name ?? removals.get(key)?.id.name;
     if (command === undefined || name === undefined) continue;
-    works.push({ key, name, isReplacing: command === 'install' && isReplacing(spec ?? claimed ?? {}) });
+    works.push({ key, name, command, isReplacing: command === 'install' && isReplacing(spec ?? claimed ?? {}) });
   }
   return works;
 }
 
 /** First tries, then installs that replace, then what failed before. */
-function inOrder(works: readonly Work[], { ledger }: ConflictInput): Work[] {
+function inOrder(works: readonly PlannedWork[], { ledger }: ConflictInput): PlannedWork[] {
   if (!works.some((work) => work.isReplacing)) return [...works];
-  const failed = new Set<ModuleKey>();
-  for (const { id, failure } of ledger.records()) if (failure) failed.add(moduleKeyOf(id));
-  const rankOf = (work: Work): number => (work.isReplacing ? 1 : failed.has(work.key) ? 2 : 0);
+  const failures = new Map([...ledger.records()].map(({ id, failure }) => [moduleKeyOf(id), failure?.reason]));
+  // A module that has ended by itself is no uninstall that failed.
+  const hasFailed = ({ key, command }: PlannedWork): boolean =>
+    command === 'uninstall' ? failures.get(key) === 'KillContainerError' : failures.get(key) !== undefined;
+  const rankOf = (work: PlannedWork): number => (work.isReplacing ? 1 : hasFailed(work) ? 2 : 0);
   return works.toSorted((one, other) => rankOf(one) - rankOf(other));
 }
 

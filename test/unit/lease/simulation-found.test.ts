@@ -140,3 +140,26 @@ it('a lease that was deleted before a replica heard of its base is not made whil
     ],
   });
 });
+
+it('a lease that it was our turn to take is taken in the next term, when the create stayed without an answer', async () => {
+  await play({
+    seed: 3,
+    replicas: 2,
+    bases: 4,
+    maxLatencyMs: 2,
+    isRebalancing: false,
+    happenings: [
+      {
+        afterMs: 0,
+        fault: {
+          kind: 'Noise',
+          replica: 1,
+          noise: { lost: 0, unanswered: 0.5, late: 0, cut: 0, refused: 0 },
+          ms: 9495,
+        },
+      },
+      { afterMs: 3681, fault: { kind: 'Unlabel', base: 0, isMember: false } },
+      { afterMs: 4449, fault: { kind: 'Lag', replica: 1, lagMs: 3545, ms: 1600 } },
+    ],
+  });
+});

@@ -113,6 +113,17 @@ describe('the answer to an install', () => {
     expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, state: 'ACTIVATED', failure: undefined, retryAt: 0 });
   });
 
+  it('that says busy to an uninstall: the base works on it until its deadline, and no other is sent', () => {
+    const ledger = emptyLedger();
+    ledger.takeList(makeList(KEY), {}, 0);
+    ledger.commandSent('uninstall', idOf(KEY), 0);
+    ledger.takeResult(makeResult('uninstall', KEY, { outcome: 'busy' }), {}, 1);
+    ledger.takeList(makeList(`${KEY} DEACTIVATED`), { askedAt: 50_000 }, 50_000);
+    expect(ledger.get(KEY)?.inFlight?.command).toBe('uninstall');
+    ledger.expire(60_000);
+    expect(ledger.get(KEY)).toMatchObject({ inFlight: undefined, failure: { reason: 'KillContainerError' } });
+  });
+
   it('without a name is about the only command it can be about', () => {
     const ledger = emptyLedger();
     const failed = makeResult('install', KEY, { outcome: 'failed', module: undefined, message: 'bizUrl is blank' });

@@ -36,6 +36,7 @@ describe('a module that several Pods ask for', () => {
       sentAt: 0,
       deadlineAt: 1,
       uncertain: false,
+      isBusy: false,
       fingerprint,
       isReplacing: false,
     };

@@ -66,6 +66,44 @@ describe('the plan of a base', () => {
     expect(wakeAt).toBe(DEADLINE_MS);
   });
 
+  it('has the uninstall first, also of a module that ended by itself', () => {
+    const ledger = ledgerWith('biz1:1 DEACTIVATED');
+    expect(ledger.get('biz1:1')?.failure?.reason).toBe('BizDeactivated');
+    const pods = [leaving('biz1:1'), young('biz1:2', REPLACING)];
+    expect(commandsOf({ pods, ledger, now: 1 })).toEqual(['uninstall biz1:1']);
+  });
+
+  it.each(['no command', 'a switch', 'a refused switch'])(
+    'has no such install while an uninstall that was given up may be in work, after %s',
+    (next) => {
+      const ledger = ledgerWith('biz1:1');
+      ledger.commandSent('uninstall', idOf('biz1:1'), 0);
+      ledger.doubtCommands();
+      ledger.takeList(makeList('biz1:1 DEACTIVATED'), { askedAt: 10_000 }, 10_000);
+      expect(ledger.get('biz1:1')?.inFlight).toBeUndefined();
+      if (next !== 'no command') ledger.commandSent('switch', idOf('biz1:1'), 10_001);
+      if (next === 'a refused switch') {
+        ledger.takeResult(makeResult('switch', 'biz1:1', { outcome: 'busy' }), {}, 10_002);
+        ledger.takeList(makeList('biz1:1 DEACTIVATED'), { askedAt: 10_003 }, 10_003);
+      }
+      const pods = [young('biz1:2', REPLACING)];
+      const { commands, wakeAt } = planOf({ pods, ledger, now: 20_000 });
+      expect(commands).toEqual([]);
+      expect(wakeAt).toBe(DEADLINE_MS);
+      ledger.expire(DEADLINE_MS + 10_001);
+      expect(commandsOf({ pods, ledger, now: DEADLINE_MS + 10_001 })).toEqual(['install biz1:2']);
+    },
+  );
+
+  it('has it as soon as the base has answered', () => {
+    const ledger = ledgerWith('biz1:1');
+    ledger.commandSent('uninstall', idOf('biz1:1'), 0);
+    ledger.doubtCommands();
+    ledger.takeList(makeList('biz1:1 DEACTIVATED'), { askedAt: 10_000 }, 10_000);
+    ledger.takeResult(makeResult('uninstall', 'biz1:1', { outcome: 'failed', message: 'no' }), {}, 20_000);
+    expect(commandsOf({ pods: [young('biz1:2', REPLACING)], ledger, now: 20_000 })).toEqual(['install biz1:2']);
+  });
+
   it('has nothing else about the name while such an install is in work', () => {
     const ledger = ledgerWith('biz1:1', 'biz1:3');
     ledger.installSent(makeSpec('biz1:2', { strategy: REPLACING }), 0);
