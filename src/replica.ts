@@ -49,8 +49,8 @@ export interface Replica {
   last(parts: HandOverParts): Runnable[];
 }
 
-/** A renewal has to fail in time for two more before the fence. */
-const MEMBER_TIMEOUT_MS = 2_000;
+/** A renewal has to fail in time for one more before the fence. */
+const MEMBER_TIMEOUT_MS = 1_500;
 
 export function createReplica(options: ReplicaOptions): Replica {
   const { cluster, clientId } = options.config;

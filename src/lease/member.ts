@@ -6,9 +6,11 @@ import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION, NODE_LEASE_NA
 /** A member renews its lease this often; what others do about a dead one may wait for the next renewal of their own. */
 export const MEMBER_RENEW_MS = 2_000;
 /** Counted from when its last renewal was sent, a member that cannot renew leads nothing any more. */
-export const FENCE_AFTER_MS = 5_000;
+export const FENCE_AFTER_MS = 4_500;
 /** Counted from when its last renewal was seen, others may take what it led. More than the fence: clocks differ in rate. */
-export const MEMBER_GONE_MS = 6_000;
+export const MEMBER_GONE_MS = 4_800;
+/** For people who read the Lease: the field takes whole seconds, and no replica goes by it. */
+const LEASE_DURATION_SECONDS = Math.ceil(MEMBER_GONE_MS / 1000);
 /** So much longer a member may be silent after an interruption of our own renewals: the API server was away for all. */
 export const OUTAGE_GRACE_MS = 10_000;
 /** Renewals of ours that were sent further apart than that prove nothing of what others did in between. */
@@ -117,7 +119,7 @@ export function newMemberLeaseOf({ env, clientId, facts, nowText }: MemberLeaseF
     },
     spec: {
       holderIdentity: clientId,
-      leaseDurationSeconds: MEMBER_GONE_MS / 1000,
+      leaseDurationSeconds: LEASE_DURATION_SECONDS,
       acquireTime: nowText,
       renewTime: nowText,
       leaseTransitions: 0,
@@ -140,7 +142,7 @@ export function memberPatchOf(
       labels: { [COMPONENT_LABEL]: COMPONENT.member, [ENV_LABEL]: env },
       annotations: annotationsOf(facts),
     },
-    spec: { renewTime: nowText, ...(isTakeOver && { leaseDurationSeconds: MEMBER_GONE_MS / 1000, ...acquired }) },
+    spec: { renewTime: nowText, ...(isTakeOver && { leaseDurationSeconds: LEASE_DURATION_SECONDS, ...acquired }) },
   };
 }
 

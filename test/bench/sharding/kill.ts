@@ -14,7 +14,7 @@ const READY_WITHIN_MS = 90_000;
 export const KILL = benchCase({
   name: 'kill',
   figures: {
-    led: { text: 'from SIGKILL until others lead all its leases', unit: 's', atMost: 10 },
+    led: { text: 'from SIGKILL until others lead all its leases', unit: 's', atMost: 5 },
     halfLed: { text: 'until they lead half of them', unit: 's' },
     ready: { text: `until the last of ${DEPLOYMENTS} modules asked for on its bases is Ready`, unit: 's' },
     leases: { text: 'leases it had', unit: '' },

@@ -17,7 +17,7 @@ export const TUNNELS = ['mqtt', 'http'] as const;
 export type TunnelName = (typeof TUNNELS)[number];
 
 /** As `src/replica.ts` and `src/kube/kube-client.ts` have them. */
-const MEMBER_TIMEOUT_MS = 2_000;
+const MEMBER_TIMEOUT_MS = 1_500;
 const LEASE_TIMEOUT_MS = 5_000;
 const MAX_LEVEL = 3;
 /** As the whole program. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CachedLease } from '../../../src/lease/lease.ts';
-import type { MemberFacts } from '../../../src/lease/member.ts';
+import { MEMBER_GONE_MS, type MemberFacts } from '../../../src/lease/member.ts';
 import { MemberList } from '../../../src/lease/member-list.ts';
 import type { HolderState } from '../../../src/lease/membership.ts';
 import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
@@ -70,10 +70,10 @@ describe('another member', () => {
     expect(rig.hear({ isLeaving: true, tunnels: [], nonce: 'n2' })).toBe(true);
   });
 
-  it('is gone when our renewals prove 6 s of silence, and not before', () => {
+  it('is gone when our renewals prove 4.8 s of silence, and not before', () => {
     const rig = new Rig();
     rig.hear();
-    rig.clock.advance(5_999);
+    rig.clock.advance(MEMBER_GONE_MS - 1);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual([]);
     expect(rig.stateOf('other')).toBe('Alive');
@@ -89,7 +89,7 @@ describe('another member', () => {
   it('is back when its lease changes', () => {
     const rig = new Rig();
     rig.hear();
-    rig.clock.advance(6_000);
+    rig.clock.advance(MEMBER_GONE_MS);
     rig.renewAndSee();
     rig.list.takeGone();
     expect(rig.hear()).toBe(true);
@@ -99,23 +99,23 @@ describe('another member', () => {
   it('is not heard anew by the same version of its lease, as a list shows it', () => {
     const rig = new Rig();
     rig.list.changed(lease(10), facts);
-    rig.clock.advance(6_000);
+    rig.clock.advance(MEMBER_GONE_MS);
     expect(rig.list.changed(lease(10), facts)).toBe(false);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual(['other']);
   });
 
-  it('has 6 s when its lease is deleted, for its process may live, but takes part no longer', () => {
+  it('has 4.8 s when its lease is deleted, for its process may live, but takes part no longer', () => {
     const rig = new Rig();
     rig.hear();
     rig.clock.advance(5_000);
     rig.list.removed(lease(30));
     expect(rig.list.alive()).toEqual([]);
     expect(rig.stateOf('other')).toBe('Alive');
-    rig.clock.advance(5_000);
+    rig.clock.advance(MEMBER_GONE_MS - 1);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual([]);
-    rig.clock.advance(1_000);
+    rig.clock.advance(1);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual(['other']);
   });
@@ -143,28 +143,28 @@ describe('another member', () => {
     expect(rig.stateOf('other', '20')).toBe('Alive');
   });
 
-  it('is proven gone soonest by a renewal that is sent 6 s after its last change', () => {
+  it('is proven gone soonest by a renewal that is sent 4.8 s after its last change', () => {
     const rig = new Rig();
     expect(rig.list.nextProofAt()).toBe(Number.POSITIVE_INFINITY);
     rig.clock.advance(1_000);
     rig.hear();
     rig.clock.advance(1_000);
     rig.hear({}, 'third');
-    expect(rig.list.nextProofAt()).toBe(7_000);
-    rig.clock.advance(5_000);
+    expect(rig.list.nextProofAt()).toBe(1_000 + MEMBER_GONE_MS);
+    rig.clock.advance(MEMBER_GONE_MS - 1_000);
     rig.renewAndSee();
     rig.list.takeGone();
-    expect(rig.list.nextProofAt()).toBe(8_000);
+    expect(rig.list.nextProofAt()).toBe(2_000 + MEMBER_GONE_MS);
   });
 
   it('is remembered as gone for a while, and then forgotten', () => {
     const rig = new Rig();
     rig.hear();
-    rig.clock.advance(6_000);
+    rig.clock.advance(MEMBER_GONE_MS);
     rig.renewAndSee();
     rig.list.takeGone();
     expect(rig.list.silentFor(60_000)).toEqual([]);
-    rig.clock.advance(54_000);
+    rig.clock.advance(60_000 - MEMBER_GONE_MS);
     rig.renewAndSee();
     expect(rig.list.silentFor(60_000)).toMatchObject([{ id: 'other', isPresent: true }]);
     rig.list.forget('other');

@@ -83,7 +83,7 @@ describe('a membership lease', () => {
       },
       spec: {
         holderIdentity: 'controller-0',
-        leaseDurationSeconds: 6,
+        leaseDurationSeconds: 5,
         acquireTime: about.nowText,
         renewTime: about.nowText,
         leaseTransitions: 0,

@@ -104,11 +104,11 @@ describe('a member', () => {
 });
 
 describe('a process whose CLIENT_ID has a lease', () => {
-  it('of a dead one joins when that has not changed for 6 s', async () => {
+  it('of a dead one joins when that has not changed for 4.8 s', async () => {
     await world.pass(500);
     member.host.kill();
     const next = world.start('a');
-    await world.pass(5_900);
+    await world.pass(4_700);
     expect(next.membership.isValid()).toBe(false);
     await world.pass(1_300);
     expect(next.membership.isValid()).toBe(true);
@@ -159,10 +159,10 @@ describe('a member that was stopped', () => {
     expect(next.membership.isValid()).toBe(true);
   });
 
-  it('is fenced after 5 s by the monotonic clock, before any timer ran', async () => {
+  it('is fenced after 4.5 s by the monotonic clock, before any timer ran', async () => {
     await world.pass(1_000);
     member.host.stop(false);
-    await world.pass(2_900);
+    await world.pass(2_400);
     expect(member.membership.isValid()).toBe(true);
     await world.pass(2_200);
     expect(member.membership.isValid()).toBe(false);
@@ -274,11 +274,11 @@ describe('another member that is silent', () => {
     await world.pass(10_000);
   });
 
-  it('is gone after 6 s, and soon after', async () => {
+  it('is gone after 4.8 s, and soon after', async () => {
     other.host.kill();
-    await world.pass(4_000);
+    await world.pass(2_700);
     expect(member.membership.stateOf('b', '1')).toBe('Alive');
-    await world.pass(3_000);
+    await world.pass(2_600);
     expect(member.membership.stateOf('b', '1')).toBe('Gone');
     expect(member.members).toEqual(['a']);
   });
@@ -312,12 +312,12 @@ describe('another member that is silent', () => {
     expect(member.said).not.toContain('fenced');
   });
 
-  it('has 16 s after an outage for all, not 6', async () => {
+  it('has 14.8 s after an outage for all, not 4.8', async () => {
     world.machine.breakage = 'Refuses';
     await world.pass(10_000);
     world.machine.breakage = undefined;
     other.host.kill();
-    await world.pass(15_500);
+    await world.pass(14_300);
     expect(member.membership.term).toBe(2);
     expect(member.membership.stateOf('b', '1')).toBe('Alive');
     await world.pass(4_000);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock, Timer } from '../../../src/clock.ts';
+import { FENCE_AFTER_MS } from '../../../src/lease/member.ts';
 import { MembershipTerm, momentOf } from '../../../src/lease/membership-term.ts';
 
 const HOUR_MS = 3_600_000;
@@ -51,8 +52,8 @@ beforeEach(() => {
 });
 
 describe('a term', () => {
-  it('lasts 5 s from when the renewal was sent, and reads no boot time for that', () => {
-    machine.run(4_999);
+  it('lasts 4.5 s from when the renewal was sent, and reads no boot time for that', () => {
+    machine.run(FENCE_AFTER_MS - 1);
     expect(term.isValid()).toBe(true);
     machine.run(1);
     expect(term.isValid()).toBe(false);
@@ -63,7 +64,7 @@ describe('a term', () => {
     machine.run(1_000);
     machine.wallMs += stepMs;
     expect(term.isValid()).toBe(true);
-    machine.run(3_900);
+    machine.run(3_400);
     expect(term.isValid()).toBe(true);
     machine.run(100);
     expect(term.isValid()).toBe(false);
@@ -108,7 +109,7 @@ describe('a term', () => {
     machine.wallMs -= HOUR_MS;
     expect(term.isValid()).toBe(true);
     machine.suspend(2_000);
-    machine.run(900);
+    machine.run(400);
     expect(term.isValid()).toBe(true);
     machine.run(100);
     expect(term.isValid()).toBe(false);
@@ -118,7 +119,7 @@ describe('a term', () => {
     machine.bootMs += 9;
     term.renewed({ ...momentOf(machine), monotonicMs: machine.monotonicMs + 1 });
     machine.monotonicMs += 1;
-    machine.suspend(5_000);
+    machine.suspend(FENCE_AFTER_MS);
     expect(term.isValid()).toBe(false);
   });
 
