@@ -26,6 +26,8 @@ export type Interceptor = (message: RecordedPublish) => Fate;
 /** The parts of aedes that its types leave out; see `#route` for why they are needed. */
 interface AedesInternals {
   counter: number;
+  /** By id. One that took the id of another and went at once stays here for good, closed, and is counted for good. */
+  clients: Record<string, { readonly closed: boolean; readonly conn: Socket }>;
   mq: { emit(packet: AedesPublishPacket, done: (error?: Error | null) => void): unknown };
 }
 
@@ -70,7 +72,8 @@ export class Broker implements MqttBroker {
 
   /** Ids of the clients that are connected now. */
   clientIds(): string[] {
-    return Object.keys((this.#aedes as unknown as { clients: Record<string, unknown> }).clients);
+    const { clients } = this.#aedes as unknown as AedesInternals;
+    return Object.keys(clients).filter((id) => clients[id]?.closed === false);
   }
 
   /** Stops listening and cuts every connection, as a broker that went down; resolves when no client is left. */
@@ -111,7 +114,7 @@ export class Broker implements MqttBroker {
 
   /** Cuts one client's connection. False when no such client is connected. */
   cut(clientId: string): boolean {
-    const client = (this.#aedes as unknown as { clients: Record<string, { conn: Socket }> }).clients[clientId];
+    const client = (this.#aedes as unknown as AedesInternals).clients[clientId];
     client?.conn.destroy();
     return client !== undefined;
   }
@@ -173,6 +176,11 @@ export class Broker implements MqttBroker {
 
   async #listen(port: number): Promise<void> {
     const server = createServer({ noDelay: true }, (socket) => {
+      // It waited in the kernel's queue when `pause` was called; left open, it would keep `pause` from ending.
+      if (this.#server !== server) {
+        socket.destroy();
+        return;
+      }
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       this.#aedes.handle(socket);
@@ -191,7 +199,7 @@ export class Broker implements MqttBroker {
   #untilNobodyIsConnected(): Promise<void> {
     return new Promise((resolve) => {
       const check = (): void => {
-        if (this.#aedes.connectedClients > 0) return;
+        if (this.clientIds().length > 0) return;
         this.#aedes.removeListener('clientDisconnect', check);
         resolve();
       };

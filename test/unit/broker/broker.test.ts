@@ -1,7 +1,11 @@
+import { connect as connectSocket } from 'node:net';
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Broker, type BrokerOptions, startBroker } from '../../../samples/broker/broker.ts';
 import { describeBroker } from './contract.ts';
+
+/** MQTT 3.1.1, section 3.1: a clean session without a keep-alive for the client id `same`. */
+const CONNECT_AS_SAME = Buffer.from('\x10\x10\0\x04MQTT\x04\x02\0\0\0\x04same', 'latin1');
 
 let broker: Broker;
 let clients: MqttClient[];
@@ -48,6 +52,20 @@ type UntilCount = (count: number) => Promise<void>;
 describeBroker('the broker in this process', (credentials) => startBroker(credentials ? { credentials } : {}));
 
 describe('the broker in this process', () => {
+  it('stops, also after connections that took an id from another one and went at once', async () => {
+    for (let times = 0; times < 20; times++) {
+      const first = await client('same');
+      await first.subscribeAsync('a/+', { qos: 1 });
+      const ended = new Promise<void>((resolve) => first.once('close', () => resolve()));
+      const second = connectSocket(broker.port, '127.0.0.1');
+      second.write(CONNECT_AS_SAME);
+      second.once('connect', () => setImmediate(() => second.resetAndDestroy()));
+      await ended;
+    }
+    await broker.stop();
+    expect(broker.clientIds()).toEqual([]);
+  });
+
   it('records who published what, and leaves its own messages out', async () => {
     const before = Date.now();
     const publisher = await client('c1');
