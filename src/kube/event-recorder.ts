@@ -3,6 +3,7 @@ import { type Clock, sleep } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { backoffMs } from '../queue/backoff.ts';
+import { redactUrls } from '../redact-url.ts';
 import { isAlreadyExists, isNotFound, isRetriable } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import type { Traffic } from './concurrency-limit.ts';
@@ -55,8 +56,9 @@ export class ApiEventRecorder implements EventRecorder {
     for (const result of ['written', 'dropped', 'aggregated', 'failed'] as const) this.#count(result, 0);
   }
 
-  event(subject: EventSubject, type: EventType, reason: string, message: string): void {
+  event(subject: EventSubject, type: EventType, reason: string, text: string): void {
     const now = this.#options.clock.now();
+    const message = redactUrls(text);
     const { series, isCombined, isAllowed } = this.#correlator.correlate({ subject, type, reason, message }, now);
     if (isCombined) this.#count('aggregated');
     if (!isAllowed) {

@@ -1,5 +1,6 @@
 import type { ContainerStatus } from '../kube/objects.ts';
 import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
+import { imageIdOf, storedImageIdOf } from '../redact-url.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import type { VPod } from './vpod.ts';
@@ -34,8 +35,8 @@ export function claimsOf(
   const others = claimantsOf(leaving);
   const claims = new Map<ModuleKey, Claim>();
   for (const [key, candidates] of claimants) {
-    const adoptedUrl = runningUrlOf([...candidates, ...(others.get(key) ?? [])]) ?? ranUrlOf(candidates);
-    const claim = claimOf(candidates, recordOf(key), adoptedUrl);
+    const adopted = runningImageOf([...candidates, ...(others.get(key) ?? [])]) ?? ranImageOf(candidates);
+    const claim = claimOf(candidates, recordOf(key), adopted);
     if (claim) claims.set(key, claim);
   }
   return claims;
@@ -58,30 +59,34 @@ function claimantsOf(pods: readonly VPod[]): Map<ModuleKey, Claimant[]> {
 function claimOf(
   claimants: readonly Claimant[],
   record: ModuleRecord | undefined,
-  adoptedUrl: string | undefined,
+  adopted: string | undefined,
 ): Claim | undefined {
   const [oldest] = claimants;
   if (oldest === undefined) return undefined;
   const installed = record?.inFlight?.fingerprint ?? record?.fingerprint;
   const isHolder = ({ spec, fingerprint }: Claimant): boolean =>
-    installed === undefined ? spec.url === adoptedUrl : fingerprint === installed;
-  // After a restart the URL alone does not tell Pods with different args or env apart: the one that ran it has it.
-  const runner = claimants.find((claimant) => isHolder(claimant) && ranUrlOf([claimant]) !== undefined);
+    installed === undefined ? imageIdOf(spec.url) === adopted : fingerprint === installed;
+  // After a restart the image alone does not tell Pods with different args or env apart: the one that ran it has it.
+  const runner = claimants.find((claimant) => isHolder(claimant) && ranImageOf([claimant]) !== undefined);
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
-  const isOtherThere = record?.state !== undefined && (installed ?? adoptedUrl) !== undefined;
+  const isOtherThere = record?.state !== undefined && (installed ?? adopted) !== undefined;
   const youngest = claimants.at(-1)?.pod ?? owner;
   return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
 }
 
 /** What a Pod's own status says that its container runs: known to us even after a restart of the controller. */
-function runningUrlOf(claimants: readonly Claimant[]): string | undefined {
-  return claimants.map(statusOf).find((status) => status?.state?.running !== undefined)?.imageID;
+function runningImageOf(claimants: readonly Claimant[]): string | undefined {
+  return imageOf(claimants.map(statusOf).find((status) => status?.state?.running !== undefined));
 }
 
 /** What ran last: a container that waits because its image changed must not be taken for the new one. */
-function ranUrlOf(claimants: readonly Claimant[]): string | undefined {
-  return claimants.map(statusOf).find((status) => status !== undefined && status.imageID !== '')?.imageID;
+function ranImageOf(claimants: readonly Claimant[]): string | undefined {
+  return imageOf(claimants.map(statusOf).find((status) => status !== undefined && status.imageID !== ''));
+}
+
+function imageOf(status: ContainerStatus | undefined): string | undefined {
+  return status && storedImageIdOf(status.imageID);
 }
 
 function statusOf({ pod, spec }: Claimant): ContainerStatus | undefined {

@@ -1,4 +1,5 @@
 import type { ContainerState, ContainerStatus } from '../kube/objects.ts';
+import { imageIdOf, redactUrl, redactUrls, storedImageIdOf } from '../redact-url.ts';
 import { moduleKeyOf } from '../tunnel/module.ts';
 import type { ContainerModule } from './module-spec.ts';
 import type { ModuleView } from './module-view.ts';
@@ -13,15 +14,33 @@ export interface ContainerInput {
   readonly nowText: string;
 }
 
-/** The status of one container from the one it has; undefined when there is nothing to say yet. */
-export function containerStatusOf({
-  entry,
-  image,
-  view,
-  prev,
-  identity,
-  nowText,
-}: ContainerInput): ContainerStatus | undefined {
+/** The status of one container from the one it has, without secrets of URLs; undefined when there is none yet. */
+export function containerStatusOf(input: ContainerInput): ContainerStatus | undefined {
+  const status = nextStatusOf(input);
+  return status && withoutSecrets(status);
+}
+
+/** An earlier version of the controller wrote whole URLs, and a base's words as they came. */
+function withoutSecrets({ state, lastState, ...status }: ContainerStatus): ContainerStatus {
+  return {
+    ...status,
+    image: redactUrl(status.image),
+    imageID: storedImageIdOf(status.imageID),
+    ...(state === undefined ? {} : { state: stateWithoutSecrets(state) }),
+    ...(lastState === undefined ? {} : { lastState: stateWithoutSecrets(lastState) }),
+  };
+}
+
+function stateWithoutSecrets(state: ContainerState): ContainerState {
+  const { waiting, terminated: ended } = state;
+  if (waiting?.message !== undefined) {
+    return { ...state, waiting: { ...waiting, message: redactUrls(waiting.message) } };
+  }
+  if (ended?.message === undefined) return state;
+  return { ...state, terminated: { ...ended, message: redactUrls(ended.message) } };
+}
+
+function nextStatusOf({ entry, image, view, prev, identity, nowText }: ContainerInput): ContainerStatus | undefined {
   if (view.kind === 'Unknown') return prev;
   if (isSwitching(view) && prev) return prev.state?.running ? deactivatedStatus(prev) : prev;
   const name = entry.container;
@@ -31,7 +50,8 @@ export function containerStatusOf({
     return { ...common, ready: false, started: false, state: { waiting: waitingState(reason, message) } };
   }
   const containerID = `koupleless://${identity}/${moduleKeyOf(entry.spec)}`;
-  if (view.kind === 'Running') return { ...runningStatus(common, prev, nowText), imageID: image, containerID };
+  if (view.kind === 'Running')
+    return { ...runningStatus(common, prev, nowText), imageID: imageIdOf(image), containerID };
   return { ...waitingStatus(common, prev, view, nowText), ...(prev?.containerID ? { containerID } : {}) };
 }
 

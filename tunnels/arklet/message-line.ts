@@ -1,12 +1,17 @@
+import { redactUrls } from '../../src/redact-url.ts';
+
 const MAX_LINE_BYTES = 1024;
 /** Of it, what the root cause may take. */
 const MAX_CAUSE_BYTES = 512;
+/** What is read for a line: longer than the line, since hidden secrets make it shorter. A base may send a megabyte. */
+const MAX_READ_LENGTH = 16 * 1024;
 /** arklet's outer message where the inner one says why. */
 const EMPTY_WORDS = /^(un)?install biz not success!?$/i;
 
 /**
  * One line for people from what a base said about a command. The inner message is the more exact one, unless
  * it is a stack trace and the outer one is not. A trace's root cause is added, as its first line seldom has it.
+ * Secrets of URLs are hidden.
  */
 export function messageLineOf(outer: string, inner: string, trace = ''): string {
   const hasWords = !EMPTY_WORDS.test(outer.trim());
@@ -23,9 +28,13 @@ function isStackTrace(text: string): boolean {
 }
 
 function firstLineOf(text: string): string {
-  // No character has less than a byte, so the rest could not stay anyway; a base may send a megabyte.
-  const start = text.trimStart().slice(0, MAX_LINE_BYTES + 1);
-  const [line = ''] = start.split(/[\r\n]/, 1);
+  const [first = ''] = text
+    .trimStart()
+    .slice(0, MAX_READ_LENGTH)
+    .split(/[\r\n]/, 1);
+  // No part of a URL goes on: in half a URL nobody can say what is userinfo.
+  const isCut = first.length === MAX_READ_LENGTH && first.includes('/');
+  const line = redactUrls(isCut ? first.slice(0, first.lastIndexOf(' ') + 1) : first).slice(0, MAX_LINE_BYTES + 1);
   return cutToBytes(line.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trimEnd(), MAX_LINE_BYTES);
 }
 

@@ -95,6 +95,13 @@ describe('ApiEventRecorder', () => {
     expect(await counts()).toEqual({ written: 2, dropped: 0, aggregated: 0, failed: 0 });
   });
 
+  it('writes no secret of a URL', async () => {
+    await run();
+    recorder.event(pod('a'), 'Warning', 'Failed', 'no https://user:s3cret@repo/x.jar?sig=s3cret');
+    await clock.advanceAsync(0);
+    expect(writes).toMatchObject([{ event: { message: 'no https://***@repo/x.jar?***' } }]);
+  });
+
   it('writes what happened twice while it waited once', async () => {
     recorder.event(pod('a'), 'Normal', 'Pulled', 'm');
     recorder.event(pod('a'), 'Normal', 'Pulled', 'm');

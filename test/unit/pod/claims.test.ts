@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../../../src/module/module-record.ts';
 import { claimsOf } from '../../../src/pod/claims.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
+import { imageIdOf } from '../../../src/redact-url.ts';
 import { makePod, makeRecord, makeSpec, runningStatus } from '../../support/builders.ts';
 
 const KEY = 'biz1:1.0.0';
@@ -56,6 +57,24 @@ describe('a module that several Pods ask for', () => {
 
   it('is adopted after a restart although nobody’s status speaks of it', () => {
     expect(claimOf([makePod()])).toMatchObject({ isReplacement: false });
+  });
+});
+
+describe('a module whose URL has secrets', () => {
+  const url = (query: string, userinfo = 'user:one') => `https://${userinfo}@repo/biz1.jar?${query}`;
+
+  it.each([
+    ['as this version shows it', imageIdOf(url('v=1'))],
+    ['as an earlier version wrote it', url('v=1')],
+    ['with the password of before', url('v=1', 'user:two')],
+  ])('is adopted after a restart of the controller: %s', (_, imageID) => {
+    const pod = makePod({ url: url('v=1'), status: ran(imageID) });
+    expect(claimOf([pod])).toMatchObject({ owner: pod, isReplacement: false });
+  });
+
+  it('is replaced when the query was changed while the controller was away', () => {
+    const pod = makePod({ url: url('v=2'), status: ran(imageIdOf(url('v=1'))) });
+    expect(claimOf([pod])?.isReplacement).toBe(true);
   });
 });
 

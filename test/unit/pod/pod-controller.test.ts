@@ -201,6 +201,20 @@ describe('a controller that was started again', () => {
     await next.stop();
   });
 
+  it('adopts what an earlier version wrote with the secrets of its URL, and hides them with one write', async () => {
+    const url = 'https://user:s3cret@repo/biz1.jar?sig=s3cret';
+    rig.base('b1').modules.set(KEY, 'ACTIVATED');
+    const lastState = { terminated: { exitCode: 1, reason: 'Error', message: `no ${url}` } };
+    const old = runningStatus(KEY, { imageID: url, image: url, lastState });
+    rig.addPod({ url, status: { phase: 'Running', containerStatuses: [old] } });
+    rig.heartbeat('b1');
+    await rig.pass(120_000);
+    expect(rig.tunnel.take().filter((line) => line.includes(KEY))).toEqual([]);
+    expect(rig.container('p1')).toMatchObject({ restartCount: 0, ready: true, image: 'https://***@repo/biz1.jar?***' });
+    expect(JSON.stringify(rig.api.pod('p1')?.status)).not.toContain('s3cret');
+    expect(rig.api.take('patch pod')).toHaveLength(1);
+  });
+
   it('replaces a module whose image was changed while it was away', async () => {
     const base = rig.base('b1');
     base.modules.set(KEY, 'ACTIVATED');

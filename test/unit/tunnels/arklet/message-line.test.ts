@@ -12,6 +12,17 @@ const TRACE = [
 ].join('\n');
 
 describe('messageLineOf', () => {
+  it('shows no secret of a URL, also where it is cut', () => {
+    const url = 'https://user:s3cret@repo.example/x.jar?X-Amz-Signature=s3cret';
+    expect(messageLineOf('no', `failed: ${url}`)).toBe('failed: https://***@repo.example/x.jar?***');
+    const signed = `${url}${'s3cret'.repeat(100)} `;
+    for (let room = 0; room < 60; room++) {
+      expect(messageLineOf('', `${'x'.repeat(room)} ${signed.repeat(40)}`)).not.toMatch(/s3c|Signature|user/);
+      const text = `${'x'.repeat(1024 - room)} ${url} not found\nCaused by: a.B: ${'y'.repeat(512 - room)} ${url}`;
+      expect(messageLineOf(text, '')).not.toMatch(/s3c|Signature|user/);
+    }
+  });
+
   it.each([
     ['bizUrl should not be blank', 'com.x.CommandValidationException: bizUrl\n\tat ...', 'bizUrl should not be blank'],
     ['uninstall biz not success!', 'Uninstall biz: a:1 not found.', 'Uninstall biz: a:1 not found.'],
