@@ -119,6 +119,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   const podController = new PodController({
     api,
     informer: pods,
+    nodeInformer: nodes,
     baseOf: (nodeName) => vnodeController.managedBase(nodeName),
     isLed,
     env,

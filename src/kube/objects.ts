@@ -119,7 +119,30 @@ export interface EnvVar {
   valueFrom?: unknown;
 }
 
-export interface Container {
+export interface Toleration {
+  key?: string;
+  operator?: string;
+  value?: string;
+  effect?: string;
+}
+
+export interface NodeSelectorRequirement {
+  key: string;
+  operator: string;
+  values?: string[];
+}
+
+export interface NodeSelectorTerm {
+  matchExpressions?: NodeSelectorRequirement[];
+  matchFields?: NodeSelectorRequirement[];
+}
+
+export interface ResourceContainer {
+  restartPolicy?: string;
+  resources?: { requests?: Record<string, string> };
+}
+
+export interface Container extends ResourceContainer {
   name: string;
   image?: string;
   args?: string[];
@@ -133,6 +156,14 @@ export interface PodObject extends KubeObject {
     nodeName?: string;
     restartPolicy?: string;
     containers: Container[];
+    initContainers?: ResourceContainer[];
+    resources?: { requests?: Record<string, string> };
+    overhead?: Record<string, string>;
+    nodeSelector?: Record<string, string>;
+    affinity?: {
+      nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms?: NodeSelectorTerm[] } };
+    };
+    tolerations?: Toleration[];
     readinessGates?: { conditionType: string }[];
     terminationGracePeriodSeconds?: number;
   };

@@ -12,7 +12,8 @@ import {
   VERSION_ENV,
 } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
-import { failedKillsOf, podsByFate, type Removal, removalsOf, type SleepUntil } from './removals.ts';
+import type { HeldPods } from './pod-admissions.ts';
+import { failedKillsOf, isLiving, podsByFate, type Removal, removalsOf, type SleepUntil } from './removals.ts';
 import { Successions } from './succession.ts';
 import { byCreation, type VPod } from './vpod.ts';
 
@@ -32,6 +33,8 @@ export type PlannedCommand =
 export interface BasePlanInput {
   /** All vPods bound to the base, in any order. */
   readonly pods: readonly VPod[];
+  /** Those of them that are not admitted: they claim nothing, and nothing has to be removed for them. */
+  readonly held: HeldPods;
   /** Modules of Pods that went without a wait: to be removed unless somebody claims them. */
   readonly debts: ReadonlyMap<ModuleKey, ModuleId>;
   readonly ledger: LedgerView;
@@ -70,23 +73,32 @@ export const ASK_AGAIN_MS = 5_000;
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
  */
 export function planBase(input: BasePlanInput): BasePlan {
-  const { pods, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
-  const { living, sleeping, leaving } = podsByFate([...pods].sort(byCreation), sleepUntil, now);
+  const { pods, held, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
+  const ordered = [...pods].sort(byCreation);
+  const admitted = held.size === 0 ? ordered : ordered.filter(({ uid }) => !held.has(uid));
+  const { living, sleeping, leaving } = podsByFate(admitted, sleepUntil, now);
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf);
   const removals = removalsOf(leaving, debts);
-  const held = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
+  const serving = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const decisions = ledger.isKnown
-    ? decide({ claims, removals, held, unwritten, ledger, canSwitch, now })
+    ? decide({ claims, removals, held: serving, unwritten, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
   const deleting = leaving.filter((pod) => pod.isDeleting);
-  const isWanted = (key: ModuleKey): boolean => claims.has(key) || removals.has(key) || held.has(key);
+  const isWanted = (key: ModuleKey): boolean => claims.has(key) || removals.has(key) || serving.has(key);
   return {
     commands: commandsOf(decisions, claims, removals),
-    views: new Map(living.map((pod) => [pod, viewsOf(pod, claims, decisions)])),
-    finished: deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
+    views: new Map(
+      ordered
+        .filter(isLiving)
+        .map((pod) => [pod, held.has(pod.uid) ? heldViewsOf(pod, held) : viewsOf(pod, claims, decisions)]),
+    ),
+    finished: [
+      ...deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
+      ...ordered.filter((pod) => held.has(pod.uid) && pod.isDeleting),
+    ],
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined)),
     settledDebts: [...debts].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
@@ -180,6 +192,14 @@ function commandsOf(
     if (decision.command === 'switch' && claim) commands.push({ command: 'switch', id: claim.spec, pod: claim.owner });
   }
   return commands;
+}
+
+function heldViewsOf(pod: VPod, held: HeldPods): ContainerView[] {
+  const rejection = held.get(pod.uid);
+  const view: ContainerView['view'] = rejection
+    ? { kind: 'Waiting', ...rejection, isEnded: false }
+    : { kind: 'Unknown' };
+  return pod.containers.map(({ name }) => ({ container: name, view }));
 }
 
 function viewsOf(

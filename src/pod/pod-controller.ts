@@ -12,6 +12,8 @@ import type { Tunnels } from '../tunnel/tunnels.ts';
 import { type BasePlan, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
 import type { ManagedBase } from './managed-base.ts';
+import type { AdmittingNode } from './pod-admission.ts';
+import { PodAdmissions } from './pod-admissions.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
 import { PreStopSleeps } from './pre-stop.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -21,6 +23,7 @@ import type { VPod } from './vpod.ts';
 export interface PodControllerOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
+  readonly nodeInformer: Informer<AdmittingNode>;
   /** The base behind a Node that this process leads; undefined = not ours to touch. */
   readonly baseOf: (nodeName: string) => ManagedBase | undefined;
   /** Whether this process leads the Node, asked at the last moment before a write. */
@@ -48,12 +51,13 @@ export class PodController {
   readonly #commands: CommandSender;
   readonly #unknown: UnknownModules;
   readonly #sleeps = new PreStopSleeps();
+  readonly #admissions = new PodAdmissions();
   /** UIDs that we deleted and that the watch still shows. Emptied by the DELETED event. */
   readonly #deleted = new Set<string>();
 
   constructor(options: PodControllerOptions) {
     this.#options = options;
-    const { workers, clock, logger, metrics, informer } = options;
+    const { workers, clock, logger, metrics, informer, nodeInformer } = options;
     this.#queue = new WorkQueue({ name: 'pods', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#statuses = new StatusWriter(options);
     this.#commands = new CommandSender({
@@ -69,6 +73,10 @@ export class PodController {
       onAdd: (pod) => this.#onPod(undefined, pod),
       onUpdate: (old, pod) => this.#onPod(old, pod),
       onDelete: (pod) => this.#onPodDeleted(pod),
+    });
+    nodeInformer.addHandler({
+      onAdd: (node) => this.#onNode(node),
+      onUpdate: (_old, node) => this.#onNode(node),
     });
   }
 
@@ -92,13 +100,19 @@ export class PodController {
     this.#queue.add(pod.nodeName);
   }
 
+  /** A Pod may fit now. */
+  #onNode({ name }: AdmittingNode): void {
+    if (this.#admissions.isAwaited(name)) this.#queue.add(name);
+  }
+
   #onPodDeleted(pod: VPod): void {
-    const isOurs = this.#deleted.delete(pod.uid);
+    const hasNothing = this.#deleted.delete(pod.uid) || this.#admissions.isHeld(pod);
     this.#sleeps.forget(pod);
     this.#statuses.forget(pod);
+    this.#admissions.forget(pod);
     if (pod.nodeName === undefined) return;
     // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!isOurs) this.#options.baseOf(pod.nodeName)?.oweRemoval(pod);
+    if (!hasNothing) this.#options.baseOf(pod.nodeName)?.oweRemoval(pod);
     this.#queue.add(pod.nodeName);
   }
 
@@ -106,7 +120,11 @@ export class PodController {
     const base = this.#options.baseOf(nodeName);
     if (base === undefined) {
       // Whoever leads it now writes what it sees.
-      for (const pod of this.#options.informer.byIndex('node', nodeName)) this.#statuses.forget(pod);
+      this.#admissions.forgetNode(nodeName);
+      for (const pod of this.#options.informer.byIndex('node', nodeName)) {
+        this.#statuses.forget(pod);
+        this.#admissions.forget(pod);
+      }
       return;
     }
     const { clock } = this.#options;
@@ -142,19 +160,22 @@ export class PodController {
     if ((plan.askList || unknown.askList) && base.isReachable) base.askList();
     // The plan was made before its commands were sent: what is slow is seen, and shown, when it is made again.
     const slowAt = plan.commands.length > 0 ? now + SLOW_INSTALL_MS : undefined;
-    for (const wakeAt of [plan.wakeAt, unknown.wakeAt, slowAt]) {
+    const admissionAt = this.#admissions.wakeAt(base.nodeName);
+    for (const wakeAt of [plan.wakeAt, unknown.wakeAt, slowAt, admissionAt]) {
       if (wakeAt !== undefined) this.#queue.addAfter(base.nodeName, wakeAt - now);
     }
   }
 
   #plan(base: ManagedBase, unwritten: ReadonlySet<string>): BasePlan {
-    const { clock, informer } = this.#options;
+    const { clock, informer, nodeInformer } = this.#options;
+    const now = clock.now();
     const pods = informer
       .byIndex('node', base.nodeName)
       .filter((pod) => !this.#deleted.has(pod.uid))
       .map((pod) => this.#statuses.remembered(pod));
+    const held = this.#admissions.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
     const { debts, ledger, canSwitch } = base;
-    return planBase({ pods, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, now: clock.now() });
+    return planBase({ pods, held, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, now });
   }
 
   /**

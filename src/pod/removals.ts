@@ -18,8 +18,11 @@ export interface PodsByFate {
   readonly leaving: readonly VPod[];
 }
 
+export function isLiving(pod: VPod): boolean {
+  return !pod.isDeleting && !isTerminal(pod);
+}
+
 export function podsByFate(ordered: readonly VPod[], sleepUntil: SleepUntil, now: number): PodsByFate {
-  const isLiving = (pod: VPod): boolean => !pod.isDeleting && !isTerminal(pod);
   const isSleeping = (pod: VPod): boolean => pod.isDeleting && !isTerminal(pod) && now < (sleepUntil.get(pod.uid) ?? 0);
   return {
     living: ordered.filter(isLiving),

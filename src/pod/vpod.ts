@@ -1,5 +1,7 @@
 import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
+import { memoryRequestOf, type Placement, placementOf } from './placement.ts';
+import { isAdmissionReason } from './waiting-reason.ts';
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {
@@ -35,6 +37,10 @@ export interface VPod {
   readonly restartPolicy: string;
   readonly readinessGates: readonly string[];
   readonly containers: readonly VPodContainer[];
+  /** In bytes. */
+  readonly memoryRequest: number;
+  /** What has to be checked before the first install; undefined once the scheduler or this controller has admitted it. */
+  readonly placement: Placement | undefined;
   readonly status: VPodStatus;
 }
 
@@ -79,8 +85,19 @@ export function projectPod(object: KubeObject): VPod {
       hasEnvFrom: (container.envFrom ?? []).length > 0,
       preStopSleepSeconds: secondsOf(container.lifecycle?.preStop?.sleep?.seconds),
     })),
+    memoryRequest: memoryRequestOf(spec),
+    placement: isAdmitted(status) ? undefined : placementOf(spec),
     status: projectStatus(status),
   };
+}
+
+/**
+ * The API server sets PodScheduled when a scheduler binds a Pod, which nobody else may do: the scheduler has checked
+ * whether it fits. A container that shows more than why it is not admitted belongs to a Pod that once was.
+ */
+function isAdmitted({ conditions = [], containerStatuses = [] }: PodStatus): boolean {
+  if (conditions.some(({ type, status }) => type === 'PodScheduled' && status === 'True')) return true;
+  return containerStatuses.some(({ state }) => !isAdmissionReason(state?.waiting?.reason));
 }
 
 /** 0 for everything that is no duration: the API server admits none, and a deadline must not depend on that. */

@@ -36,9 +36,22 @@ export const WAITING_REASONS = {
   ModuleStopped: failure('Failed', 'CrashLoopBackOff'),
   ModuleVanished: failure('Failed', 'CrashLoopBackOff'),
   BaseRestarted: failure('BaseRestarted'),
+  NodeAffinity: wait('NodeAffinity'),
+  TaintToleration: wait('TaintToleration'),
+  OutOfpods: wait('OutOfpods'),
+  OutOfmemory: wait('OutOfmemory'),
 } as const satisfies Record<string, ReasonRule>;
 
 export type WaitingReason = keyof typeof WAITING_REASONS;
+
+/** A kubelet's words for why it does not admit a Pod. */
+const ADMISSION_REASONS = ['NodeAffinity', 'TaintToleration', 'OutOfpods', 'OutOfmemory'] as const;
+
+export type AdmissionReason = (typeof ADMISSION_REASONS)[number];
+
+export function isAdmissionReason(reason: string | undefined): reason is AdmissionReason {
+  return ADMISSION_REASONS.some((known) => known === reason);
+}
 
 export function ruleOf(reason: string): ReasonRule | undefined {
   return Object.hasOwn(WAITING_REASONS, reason) ? WAITING_REASONS[reason as WaitingReason] : undefined;

@@ -1,5 +1,5 @@
 import type { ContainerStatus, KubeObject, PodObject } from '../../src/kube/objects.ts';
-import { ANNOTATION } from '../../src/labels.ts';
+import { ANNOTATION, TAINT } from '../../src/labels.ts';
 import { ModuleLedger } from '../../src/module/module-ledger.ts';
 import { type ModuleRecord, newRecord } from '../../src/module/module-record.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
@@ -77,6 +77,10 @@ export interface PodOptions {
   /** The annotation as it is. */
   readonly strategy?: string;
   readonly restartPolicy?: string;
+  /** What its placement needs besides the tolerations that every manifest has. */
+  readonly spec?: Partial<PodObject['spec']>;
+  /** Of each container. */
+  readonly memory?: string;
   readonly status?: NonNullable<PodObject['status']>;
 }
 
@@ -101,6 +105,10 @@ export function makePodObject(options: PodOptions = {}): PodObject {
     spec: {
       nodeName: options.node ?? 'vnode.b1',
       restartPolicy: options.restartPolicy ?? 'Always',
+      tolerations: [
+        { key: TAINT.virtualNode, value: 'True', effect: 'NoExecute' },
+        { key: TAINT.env, value: 'dev', effect: 'NoExecute' },
+      ],
       containers: modules.map((key) => ({
         name: idOf(key).name,
         image: options.url ?? urlOf(key),
@@ -109,7 +117,9 @@ export function makePodObject(options: PodOptions = {}): PodObject {
         ...(options.sleepSeconds === undefined
           ? {}
           : { lifecycle: { preStop: { sleep: { seconds: options.sleepSeconds } } } }),
+        ...(options.memory === undefined ? {} : { resources: { requests: { memory: options.memory } } }),
       })),
+      ...options.spec,
     },
     status: options.status ?? { phase: 'Pending' },
   };

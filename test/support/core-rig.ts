@@ -143,6 +143,7 @@ export class CoreRig {
     this.pods = new PodController({
       api,
       informer: this.podInformer,
+      nodeInformer: this.nodeInformer,
       baseOf: (name) => this.vnodes.managedBase(name),
       isLed: (name) => this.leases.isHeld(name),
       env: 'dev',

@@ -20,6 +20,7 @@ describe('of two versions whose Pods were made in the same second', () => {
       ledger,
       canSwitch: false,
       sleepUntil: new Map(),
+      held: new Map(),
       unwritten: new Set(),
       now: 0,
     });

@@ -21,7 +21,7 @@ interface Scene {
 
 function planOf({ pods, ledger, debts = [], unwritten = [], now = 0 }: Scene) {
   const owed = new Map(debts.map((key) => [key, idOf(key)]));
-  const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten) };
+  const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten), held: new Map() };
   return planBase({ pods, debts: owed, ledger, now, ...rest });
 }
 

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Fleet } from '../../samples/base-simulator/fleet.ts';
+import type { ApiClient } from '../../samples/control-plane/api-client.ts';
+import type { PodObject } from '../../src/kube/objects.ts';
+import { eventually } from '../support/eventually.ts';
+import { modulePod, moduleWorkload, type PodOptions } from '../support/manifests.ts';
+import {
+  conditionOf,
+  eventsOf,
+  find,
+  findNode,
+  isReady,
+  isSchedulable,
+  pods,
+  waitingReason,
+} from '../support/observe.ts';
+import { podPath, startWorld, type World } from '../support/world.ts';
+import { createTenant, TENANT_NAMESPACE } from './tenant.ts';
+
+const MIB = 1024 * 1024;
+
+let world: World;
+let fleet: Fleet;
+let tenant: ApiClient;
+
+beforeAll(async () => {
+  world = await startWorld();
+  await world.startController();
+  // 60 MiB are used at the start.
+  fleet = await world.startFleet({ count: 1, maxMetaspace: 512 * MIB });
+  tenant = await createTenant(world.controlPlane);
+  await eventually(async () => {
+    const node = await findNode(world.admin, 'base-1');
+    expect(node && isSchedulable(node)).toBe(true);
+    expect(node?.status?.allocatable?.memory).toBeDefined();
+  });
+});
+
+afterAll(() => world?.stop());
+
+const PODS_PATH = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods`;
+
+async function bind(name: string, options: PodOptions = {}): Promise<void> {
+  const pod = modulePod(name, [{ name }], { nodeName: 'vnode.base-1', ...options });
+  await tenant.post(PODS_PATH, { ...pod, metadata: { ...pod.metadata, namespace: TENANT_NAMESPACE } });
+}
+
+const requesting = (memory: string): PodOptions => ({ container: { resources: { requests: { memory } } } });
+const podOf = (name: string) => find<PodObject>(world.admin, podPath(name, TENANT_NAMESPACE));
+
+async function isHeldFor(name: string, reason: string): Promise<void> {
+  await eventually(async () => {
+    const pod = await podOf(name);
+    expect(waitingReason(pod)).toBe(reason);
+    expect(pod?.status?.phase).toBe('Pending');
+    expect((await eventsOf(world.admin, 'Pod', name)).map((event) => `${event.type} ${event.reason}`)).toEqual([
+      `Warning ${reason}`,
+    ]);
+  });
+}
+
+describe('a tenant that binds Pods by nodeName', () => {
+  it('gets none past the checks of a kubelet, and each waits with its reason', async () => {
+    await bind('big', requesting('1Gi'));
+    await bind('elsewhere', { spec: { nodeSelector: { zone: 'x' } } });
+    await isHeldFor('big', 'OutOfmemory');
+    await isHeldFor('elsewhere', 'NodeAffinity');
+    expect(fleet.history.records({ command: 'installBiz' })).toEqual([]);
+  });
+
+  it('holds up nobody else: a Deployment that the scheduler binds is served', async () => {
+    const options = requesting('32Mi');
+    await world.controlPlane.apply(moduleWorkload('honest', [{ name: 'honest' }], options));
+    await eventually(async () => {
+      const [pod] = await pods(world.admin, 'app=honest');
+      expect(isReady(pod)).toBe(true);
+      // What tells the Pods of the scheduler from those that nobody has checked.
+      expect(conditionOf(pod, 'PodScheduled')?.status).toBe('True');
+    });
+    expect(conditionOf(await podOf('big'), 'PodScheduled')).toBeUndefined();
+  });
+
+  it('sees a Pod start when there is room for it', async () => {
+    await bind('first', requesting('200Mi'));
+    await eventually(async () => expect(isReady(await podOf('first'))).toBe(true));
+    await bind('second', requesting('300Mi'));
+    await isHeldFor('second', 'OutOfmemory');
+    await tenant.delete(podPath('first', TENANT_NAMESPACE));
+    await eventually(async () => expect(isReady(await podOf('second'))).toBe(true));
+  });
+
+  it('deletes a Pod that waits, and the base hears nothing of it', async () => {
+    const mark = fleet.history.mark();
+    await tenant.delete(podPath('big', TENANT_NAMESPACE));
+    await eventually(async () => expect(await podOf('big')).toBeUndefined());
+    expect((await podOf('elsewhere'))?.status?.phase).toBe('Pending');
+    for (const bizName of ['big', 'elsewhere']) expect(fleet.history.records({ bizName })).toEqual([]);
+    expect(fleet.history.records({ command: 'uninstallBiz', since: mark })).toEqual([]);
+  });
+});
