@@ -42,7 +42,9 @@ const PODS_PATH = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods`;
 
 async function bind(name: string, options: PodOptions = {}): Promise<void> {
   const pod = modulePod(name, [{ name }], { nodeName: 'vnode.base-1', ...options });
-  await tenant.post(PODS_PATH, { ...pod, metadata: { ...pod.metadata, namespace: TENANT_NAMESPACE } });
+  // As if a scheduler had bound it: the API server takes no status with a new Pod.
+  const status = { conditions: [{ type: 'PodScheduled', status: 'True' }] };
+  await tenant.post(PODS_PATH, { ...pod, metadata: { ...pod.metadata, namespace: TENANT_NAMESPACE }, status });
 }
 
 const requesting = (memory: string): PodOptions => ({ container: { resources: { requests: { memory } } } });

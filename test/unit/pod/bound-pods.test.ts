@@ -65,6 +65,15 @@ describe('a Pod that is bound by nodeName and does not fit', () => {
     expect(rig.podState('big')).toBe('Running True');
   });
 
+  it('is looked at again after a back-off, also when nothing was heard of a change', async () => {
+    await found();
+    rig.addPod({ spec: { nodeSelector: { zone: 'x' } } });
+    await rig.pass(5_000);
+    Object.assign(rig.nodeInformer.get('vnode.b1')?.labels ?? {}, { zone: 'x' });
+    await rig.pass(6_000);
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
   it('claims nothing: another Pod has the module, and keeps it when this one goes', async () => {
     await found();
     rig.addPod({ name: 'thief', memory: '1Gi', args: ['--other'] });
@@ -79,8 +88,7 @@ describe('a Pod that is bound by nodeName and does not fit', () => {
 
   it('leaves a module that nobody else asks for when it goes, also by force', async () => {
     rig.remember('b1', [KEY]);
-    const base = await found();
-    base.modules.set(KEY, 'ACTIVATED');
+    const base = await rig.foundBase('b1', { modules: new Map([[KEY, 'ACTIVATED']]) });
     for (const name of ['one', 'two']) rig.addPod({ name, memory: '1Gi' });
     await rig.pass(5_000);
     expect(rig.waiting('two')).toBe('OutOfmemory');
