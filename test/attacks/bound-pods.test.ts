@@ -71,8 +71,8 @@ describe('a tenant that binds Pods by nodeName', () => {
   });
 
   it('holds up nobody else: a Deployment that the scheduler binds is served', async () => {
-    const options = requesting('32Mi');
-    await world.controlPlane.apply(moduleWorkload('honest', [{ name: 'honest' }], options));
+    // Without a memory request: the scheduler counts what waiting Pods request.
+    await world.controlPlane.apply(moduleWorkload('honest', [{ name: 'honest' }]));
     await eventually(async () => {
       const [pod] = await pods(world.admin, 'app=honest');
       expect(isReady(pod)).toBe(true);
