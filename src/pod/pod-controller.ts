@@ -9,9 +9,10 @@ import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
-import { type BasePlan, type PlannedCommand, planBase } from './base-plan.ts';
+import { type BasePlan, nameOwnersOf, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
 import type { ManagedBase } from './managed-base.ts';
+import type { OwnerOf } from './name-owners.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
 import { PreStopSleeps } from './pre-stop.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -32,6 +33,7 @@ export interface PodControllerOptions {
   readonly isInUse: (nodeName: string) => boolean;
   readonly workers: number;
   readonly unknownModulePolicy: UnknownModulePolicy;
+  readonly ownerOf: OwnerOf;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -94,12 +96,22 @@ export class PodController {
 
   #onPodDeleted(pod: VPod): void {
     const isOurs = this.#deleted.delete(pod.uid);
+    const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
+    // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
+    if (!isOurs && base) this.#oweRemovals(base, this.#statuses.remembered(pod));
     this.#sleeps.forget(pod);
     this.#statuses.forget(pod);
-    if (pod.nodeName === undefined) return;
-    // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!isOurs) this.#options.baseOf(pod.nodeName)?.oweRemoval(pod);
-    this.#queue.add(pod.nodeName);
+    if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
+  }
+
+  /** A module whose name belongs to another namespace was never installed for the Pod. */
+  #oweRemovals(base: ManagedBase, pod: VPod): void {
+    const { debts, ledger } = base;
+    const pods = [...this.#podsOf(base.nodeName).filter(({ uid }) => uid !== pod.uid), pod];
+    const owners = nameOwnersOf({ pods, debts, ledger, ownerOf: this.#options.ownerOf });
+    for (const { name, version } of owners.specsOf(pod)) {
+      base.oweRemoval({ name, version, namespace: pod.namespace });
+    }
   }
 
   async #sync(nodeName: string): Promise<void> {
@@ -148,13 +160,16 @@ export class PodController {
   }
 
   #plan(base: ManagedBase, unwritten: ReadonlySet<string>): BasePlan {
-    const { clock, informer } = this.#options;
-    const pods = informer
-      .byIndex('node', base.nodeName)
-      .filter((pod) => !this.#deleted.has(pod.uid))
-      .map((pod) => this.#statuses.remembered(pod));
+    const { clock, ownerOf } = this.#options;
     const { debts, ledger, canSwitch } = base;
-    return planBase({ pods, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, now: clock.now() });
+    const pods = this.#podsOf(base.nodeName);
+    return planBase({ pods, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, ownerOf, now: clock.now() });
+  }
+
+  /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */
+  #podsOf(nodeName: string): VPod[] {
+    const pods = this.#options.informer.byIndex('node', nodeName);
+    return pods.filter(({ uid }) => !this.#deleted.has(uid)).map((pod) => this.#statuses.remembered(pod));
   }
 
   /**

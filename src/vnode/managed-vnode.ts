@@ -3,10 +3,9 @@ import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
-import { moduleSpecsOf } from '../pod/module-spec.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
-import type { VPod } from '../pod/vpod.ts';
-import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import type { Debt } from '../pod/removals.ts';
+import { type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
@@ -81,7 +80,7 @@ export class ManagedVNode implements ManagedBase {
     return this.#vnode.ledger;
   }
 
-  get debts(): Map<ModuleKey, ModuleId> {
+  get debts(): Map<ModuleKey, Debt> {
     return this.#vnode.debts;
   }
 
@@ -108,9 +107,8 @@ export class ManagedVNode implements ManagedBase {
     };
   }
 
-  oweRemoval(pod: VPod): void {
-    for (const spec of moduleSpecsOf(pod))
-      this.#vnode.debts.set(moduleKeyOf(spec), { name: spec.name, version: spec.version });
+  oweRemoval(debt: Debt): void {
+    this.#vnode.debts.set(moduleKeyOf(debt), debt);
   }
 
   askList(): void {

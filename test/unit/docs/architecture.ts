@@ -67,6 +67,7 @@ export const PURE = [
   'src/pod/module-decision.ts',
   'src/pod/module-spec.ts',
   'src/pod/module-view.ts',
+  'src/pod/name-owners.ts',
   'src/pod/pod-events.ts',
   'src/pod/pod-status-patch.ts',
   'src/pod/pod-status.ts',

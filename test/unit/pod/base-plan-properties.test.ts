@@ -91,6 +91,7 @@ const world = fc
       ledger,
       canSwitch,
       unwritten: new Set(unwritten),
+      ownerOf: (namespace: string) => namespace,
       sleepUntil: { get: () => happenings.length * 1000 + later + sleepMs },
       now: happenings.length * 1000 + later,
     };

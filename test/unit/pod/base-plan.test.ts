@@ -21,6 +21,7 @@ describe('of two versions whose Pods were made in the same second', () => {
       canSwitch: false,
       sleepUntil: new Map(),
       unwritten: new Set(),
+      ownerOf: (namespace) => namespace,
       now: 0,
     });
     expect(views.get(old)?.[0]?.view).toMatchObject({ reason: 'BizDeactivated', isExpected: true });
