@@ -53,6 +53,8 @@ export interface BasePlan {
   /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
   readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
+  /** It was installed for a Pod whose namespace has lost the name since. */
+  readonly isLost: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
   /** When the plan should be made again even if nothing happens. */
@@ -76,6 +78,7 @@ export function planBase(input: BasePlanInput): BasePlan {
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf, specsOf);
   const removals = removalsOf(leaving, debts, specsOf);
   const held = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
+  const lost = new Set(pods.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
   const decisions = ledger.isKnown
     ? decide({ claims, removals, held, unwritten, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
@@ -91,6 +94,7 @@ export function planBase(input: BasePlanInput): BasePlan {
     settledDebts: [...debts].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
+    isLost: (key) => lost.has(key),
     ...attention(ledger, {
       decisions,
       hasWork: claims.size + removals.size > 0,

@@ -79,6 +79,12 @@ export class NameOwners {
     return moduleSpecsOf(pod).filter(({ name }) => !this.isForeign(pod, name));
   }
 
+  /** The modules of a Pod that ran here before their names belonged to another owner. */
+  lostSpecsOf(pod: VPod): ModuleSpec[] {
+    const hasRun = (name: string): boolean => statusOf(pod, name)?.containerID !== undefined;
+    return moduleSpecsOf(pod).filter(({ name }) => this.isForeign(pod, name) && hasRun(name));
+  }
+
   #hold(name: string, holder: Holder): void {
     const other = this.#holders.get(name);
     if (other === undefined || compare(holder, other) < 0) this.#holders.set(name, holder);
@@ -87,11 +93,15 @@ export class NameOwners {
 
 /** undefined: the Pod has ended and holds nothing. */
 function rankOf(pod: VPod, spec: ModuleSpec, isLeft: NameOwnersInput['isLeft']): number | undefined {
-  const status = pod.status.containerStatuses.find(({ name }) => name === spec.name);
+  const status = statusOf(pod, spec.name);
   const isTried = status !== undefined && !isTaken(status);
   if (isTerminal(pod)) return isTried && isLeft(moduleKeyOf(spec)) ? RANK.left : undefined;
   if (!isTried) return RANK.waiting;
   return hasStarted(status) ? RANK.started : RANK.tried;
+}
+
+function statusOf({ status }: VPod, container: string): ContainerStatus | undefined {
+  return status.containerStatuses.find(({ name }) => name === container);
 }
 
 /** What it ran before it lost the name does not count: the next Pod of the owner may not have started yet. */

@@ -64,7 +64,8 @@ export class UnknownModules {
   }
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
-  observe(base: ManagedBase, { unknown: found, isWanted }: Pick<BasePlan, 'unknown' | 'isWanted'>): Attention {
+  observe(base: ManagedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isLost'>): Attention {
+    const { unknown: found } = plan;
     const now = this.#options.clock.now();
     // A list that came after the plan was made is for the next plan.
     if (found === undefined || !base.ledger.isKnown) {
@@ -72,7 +73,7 @@ export class UnknownModules {
       for (const [key, entry] of base.unknown) base.unknown.set(key, { ...entry, seenAt: now });
       return NOTHING_TO_DO;
     }
-    const isKept = this.#contacts === undefined ? keepsNone(base) : this.#contacts.observe(base, isWanted);
+    const isKept = this.#contacts === undefined ? keepsNone(base) : this.#contacts.observe(base, plan);
     // Some agents list the base itself, and only its health has the name.
     const modules = found.filter(({ name }) => name !== base.masterName);
     track(base, isKept ? modules.filter((id) => !isKept(moduleKeyOf(id))) : modules, now);

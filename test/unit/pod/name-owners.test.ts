@@ -189,6 +189,7 @@ const world = fc.record({
   happenings: fc.array(happening, { maxLength: 6 }),
   debts: fc.uniqueArray(fc.constantFrom(...KEYS)),
   canSwitch: fc.boolean(),
+  sleeps: fc.boolean(),
   unwritten: fc.uniqueArray(fc.constantFrom('biz1', 'biz2')),
 });
 
@@ -207,13 +208,14 @@ function attackers(own: readonly VPod[], foreign: readonly VPod[]): VPod[] {
 const own = (pod: VPod): boolean => pod.namespace === 'victim';
 
 /** All that a plan says of the Pods of the owner, and of the base. */
-function victimsPart({ views, finished, failedKills, isWanted, wakeAt: _wakeAt, ...rest }: BasePlan) {
+function victimsPart({ views, finished, failedKills, isWanted, isLost, wakeAt: _wakeAt, ...rest }: BasePlan) {
   return {
     ...rest,
     views: [...views].filter(([pod]) => own(pod)),
     finished: finished.filter(own),
     failedKills: [...failedKills].filter(([pod]) => own(pod)),
     wanted: [...KEYS, 'biz1:3'].filter(isWanted),
+    lost: [...KEYS, 'biz1:3'].filter(isLost),
   };
 }
 
@@ -221,7 +223,7 @@ describe('whatever a tenant does with names of another namespace', () => {
   it('the plan of that namespace stays what it is, and the tenant learns no name of it', () => {
     let attacks = 0;
     fc.assert(
-      fc.property(world, ({ own: victims, foreign, happenings, debts, unwritten, canSwitch }) => {
+      fc.property(world, ({ own: victims, foreign, happenings, debts, unwritten, canSwitch, sleeps }) => {
         const ledger = makeLedger();
         happenings.forEach((happen, index) => {
           happen(ledger, index * 1_000);
@@ -234,7 +236,7 @@ describe('whatever a tenant does with names of another namespace', () => {
           ledger,
           canSwitch,
           unwritten: new Set(unwritten),
-          sleepUntil: new Map(),
+          sleepUntil: new Map(foreign.map(({ uid }) => [uid, sleeps ? now + 1 : 0])),
           ownerOf: ownerOfNamespaces([]),
           now,
         };
@@ -247,7 +249,7 @@ describe('whatever a tenant does with names of another namespace', () => {
         const expected = ledger.isKnown ? { kind: 'Waiting', reason: TAKEN } : { kind: 'Unknown' };
         for (const { view } of shown) expect(view).toMatchObject(expected);
         expect(JSON.stringify(shown)).not.toMatch(/victim|own-/);
-        const leaving = strangers.filter(({ isDeleting }) => isDeleting);
+        const leaving = strangers.filter((pod) => pod.isDeleting && !(sleeps && !isTerminal(pod)));
         expect(
           both.finished
             .filter((pod) => !own(pod))

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { PodOptions } from '../../support/builders.ts';
+import { type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
+import type { RigBase } from '../../support/rig-base.ts';
 
 const NODE = 'vnode.b1';
 const OWNED = 'biz1:1.0.0';
@@ -131,6 +132,23 @@ describe('a Pod with a module name of another namespace', () => {
     expect(debts()).toBe(0);
   });
 
+  it('does not get the module of a Pod whose status could not be written before it was forced away', async () => {
+    rig = new CoreRig();
+    rig.remember('b1');
+    await rig.start();
+    await rig.foundBase('b1');
+    rig.api.fail('patch pod/status ns/p1', 500, 1_000);
+    rig.addPod({ modules: [OWNED] });
+    await rig.pass(1_000);
+    rig.addPod({ ...ATTACK, modules: [NEWER] });
+    await rig.pass(1_000);
+    expect(rig.waiting('tenant/attack')).toBe('ModuleNameTaken');
+    rig.api.drop('pod', 'p1');
+    expect(debts()).toBe(1);
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual([`install b1 ${OWNED}`, `uninstall b1 ${OWNED}`, `install b1 ${NEWER}`]);
+  });
+
   it('keeps no module on the base that no Pod of the owner asks for', async () => {
     await ownedModule();
     rig.bases.get('b1')?.modules.set(NEWER, 'DEACTIVATED');
@@ -177,6 +195,22 @@ it('two namespaces that an earlier version let have one name: the older Pod that
   await rig.pass(60_000);
   expect([rig.podState('p2'), rig.waiting('tenant/attack')]).toEqual(['Running True', 'ModuleNameTaken']);
   expect(rig.commands()).toEqual([]);
+});
+
+it('the version that the other one had installed is removed, also at first contact', async () => {
+  rig = new CoreRig();
+  const status = (key: string) => ({ phase: 'Running', containerStatuses: [runningStatus(key)] });
+  rig.addPod({ modules: [OWNED], status: status(OWNED) });
+  rig.addPod({ ...ATTACK, modules: [NEWER], createdAt: '2026-02-01T00:00:00Z', status: status(NEWER) });
+  await rig.start();
+  const modules = new Map(
+    [OWNED, NEWER, 'biz1:0.9.0'].map((key) => [key, key === OWNED ? 'ACTIVATED' : 'DEACTIVATED']),
+  );
+  await rig.foundBase('b1', { modules } as Partial<RigBase>);
+  await rig.pass(60_000);
+  expect(rig.commands()).toEqual([`uninstall b1 ${NEWER}`]);
+  expect(rig.modulesOf('b1')).toEqual(['biz1:0.9.0 DEACTIVATED', `${OWNED} ACTIVATED`]);
+  expect(rig.waiting('tenant/attack')).toBe('ModuleNameTaken');
 });
 
 it('namespaces that an admin lets share modules are one owner', async () => {
