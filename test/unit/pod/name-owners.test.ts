@@ -59,7 +59,7 @@ function ownersOf(pods: readonly VPod[], { debts = new Map(), isLeft = true, sha
 describe('a module name', () => {
   it.each([
     ['the one that runs it, not to an older one', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'none')],
-    ['the one that ran it and crashed', podOf('b', 'crashed', { createdAt: NEW }), podOf('a', 'none')],
+    ['the one that ran it and crashed', podOf('b', 'crashed', { createdAt: NEW }), podOf('a', 'failing')],
     ['the one that runs it, not to one that fails', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'failing')],
     ['the one that is tried, not to an older one', podOf('b', 'failing', { createdAt: NEW }), podOf('a', 'none')],
     [
@@ -67,8 +67,16 @@ describe('a module name', () => {
       podOf('b', 'running', { deleting: true }),
       podOf('a', 'failing'),
     ],
-    ['the older one of two that run it', podOf('b', 'running'), podOf('a', 'running', { createdAt: NEW })],
-    ['the older one of two new ones', podOf('b', 'none'), podOf('a', 'none', { createdAt: NEW })],
+    [
+      'the older one of two that run it',
+      podOf('b', 'running', { uid: 'z' }),
+      podOf('a', 'running', { createdAt: NEW, uid: 'a' }),
+    ],
+    [
+      'the older one of two new ones',
+      podOf('b', 'none', { uid: 'z' }),
+      podOf('a', 'none', { createdAt: NEW, uid: 'a' }),
+    ],
     ['the one with the lower UID of one second', podOf('b', 'none', { uid: '1' }), podOf('a', 'none', { uid: '2' })],
     ['a new one, not to an older one that waited for the name', podOf('b', 'failing'), podOf('a', 'taken')],
     [
@@ -172,6 +180,10 @@ const happening = fc.oneof(
     }),
   ),
   fc.constantFrom(...KEYS).map((key) => (ledger: ModuleLedger, now: number) => ledger.installSent(makeSpec(key), now)),
+  fc.constantFrom(...KEYS).map((key) => (ledger: ModuleLedger, now: number) => {
+    ledger.commandSent('uninstall', idOf(key), now);
+    ledger.takeResult(makeResult('uninstall', key, { outcome: 'failed', message: 'in use' }), {}, now);
+  }),
   fc
     .tuple(
       fc.constantFrom('install', 'uninstall', 'switch'),
@@ -249,6 +261,7 @@ describe('whatever a tenant does with names of another namespace', () => {
         const expected = ledger.isKnown ? { kind: 'Waiting', reason: TAKEN } : { kind: 'Unknown' };
         for (const { view } of shown) expect(view).toMatchObject(expected);
         expect(JSON.stringify(shown)).not.toMatch(/victim|own-/);
+        expect([...both.failedKills.keys()].filter((pod) => !own(pod))).toEqual([]);
         const leaving = strangers.filter((pod) => pod.isDeleting && !(sleeps && !isTerminal(pod)));
         expect(
           both.finished
