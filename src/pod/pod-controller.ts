@@ -98,20 +98,10 @@ export class PodController {
     const isOurs = this.#deleted.delete(pod.uid);
     const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
     // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!isOurs && base) this.#oweRemovals(base, this.#statuses.remembered(pod));
+    if (!isOurs) base?.goneWithoutWait.add(this.#statuses.remembered(pod));
     this.#sleeps.forget(pod);
     this.#statuses.forget(pod);
     if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
-  }
-
-  /** A module whose name belongs to another namespace was never installed for the Pod. */
-  #oweRemovals(base: ManagedBase, pod: VPod): void {
-    const { debts, ledger } = base;
-    const pods = [...this.#podsOf(base.nodeName).filter(({ uid }) => uid !== pod.uid), pod];
-    const owners = nameOwnersOf({ pods, debts, ledger, ownerOf: this.#options.ownerOf });
-    for (const { name, version } of owners.specsOf(pod)) {
-      base.oweRemoval({ name, version, namespace: pod.namespace });
-    }
   }
 
   async #sync(nodeName: string): Promise<void> {
@@ -163,7 +153,22 @@ export class PodController {
     const { clock, ownerOf } = this.#options;
     const { debts, ledger, canSwitch } = base;
     const pods = this.#podsOf(base.nodeName);
+    this.#oweRemovals(base, pods);
     return planBase({ pods, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, ownerOf, now: clock.now() });
+  }
+
+  /** A module whose name belongs to another namespace was never installed for its Pod. */
+  #oweRemovals(base: ManagedBase, pods: readonly VPod[]): void {
+    const { goneWithoutWait, debts, ledger } = base;
+    if (goneWithoutWait.size === 0) return;
+    const { ownerOf } = this.#options;
+    const owners = nameOwnersOf({ pods: [...pods, ...goneWithoutWait], debts, ledger, ownerOf });
+    for (const pod of goneWithoutWait) {
+      for (const { name, version } of owners.specsOf(pod)) {
+        debts.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
+      }
+    }
+    goneWithoutWait.clear();
   }
 
   /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */

@@ -5,7 +5,8 @@ import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
 import type { Debt } from '../pod/removals.ts';
-import { type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import type { VPod } from '../pod/vpod.ts';
+import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
@@ -80,6 +81,10 @@ export class ManagedVNode implements ManagedBase {
     return this.#vnode.ledger;
   }
 
+  get goneWithoutWait(): Set<VPod> {
+    return this.#vnode.goneWithoutWait;
+  }
+
   get debts(): Map<ModuleKey, Debt> {
     return this.#vnode.debts;
   }
@@ -105,10 +110,6 @@ export class ManagedVNode implements ManagedBase {
       isRoutable: isRoutable(base.ip),
       unreachable: isOut ? { message: unreachableMessage(base) } : undefined,
     };
-  }
-
-  oweRemoval(debt: Debt): void {
-    this.#vnode.debts.set(moduleKeyOf(debt), debt);
   }
 
   askList(): void {
