@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type PodOptions, runningStatus } from '../../support/builders.ts';
+import { VNode } from '../../../src/vnode/vnode.ts';
+import { LEDGER_OPTIONS, makeBase, makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
 import type { RigBase } from '../../support/rig-base.ts';
 
@@ -243,4 +244,11 @@ it('a module from before the first contact is not claimed by a Pod that does not
   rig.deletePod('tenant/attack');
   await rig.pass(60_000);
   expect(rig.modulesOf('b1')).toEqual(['biz1:0.9.0 DEACTIVATED', `${OWNED} ACTIVATED`]);
+});
+
+it('a replica that comes to lead a base owes nothing for Pods that went before', () => {
+  const vnode = new VNode({ base: makeBase('b1'), tunnel: 'mqtt_tunnel_provider', now: 0, ledger: LEDGER_OPTIONS });
+  vnode.goneWithoutWait.add(makePod());
+  vnode.changeLeader(1, { wasReady: true, mayBeSilentSince: 0 });
+  expect(vnode.goneWithoutWait.size).toBe(0);
 });
