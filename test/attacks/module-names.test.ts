@@ -11,13 +11,15 @@ import { createTenant, TENANT_NAMESPACE } from './tenant.ts';
 
 const NODE = 'vnode.base-1';
 const REPLACING = { [ANNOTATION.installStrategy]: 'uninstallThenInstall' };
+/** The scheduler leaves it alone. */
+const GATED = { spec: { schedulingGates: [{ name: 'tenant.example.com/later' }] } };
 const PODS = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods`;
 const FORCE = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
 
 let rig: ModuleRig;
 let tenant: ApiClient;
 /** The owner's Pod, and its version in the API when a test begins. */
-let owner = 'shop-1';
+let owner = 'victim-1';
 let before: PodObject;
 let mark: number;
 
@@ -30,7 +32,7 @@ beforeAll(async () => {
   // Created first, so that it is the oldest; the scheduler leaves it alone until the tenant lets it go.
   await attack('early', [{ name: 'shop', version: '9.0.0' }], {
     annotations: REPLACING,
-    spec: { schedulingGates: [{ name: 'tenant.example.com/later' }] },
+    ...GATED,
   });
   await rig.create(modulePod(owner, [{ name: 'shop', version: '1.0.0' }], { nodeName: NODE }));
   await rig.readyPod(owner);
@@ -89,7 +91,7 @@ async function waitsForName(name: string): Promise<PodObject> {
 
 it('a tenant with the ClusterRole edit writes no status of its Pods, and does not choose their age', async () => {
   const forged = { creationTimestamp: '2020-01-01T00:00:00Z', namespace: TENANT_NAMESPACE };
-  const pod = modulePod('forged', [{ name: 'other' }]);
+  const pod = modulePod('forged', [{ name: 'other' }], GATED);
   const status = { phase: 'Running', containerStatuses: [{ name: 'other', containerID: 'koupleless://base-1/x' }] };
   const created = (await tenant.post(PODS, {
     ...pod,
@@ -122,7 +124,7 @@ it.each<[string, readonly ModuleOptions[], PodOptions]>([
       await attack('attack', modules, { ...options, nodeName: NODE });
       const pod = await waitsForName('attack');
       expect(isReady(pod)).toBe(false);
-      expect(JSON.stringify(pod.status)).not.toMatch(/default|shop-1/);
+      expect(JSON.stringify(pod.status)).not.toMatch(/default|victim-/);
       await tenant.delete(pathOf('attack'), deletion);
       // The sleep and the grace are an hour: whoever waited for them would fail here.
       await eventually(async () => expect(await attacker('attack')).toBeUndefined());
@@ -133,7 +135,7 @@ it.each<[string, readonly ModuleOptions[], PodOptions]>([
       expect(events.length).toBeGreaterThan(0);
       for (const { type, message } of events) {
         expect(type).toBe('Warning');
-        expect(message).not.toMatch(/default|shop-1/);
+        expect(message).not.toMatch(/default|victim-/);
       }
     });
   },
@@ -161,19 +163,19 @@ it('an older Pod of a tenant that is let go later waits too, also after a restar
 
 it('a rolling update of the owner keeps the name; the tenant has it when the last Pod of the owner has gone', async () => {
   await rig.create(
-    modulePod('shop-2', [{ name: 'shop', version: '1.1.0' }], { nodeName: NODE, annotations: REPLACING }),
+    modulePod('victim-2', [{ name: 'shop', version: '1.1.0' }], { nodeName: NODE, annotations: REPLACING }),
   );
-  await rig.readyPod('shop-2');
-  await rig.remove('shop-1');
+  await rig.readyPod('victim-2');
+  await rig.remove('victim-1');
   await plansMade();
   expect(commands().filter((line) => line.startsWith('installBiz'))).toEqual(['installBiz shop:1.1.0']);
   expect(rig.modulesOf('base-1', 'shop')).toEqual(['shop:1.1.0 ACTIVATED']);
-  expect(isReady(await findPod(rig.admin, 'shop-2'))).toBe(true);
+  expect(isReady(await findPod(rig.admin, 'victim-2'))).toBe(true);
   expect(waitingReason(await attacker('early'))).toBe('ModuleNameTaken');
 
-  owner = 'shop-2';
+  owner = 'victim-2';
   mark = rig.fleet.history.mark();
-  await rig.remove('shop-2');
+  await rig.remove('victim-2');
   await eventually(async () => expect(isReady(await attacker('early'))).toBe(true));
   expect(commands()).toEqual(['installBiz shop:9.0.0', 'uninstallBiz shop:1.1.0']);
   expect(rig.modulesOf('base-1', 'shop')).toEqual(['shop:9.0.0 ACTIVATED']);
