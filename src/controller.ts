@@ -13,6 +13,7 @@ import { NodeLeaseController } from './lease/node-lease-controller.ts';
 import type { Logger } from './logger.ts';
 import { Manager, type Runnable } from './manager.ts';
 import type { Metrics } from './metrics.ts';
+import { ownerOfNamespaces } from './pod/name-owners.ts';
 import { PodController } from './pod/pod-controller.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { HttpServer, metricsApp, probesApp } from './server/http-server.ts';
@@ -128,6 +129,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     recorder,
     workers,
     unknownModulePolicy: config.unknownModulePolicy,
+    ownerOf: ownerOfNamespaces(config.sharedNamespaces),
     ...shared,
   });
   const enqueueNode = (nodeName: string): void => nodeController.enqueue(nodeName);

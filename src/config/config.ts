@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { ControllerError } from '../errors.ts';
-import type { Network } from './rules.ts';
+import type { Network, SharedNamespaces } from './rules.ts';
 import { VARIABLES, type Variable, type VariableName, WITHOUT_EFFECT } from './variables.ts';
 
 export interface MqttConfig {
@@ -49,6 +49,8 @@ export interface Config {
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly unknownModulePolicy: 'remove' | 'keep';
+  /** Namespaces that own module names together. */
+  readonly sharedNamespaces: SharedNamespaces;
   readonly healthProbePort: number;
   readonly metricsPort: number;
   readonly logLevel: string;
@@ -99,6 +101,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
     installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
     uninstallDeadlineMs: (values.UNINSTALL_DEADLINE_SECONDS ?? 0) * 1000,
     unknownModulePolicy: values.UNKNOWN_MODULE_POLICY ?? 'remove',
+    sharedNamespaces: values.SHARED_NAMESPACES ?? [],
     healthProbePort: values.HEALTH_PROBE_PORT ?? 0,
     metricsPort: values.METRICS_PORT ?? 0,
     logLevel: values.LOG_LEVEL ?? '',

@@ -44,6 +44,20 @@ function networkOf(text: string): Network | undefined {
   return { address, prefixLength };
 }
 
+/** Namespaces that count as one owner of module names; `all`: every namespace does. */
+export type SharedNamespaces = readonly (readonly string[])[] | 'all';
+
+function sharedNamespacesOf(text: string): SharedNamespaces | undefined {
+  if (text === '*') return 'all';
+  const groups = text.split(',').map((group) => group.split('+').map((name) => name.trim()));
+  const names = groups.flat();
+  const isRight =
+    groups.every(({ length }) => length >= 2) &&
+    names.every((name) => DNS_LABEL.test(name)) &&
+    new Set(names).size === names.length;
+  return isRight ? groups : undefined;
+}
+
 const BOOLEANS = new Map([
   ['true', true],
   ['1', true],
@@ -82,6 +96,10 @@ export const rules = {
       return isRight ? Object.freeze(keys) : undefined;
     },
   } satisfies Rule<readonly string[]>,
+  sharedNamespaces: {
+    text: '`*`, or groups of two or more namespaces as `team-a+team-a-test`, separated by commas, no namespace twice',
+    parse: sharedNamespacesOf,
+  } satisfies Rule<SharedNamespaces>,
   dnsLabel: matching('a DNS label: at most 63 of `a-z0-9-`, letters or digits at both ends', DNS_LABEL),
   oneOf: <const T extends string>(...values: readonly T[]): Rule<T> => ({
     text: values.map((value) => `\`${value}\``).join(', '),

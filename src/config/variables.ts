@@ -94,6 +94,10 @@ export const VARIABLES = {
     'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them. What a base had when this ENV first met it is kept either way.',
     'remove',
   ),
+  SHARED_NAMESPACES: variable(
+    rules.sharedNamespaces,
+    'Namespaces whose Pods share module names on a base: those of a group count as one owner, `*` makes all one. The same for all replicas. Not set: each namespace is an owner of its own.',
+  ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),

@@ -4,18 +4,22 @@ import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyO
 import { type Claim, claimsOf } from './claims.ts';
 import { withoutConflicts } from './command-conflicts.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
-import {
-  type ContainerModule,
-  containerModulesOf,
-  moduleSpecsOf,
-  strategyFaultOf,
-  VERSION_ENV,
-} from './module-spec.ts';
-import type { ContainerView } from './module-view.ts';
+import { type ContainerModule, containerModulesOf, strategyFaultOf, VERSION_ENV } from './module-spec.ts';
+import type { ContainerView, WaitingView } from './module-view.ts';
+import { NameOwners, type OwnerOf } from './name-owners.ts';
 import type { HeldPods } from './pod-admissions.ts';
-import { failedKillsOf, isLiving, podsByFate, type Removal, removalsOf, type SleepUntil } from './removals.ts';
+import {
+  type Debt,
+  failedKillsOf,
+  isLiving,
+  podsByFate,
+  type Removal,
+  removalsOf,
+  type SleepUntil,
+} from './removals.ts';
 import { Successions } from './succession.ts';
 import { byCreation, type VPod } from './vpod.ts';
+import { NAME_TAKEN } from './waiting-reason.ts';
 
 /** The part of a ModuleLedger that the plan reads. */
 export interface LedgerView {
@@ -36,13 +40,14 @@ export interface BasePlanInput {
   /** Those of them that are not admitted: they claim nothing, and nothing has to be removed for them. */
   readonly held: HeldPods;
   /** Modules of Pods that went without a wait: to be removed unless somebody claims them. */
-  readonly debts: ReadonlyMap<ModuleKey, ModuleId>;
+  readonly debts: ReadonlyMap<ModuleKey, Debt>;
   readonly ledger: LedgerView;
   readonly sleepUntil: SleepUntil;
   /** Names of the modules of Pods whose status could not be written: no install takes versions of these away. */
   readonly unwritten: ReadonlySet<string>;
   /** The base can be told which version of a name is the active one. */
   readonly canSwitch: boolean;
+  readonly ownerOf: OwnerOf;
   readonly now: number;
 }
 
@@ -55,10 +60,12 @@ export interface BasePlan {
   readonly finished: readonly VPod[];
   /** Deleting Pods whose uninstall failed, with the base's words. */
   readonly failedKills: ReadonlyMap<VPod, string>;
-  readonly settledDebts: readonly (readonly [ModuleKey, ModuleId])[];
+  readonly settledDebts: readonly (readonly [ModuleKey, Debt])[];
   /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
   readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
+  /** It was installed for a Pod whose namespace has lost the name since. */
+  readonly isLost: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
   /** When the plan should be made again even if nothing happens. */
@@ -71,6 +78,7 @@ export const ASK_AGAIN_MS = 5_000;
 /**
  * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
+ * Containers whose module name belongs to another namespace wait, and decide nothing.
  */
 export function planBase(input: BasePlanInput): BasePlan {
   const { pods, held, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
@@ -78,9 +86,12 @@ export function planBase(input: BasePlanInput): BasePlan {
   const admitted = held.size === 0 ? ordered : ordered.filter(({ uid }) => !held.has(uid));
   const { living, sleeping, leaving } = podsByFate(admitted, sleepUntil, now);
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
-  const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf);
-  const removals = removalsOf(leaving, debts);
-  const serving = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
+  const owners = nameOwnersOf({ ...input, pods: admitted });
+  const specsOf = (pod: VPod): ModuleSpec[] => owners.specsOf(pod);
+  const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf, specsOf);
+  const removals = removalsOf(leaving, debts, specsOf);
+  const serving = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
+  const lost = new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
   const decisions = ledger.isKnown
     ? decide({ claims, removals, held: serving, unwritten, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
@@ -93,16 +104,20 @@ export function planBase(input: BasePlanInput): BasePlan {
     views: new Map(
       ordered
         .filter(isLiving)
-        .map((pod) => [pod, held.has(pod.uid) ? heldViewsOf(pod, held) : viewsOf(pod, claims, decisions)]),
+        .map((pod) => [
+          pod,
+          held.has(pod.uid) ? heldViewsOf(pod, held) : viewsOf(pod, { owners, ledger, claims, decisions }),
+        ]),
     ),
     finished: [
-      ...deleting.filter((pod) => !moduleSpecsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
+      ...deleting.filter((pod) => !specsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
       ...ordered.filter((pod) => held.has(pod.uid) && pod.isDeleting),
     ],
-    failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined)),
+    failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined), specsOf),
     settledDebts: [...debts].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
+    isLost: (key) => lost.has(key),
     ...attention(ledger, {
       decisions,
       hasWork: claims.size + removals.size > 0,
@@ -111,6 +126,16 @@ export function planBase(input: BasePlanInput): BasePlan {
     }),
   };
 }
+
+/** As the plan of the same input sees them. */
+export function nameOwnersOf({ pods, debts, ledger, ownerOf }: NameOwnersSources): NameOwners {
+  const isLeft = (key: ModuleKey): boolean => !ledger.isKnown || !isGone(ledger.get(key));
+  return new NameOwners({ pods, debts, isLeft, ownerOf });
+}
+
+export type NameOwnersSources = Pick<BasePlanInput, 'pods' | 'debts' | 'ownerOf'> & {
+  readonly ledger: Pick<LedgerView, 'isKnown' | 'get'>;
+};
 
 interface Decided {
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
@@ -202,27 +227,36 @@ function heldViewsOf(pod: VPod, held: HeldPods): ContainerView[] {
   return pod.containers.map(({ name }) => ({ container: name, view }));
 }
 
-function viewsOf(
-  pod: VPod,
-  claims: ReadonlyMap<ModuleKey, Claim>,
-  decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
-): ContainerView[] {
-  return containerModulesOf(pod).map((entry) => ({
-    container: entry.container,
-    view: viewOf(pod, entry, claims, decisions),
-  }));
+interface Shown {
+  readonly owners: NameOwners;
+  readonly ledger: LedgerView;
+  readonly claims: ReadonlyMap<ModuleKey, Claim>;
+  readonly decisions: ReadonlyMap<ModuleKey, ModuleDecision>;
 }
+
+function viewsOf(pod: VPod, shown: Shown): ContainerView[] {
+  return containerModulesOf(pod).map((entry) => ({ container: entry.container, view: viewOf(pod, entry, shown) }));
+}
+
+/** Names nobody: who owns the name is not for every tenant to know. */
+const TAKEN: WaitingView = {
+  kind: 'Waiting',
+  reason: NAME_TAKEN,
+  message:
+    'the module name belongs to another namespace on this base: it waits until that has no Pod and no module of the name here',
+  isEnded: true,
+};
 
 function viewOf(
   pod: VPod,
   entry: ContainerModule,
-  claims: ReadonlyMap<ModuleKey, Claim>,
-  decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
+  { owners, ledger, claims, decisions }: Shown,
 ): ContainerView['view'] {
   if (entry.kind === 'unsupported') return { kind: 'Unsupported' };
   if (entry.kind === 'invalid') {
     return { kind: 'Waiting', reason: 'CreateContainerConfigError', message: entry.message, isEnded: false };
   }
+  if (owners.isForeign(pod, entry.spec.name)) return ledger.isKnown ? TAKEN : { kind: 'Unknown' };
   const key = moduleKeyOf(entry.spec);
   const claim = claims.get(key);
   if (claim !== undefined && fingerprintOf(entry.spec) !== claim.fingerprint) {

@@ -3,6 +3,7 @@ import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
 import { imageIdOf, storedImageIdOf } from '../redact-url.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
+import type { SpecsOf } from './removals.ts';
 import type { VPod } from './vpod.ts';
 
 /** Who has a module of a base, and as what; Pods with the same fingerprint share it, others wait. */
@@ -30,9 +31,10 @@ export function claimsOf(
   living: readonly VPod[],
   leaving: readonly VPod[],
   recordOf: (key: ModuleKey) => ModuleRecord | undefined,
+  specsOf: SpecsOf = moduleSpecsOf,
 ): Map<ModuleKey, Claim> {
-  const claimants = claimantsOf(living);
-  const others = claimantsOf(leaving);
+  const claimants = claimantsOf(living, specsOf);
+  const others = claimantsOf(leaving, specsOf);
   const claims = new Map<ModuleKey, Claim>();
   for (const [key, candidates] of claimants) {
     const adopted = runningImageOf([...candidates, ...(others.get(key) ?? [])]) ?? ranImageOf(candidates);
@@ -42,10 +44,10 @@ export function claimsOf(
   return claims;
 }
 
-function claimantsOf(pods: readonly VPod[]): Map<ModuleKey, Claimant[]> {
+function claimantsOf(pods: readonly VPod[], specsOf: SpecsOf): Map<ModuleKey, Claimant[]> {
   const claimants = new Map<ModuleKey, Claimant[]>();
   for (const pod of pods) {
-    for (const spec of moduleSpecsOf(pod)) {
+    for (const spec of specsOf(pod)) {
       const key = moduleKeyOf(spec);
       const claimant = { pod, spec, fingerprint: fingerprintOf(spec) };
       const others = claimants.get(key);

@@ -7,6 +7,7 @@ import type { Metrics } from '../metrics.ts';
 import { backoffMs } from '../queue/backoff.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
+import type { BasePlan } from './base-plan.ts';
 import {
   type Demand,
   type Entry,
@@ -83,10 +84,13 @@ export class FirstContacts {
    * Takes what a plan says that was made with a list. Returns whether a module is kept; undefined while the record is
    * not known: nothing may be removed then.
    */
-  observe(base: ManagedBase, isWanted: (key: ModuleKey) => boolean): ((key: ModuleKey) => boolean) | undefined {
+  observe(
+    base: ManagedBase,
+    { isWanted, isLost }: Pick<BasePlan, 'isWanted' | 'isLost'>,
+  ): ((key: ModuleKey) => boolean) | undefined {
     const { contact } = base;
     if (contact.kept === undefined) {
-      const kept = keptOf(foundAt(base).filter((key) => !isWanted(key)));
+      const kept = keptOf(foundAt(base).filter((key) => !isWanted(key) && !isLost(key)));
       contact.kept = kept === 'all' ? kept : new Set(kept);
       contact.listed = undefined;
     }

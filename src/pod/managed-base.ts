@@ -2,6 +2,7 @@ import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { BaseFacts } from './pod-status.ts';
+import type { Debt } from './removals.ts';
 import type { VPod } from './vpod.ts';
 
 export interface UnknownModule {
@@ -44,8 +45,10 @@ export interface ManagedBase {
   /** Commands may be sent. */
   readonly isReachable: boolean;
   readonly ledger: ModuleLedger;
-  /** Modules of Pods that went without a wait; the PodController empties it. */
-  readonly debts: Map<ModuleKey, ModuleId>;
+  /** Pods that went without a wait, until the next plan says what of them has to be removed; the PodController empties it. */
+  readonly goneWithoutWait: Set<VPod>;
+  /** Modules of such Pods; the PodController empties it. */
+  readonly debts: Map<ModuleKey, Debt>;
   /** Modules that no Pod asks for and since when; kept by UnknownModules. */
   readonly unknown: Map<ModuleKey, UnknownModule>;
   /** What the record of first contacts says of it; kept by FirstContacts, `listed` by whoever takes its lists. */
@@ -53,7 +56,6 @@ export interface ManagedBase {
   /** The name that the base itself would have in a list; undefined before it has told its health. */
   readonly masterName: string | undefined;
   facts(): BaseFacts;
-  oweRemoval(pod: VPod): void;
   askList(): void;
   onOperationEnd(end: OperationEnd): void;
   /** Told as an event of its Node. */

@@ -9,9 +9,10 @@ import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
-import { type BasePlan, type PlannedCommand, planBase } from './base-plan.ts';
+import { type BasePlan, nameOwnersOf, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
 import type { ManagedBase } from './managed-base.ts';
+import type { OwnerOf } from './name-owners.ts';
 import type { AdmittingNode } from './pod-admission.ts';
 import { PodAdmissions } from './pod-admissions.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
@@ -35,6 +36,7 @@ export interface PodControllerOptions {
   readonly isInUse: (nodeName: string) => boolean;
   readonly workers: number;
   readonly unknownModulePolicy: UnknownModulePolicy;
+  readonly ownerOf: OwnerOf;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -107,13 +109,13 @@ export class PodController {
 
   #onPodDeleted(pod: VPod): void {
     const hasNothing = this.#deleted.delete(pod.uid) || this.#admissions.isHeld(pod);
+    const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
+    // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
+    if (!hasNothing) base?.goneWithoutWait.add(this.#statuses.remembered(pod));
     this.#sleeps.forget(pod);
     this.#statuses.forget(pod);
     this.#admissions.forget(pod);
-    if (pod.nodeName === undefined) return;
-    // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!hasNothing) this.#options.baseOf(pod.nodeName)?.oweRemoval(pod);
-    this.#queue.add(pod.nodeName);
+    if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
   }
 
   async #sync(nodeName: string): Promise<void> {
@@ -167,15 +169,36 @@ export class PodController {
   }
 
   #plan(base: ManagedBase, unwritten: ReadonlySet<string>): BasePlan {
-    const { clock, informer, nodeInformer } = this.#options;
-    const now = clock.now();
-    const pods = informer
-      .byIndex('node', base.nodeName)
-      .filter((pod) => !this.#deleted.has(pod.uid))
-      .map((pod) => this.#statuses.remembered(pod));
-    const held = this.#admissions.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
+    const { clock, ownerOf, nodeInformer } = this.#options;
     const { debts, ledger, canSwitch } = base;
-    return planBase({ pods, held, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, now });
+    const now = clock.now();
+    const pods = this.#podsOf(base.nodeName);
+    const held = this.#admissions.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
+    this.#oweRemovals(
+      base,
+      pods.filter(({ uid }) => !held.has(uid)),
+    );
+    return planBase({ pods, held, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, ownerOf, now });
+  }
+
+  /** A module whose name belongs to another namespace was never installed for its Pod. */
+  #oweRemovals(base: ManagedBase, pods: readonly VPod[]): void {
+    const { goneWithoutWait, debts, ledger } = base;
+    if (goneWithoutWait.size === 0) return;
+    const { ownerOf } = this.#options;
+    const owners = nameOwnersOf({ pods: [...pods, ...goneWithoutWait], debts, ledger, ownerOf });
+    for (const pod of goneWithoutWait) {
+      for (const { name, version } of owners.specsOf(pod)) {
+        debts.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
+      }
+    }
+    goneWithoutWait.clear();
+  }
+
+  /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */
+  #podsOf(nodeName: string): VPod[] {
+    const pods = this.#options.informer.byIndex('node', nodeName);
+    return pods.filter(({ uid }) => !this.#deleted.has(uid)).map((pod) => this.#statuses.remembered(pod));
   }
 
   /**

@@ -1,7 +1,15 @@
 import type { ModuleRecord } from '../module/module-record.ts';
-import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
-import { moduleSpecsOf } from './module-spec.ts';
+import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { isTerminal, type VPod } from './vpod.ts';
+
+/** A module that is to be removed although no Pod is there to wait for it. */
+export interface Debt extends ModuleId {
+  /** Of the Pod that had it, which keeps the module's name until the module is gone; undefined: no Pod had it. */
+  readonly namespace?: string;
+}
+
+/** The modules of a Pod that count for a base. */
+export type SpecsOf = (pod: VPod) => readonly ModuleSpec[];
 
 export interface Removal {
   readonly id: ModuleId;
@@ -36,10 +44,14 @@ export interface SleepUntil {
   get(uid: string): number | undefined;
 }
 
-export function removalsOf(leaving: readonly VPod[], debts: ReadonlyMap<ModuleKey, ModuleId>): Map<ModuleKey, Removal> {
+export function removalsOf(
+  leaving: readonly VPod[],
+  debts: ReadonlyMap<ModuleKey, Debt>,
+  specsOf: SpecsOf,
+): Map<ModuleKey, Removal> {
   const removals = new Map<ModuleKey, Removal>();
   for (const [key, id] of debts) removals.set(key, { id, pod: undefined });
-  for (const pod of leaving) for (const spec of moduleSpecsOf(pod)) removals.set(moduleKeyOf(spec), { id: spec, pod });
+  for (const pod of leaving) for (const spec of specsOf(pod)) removals.set(moduleKeyOf(spec), { id: spec, pod });
   return removals;
 }
 
@@ -47,10 +59,11 @@ export function removalsOf(leaving: readonly VPod[], debts: ReadonlyMap<ModuleKe
 export function failedKillsOf(
   deleting: readonly VPod[],
   leftRecord: (key: ModuleKey) => ModuleRecord | undefined,
+  specsOf: SpecsOf,
 ): Map<VPod, string> {
   const failed = new Map<VPod, string>();
   for (const pod of deleting) {
-    for (const spec of moduleSpecsOf(pod)) {
+    for (const spec of specsOf(pod)) {
       const failure = leftRecord(moduleKeyOf(spec))?.failure;
       if (failure?.reason === 'KillContainerError') failed.set(pod, `module ${moduleKeyOf(spec)}: ${failure.message}`);
     }

@@ -6,14 +6,13 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
-import { moduleSpecsOf } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import { podRef } from './pod-ref.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
-import { inWriteOrder, mustFollow, type StatusChange } from './write-order.ts';
+import { inWriteOrder, mustFollow, ownNamesOf, type StatusChange } from './write-order.ts';
 
 export interface StatusWriterOptions {
   readonly api: KubeClient;
@@ -50,11 +49,11 @@ export class StatusWriter {
     return { ...pod, status: { ...pod.status, phase, reason, message, containerStatuses } };
   }
 
-  /** Names of the modules of the Node's Pods whose last write failed, until one succeeds or the Pod is gone. */
+  /** Names of the modules of the Node's Pods whose last write failed, until one succeeds or the Pod is gone; none that belongs to others. */
   unwrittenModules(nodeName: string): Set<string> {
     if (this.#unwritten.size === 0) return new Set();
-    const pods = this.#options.informer.byIndex('node', nodeName).filter(({ uid }) => this.#unwritten.has(uid));
-    return new Set(pods.flatMap(moduleSpecsOf).map(({ name }) => name));
+    const pods = this.#options.informer.byIndex('node', nodeName);
+    return new Set(pods.flatMap((pod) => ownNamesOf(pod, this.#unwritten.get(pod.uid))));
   }
 
   forget(pod: VPod): void {

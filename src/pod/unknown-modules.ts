@@ -6,7 +6,7 @@ import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts'
 import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';
 import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
 import type { ManagedBase, UnknownModule } from './managed-base.ts';
-import { moduleSpecsOf } from './module-spec.ts';
+import { NameOwners, type OwnerOf } from './name-owners.ts';
 import { projectPod } from './vpod.ts';
 
 export type UnknownModulePolicy = 'remove' | 'keep';
@@ -14,6 +14,7 @@ export type UnknownModulePolicy = 'remove' | 'keep';
 export interface UnknownModulesOptions extends FirstContactsOptions {
   readonly api: KubeClient;
   readonly policy: UnknownModulePolicy;
+  readonly ownerOf: OwnerOf;
 }
 
 /** A list that is asked for this long after the module was first seen has to have it too. */
@@ -28,7 +29,7 @@ const KEPT_MESSAGE =
   'The base had these modules when this ENV first met it, and they are kept. To manage one, create a Pod on this Node ' +
   'with its name and version: it adopts the module without an install';
 
-/** By node name, the modules that some Pod there asks for. */
+/** By node name, the modules that some Pod there asks for, and whose name belongs to that Pod's namespace. */
 type WantedByNode = ReadonlyMap<string, ReadonlySet<ModuleKey>>;
 
 /**
@@ -63,7 +64,8 @@ export class UnknownModules {
   }
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
-  observe(base: ManagedBase, { unknown: found, isWanted }: Pick<BasePlan, 'unknown' | 'isWanted'>): Attention {
+  observe(base: ManagedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isLost'>): Attention {
+    const { unknown: found } = plan;
     const now = this.#options.clock.now();
     // A list that came after the plan was made is for the next plan.
     if (found === undefined || !base.ledger.isKnown) {
@@ -71,7 +73,7 @@ export class UnknownModules {
       for (const [key, entry] of base.unknown) base.unknown.set(key, { ...entry, seenAt: now });
       return NOTHING_TO_DO;
     }
-    const isKept = this.#contacts === undefined ? keepsNone(base) : this.#contacts.observe(base, isWanted);
+    const isKept = this.#contacts === undefined ? keepsNone(base) : this.#contacts.observe(base, plan);
     // Some agents list the base itself, and only its health has the name.
     const modules = found.filter(({ name }) => name !== base.masterName);
     track(base, isKept ? modules.filter((id) => !isKept(moduleKeyOf(id))) : modules, now);
@@ -167,14 +169,14 @@ export class UnknownModules {
   }
 
   async #readInTurn(): Promise<WantedByNode> {
-    const { clock, api } = this.#options;
+    const { clock, api, ownerOf } = this.#options;
     await this.#lastRead;
     const waitMs = this.#readAt + READ_INTERVAL_MS - clock.now();
     if (waitMs > 0) await sleep(clock, waitMs, this.#stopped.signal);
     this.#stopped.signal.throwIfAborted();
     this.#nextRead = undefined;
     this.#readAt = clock.now();
-    return wantedByNode(await api.listPods(`${COMPONENT_LABEL}=${COMPONENT.module}`));
+    return wantedByNode(await api.listPods(`${COMPONENT_LABEL}=${COMPONENT.module}`), ownerOf);
   }
 }
 
@@ -198,14 +200,13 @@ function isInTwoLists({ ledger }: ManagedBase, { seenAt }: UnknownModule): boole
   return ledger.listedAt >= seenAt + SECOND_LIST_AFTER_MS;
 }
 
-function wantedByNode(pods: readonly Parameters<typeof projectPod>[0][]): WantedByNode {
-  const wanted = new Map<string, Set<ModuleKey>>();
-  for (const object of pods) {
-    const pod = projectPod(object);
-    if (pod.nodeName === undefined) continue;
-    const keys = wanted.get(pod.nodeName) ?? new Set<ModuleKey>();
-    for (const spec of moduleSpecsOf(pod)) keys.add(moduleKeyOf(spec));
-    wanted.set(pod.nodeName, keys);
+function wantedByNode(objects: readonly Parameters<typeof projectPod>[0][], ownerOf: OwnerOf): WantedByNode {
+  const byNode = Map.groupBy(objects.map(projectPod), ({ nodeName }) => nodeName);
+  const wanted = new Map<string, ReadonlySet<ModuleKey>>();
+  for (const [nodeName, pods] of byNode) {
+    if (nodeName === undefined) continue;
+    const owners = new NameOwners({ pods, debts: new Map(), isLeft: () => true, ownerOf });
+    wanted.set(nodeName, new Set(pods.flatMap((pod) => owners.specsOf(pod)).map(moduleKeyOf)));
   }
   return wanted;
 }

@@ -17,12 +17,16 @@ function wait(event?: string, eventType: ReasonRule['eventType'] = 'Warning'): R
   return { event, eventType, isFailure: false };
 }
 
+/** Of a container whose module name belongs to another namespace. */
+export const NAME_TAKEN = 'ModuleNameTaken';
+
 /** Every reason that a waiting container of a vPod can have; kubelet words where one fits (README "Module states"). */
 export const WAITING_REASONS = {
   ContainerCreating: wait(),
   CreateContainerConfigError: wait('Failed'),
   UnsupportedWorkload: wait(),
   VersionInUse: wait('VersionInUse'),
+  ModuleNameTaken: wait('ModuleNameTaken'),
   BizDeactivated: wait('BizDeactivated'),
   ModuleReplaced: wait('ModuleReplaced', 'Normal'),
   SwitchError: wait('Failed'),

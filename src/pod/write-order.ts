@@ -1,5 +1,6 @@
 import { moduleSpecsOf } from './module-spec.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
+import { NAME_TAKEN } from './waiting-reason.ts';
 
 /** A status that is to be written. */
 export interface StatusChange {
@@ -39,6 +40,16 @@ function isReady({ conditions }: VPodStatus): boolean {
 }
 
 function sharesName(a: StatusChange, b: StatusChange): boolean {
-  const names = moduleSpecsOf(a.pod).map(({ name }) => name);
-  return moduleSpecsOf(b.pod).some(({ name }) => names.includes(name));
+  const names = ownNamesOf(a.pod, a.next);
+  return ownNamesOf(b.pod, b.next).some((name) => names.includes(name));
+}
+
+/** The names of the Pod's modules, without those that belong to another namespace by the status; none without one. */
+export function ownNamesOf(pod: VPod, status: VPodStatus | undefined): string[] {
+  if (status === undefined) return [];
+  const taken = status.containerStatuses.filter(({ state }) => state?.waiting?.reason === NAME_TAKEN);
+  const isOwn = (name: string): boolean => !taken.some((container) => container.name === name);
+  return moduleSpecsOf(pod)
+    .map(({ name }) => name)
+    .filter(isOwn);
 }

@@ -3,10 +3,10 @@ import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
-import { moduleSpecsOf } from '../pod/module-spec.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
+import type { Debt } from '../pod/removals.ts';
 import type { VPod } from '../pod/vpod.ts';
-import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
+import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
@@ -81,7 +81,11 @@ export class ManagedVNode implements ManagedBase {
     return this.#vnode.ledger;
   }
 
-  get debts(): Map<ModuleKey, ModuleId> {
+  get goneWithoutWait(): Set<VPod> {
+    return this.#vnode.goneWithoutWait;
+  }
+
+  get debts(): Map<ModuleKey, Debt> {
     return this.#vnode.debts;
   }
 
@@ -106,11 +110,6 @@ export class ManagedVNode implements ManagedBase {
       isRoutable: isRoutable(base.ip),
       unreachable: isOut ? { message: unreachableMessage(base) } : undefined,
     };
-  }
-
-  oweRemoval(pod: VPod): void {
-    for (const spec of moduleSpecsOf(pod))
-      this.#vnode.debts.set(moduleKeyOf(spec), { name: spec.name, version: spec.version });
   }
 
   askList(): void {

@@ -1,8 +1,10 @@
 import { nodeNameOf } from '../labels.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
 import { type Contact, newContact, type UnknownModule } from '../pod/managed-base.ts';
+import type { Debt } from '../pod/removals.ts';
+import type { VPod } from '../pod/vpod.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
-import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
+import type { ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
 import type { Liveness } from './liveness.ts';
 import type { RunTime } from './restart-signs.ts';
@@ -24,8 +26,10 @@ export class VNode {
   readonly #ledgerOptions: LedgerOptions;
   /** What is on the base and what was commanded; another one after others led it. */
   ledger: ModuleLedger;
+  /** Pods that were deleted without a wait. Emptied by the next plan. */
+  readonly goneWithoutWait = new Set<VPod>();
   /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
-  readonly debts = new Map<ModuleKey, ModuleId>();
+  readonly debts = new Map<ModuleKey, Debt>();
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
@@ -97,6 +101,7 @@ export class VNode {
    */
   changeLeader(now: number, { wasReady, mayBeSilentSince }: { wasReady: boolean; mayBeSilentSince: number }): void {
     this.ledger = new ModuleLedger(this.#ledgerOptions);
+    this.goneWithoutWait.clear();
     this.debts.clear();
     this.unknown.clear();
     this.contact = newContact(this.contact);

@@ -61,6 +61,8 @@ export function makeRecord(key: string, more: Partial<ModuleRecord> = {}): Modul
 
 export interface PodOptions {
   readonly name?: string;
+  /** Default `ns`. */
+  readonly namespace?: string;
   readonly uid?: string;
   readonly node?: string;
   /** `name:version` of each container. Default one, `biz1:1.0.0`. */
@@ -92,7 +94,7 @@ export function makePodObject(options: PodOptions = {}): PodObject {
   return {
     metadata: {
       name,
-      namespace: 'ns',
+      namespace: options.namespace ?? 'ns',
       uid: options.uid ?? `uid-${nextUid++}`,
       resourceVersion: '1',
       generation: 1,

@@ -7,6 +7,7 @@ import { type Logger, silentLogger } from '../../src/logger.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { encodeEntry, shardOf } from '../../src/pod/contact-record.ts';
 import { recordNameOf } from '../../src/pod/contact-store.ts';
+import { ownerOfNamespaces } from '../../src/pod/name-owners.ts';
 import { PodController } from '../../src/pod/pod-controller.ts';
 import type { UnknownModulePolicy } from '../../src/pod/unknown-modules.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
@@ -57,6 +58,8 @@ const MAX_COMMANDS = 500;
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
   readonly unknownModulePolicy?: UnknownModulePolicy;
+  /** Default: none. */
+  readonly sharedNamespaces?: readonly (readonly string[])[];
   /** Default: one that says nothing. */
   readonly logger?: Logger;
 }
@@ -91,7 +94,8 @@ export class CoreRig {
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
-  constructor({ isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger }: CoreRigOptions = {}) {
+  constructor(options: CoreRigOptions = {}) {
+    const { isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger, sharedNamespaces = [] } = options;
     this.#isCluster = isCluster;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
@@ -152,6 +156,7 @@ export class CoreRig {
       recorder,
       workers: 8,
       unknownModulePolicy,
+      ownerOf: ownerOfNamespaces(sharedNamespaces),
       ...shared,
     });
     this.vnodes = new VNodeController({

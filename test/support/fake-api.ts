@@ -69,8 +69,9 @@ export class FakeApi implements KubeClient {
     return this.objects.get(`node ${name}`) as NodeObject | undefined;
   }
 
+  /** `name` alone is in the namespace `ns`. */
   pod(name: string): PodObject | undefined {
-    return this.objects.get(`pod ns/${name}`) as PodObject | undefined;
+    return this.objects.get(podKeyOf(name)) as PodObject | undefined;
   }
 
   lease(name: string): LeaseObject | undefined {
@@ -92,7 +93,7 @@ export class FakeApi implements KubeClient {
 
   /** As another client would delete it. */
   drop(kind: Kind, name: string): void {
-    const key = kind === 'pod' ? `pod ns/${name}` : `${kind} ${name}`;
+    const key = kind === 'pod' ? podKeyOf(name) : `${kind} ${name}`;
     const object = this.objects.get(key);
     if (object === undefined) throw new Error(`no ${key}`);
     this.objects.delete(key);
@@ -217,6 +218,10 @@ export class FakeApi implements KubeClient {
   #stamped({ metadata }: KubeObject): KubeObject['metadata'] {
     return { ...metadata, resourceVersion: String(this.#version++) };
   }
+}
+
+function podKeyOf(name: string): string {
+  return `pod ${name.includes('/') ? '' : 'ns/'}${name}`;
 }
 
 function keyOf(kind: Kind, { metadata }: KubeObject): string {

@@ -35,6 +35,7 @@ describe('the configuration', () => {
       installDeadlineMs: 300_000,
       uninstallDeadlineMs: 60_000,
       unknownModulePolicy: 'remove',
+      sharedNamespaces: [],
       healthProbePort: 8081,
       metricsPort: 9090,
       logLevel: 'info',
@@ -67,6 +68,7 @@ describe('the configuration', () => {
       INSTALL_DEADLINE_SECONDS: '5',
       UNINSTALL_DEADLINE_SECONDS: '6',
       UNKNOWN_MODULE_POLICY: 'keep',
+      SHARED_NAMESPACES: 'team-a+team-a-test, team-b+team-b-test',
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '1',
       LOG_LEVEL: 'debug',
@@ -107,6 +109,10 @@ describe('the configuration', () => {
       installDeadlineMs: 5000,
       uninstallDeadlineMs: 6000,
       unknownModulePolicy: 'keep',
+      sharedNamespaces: [
+        ['team-a', 'team-a-test'],
+        ['team-b', 'team-b-test'],
+      ],
       healthProbePort: 0,
       metricsPort: 1,
       logLevel: 'debug',
@@ -148,6 +154,10 @@ describe('the configuration', () => {
     const two = load({ ...MEMBER, MEMBER_TOKEN: 'members-new-1234,members-old-1234' });
     expect(two.cluster?.memberKeys).toEqual(['members-new-1234', 'members-old-1234']);
     expect(Object.isFrozen(two.cluster?.memberKeys)).toBe(true);
+  });
+
+  it('lets all namespaces share with *', () => {
+    expect(load({ SHARED_NAMESPACES: '*' }).sharedNamespaces).toBe('all');
   });
 
   it('cannot be changed after it was read', () => {
@@ -199,6 +209,12 @@ describe('a wrong configuration', () => {
     ['HTTP_TUNNEL_BASE_NETWORKS', 'fe80::%eth0/10'],
     ['INSTALL_DEADLINE_SECONDS', '0'],
     ['UNINSTALL_DEADLINE_SECONDS', '86401'],
+    ['SHARED_NAMESPACES', 'team-a'],
+    ['SHARED_NAMESPACES', 'team-a+'],
+    ['SHARED_NAMESPACES', 'team-a+Team_B'],
+    ['SHARED_NAMESPACES', 'team-a+team-b,team-b+team-c'],
+    ['SHARED_NAMESPACES', 'team-a+team-a'],
+    ['SHARED_NAMESPACES', '*,team-a+team-b'],
     ['HEALTH_PROBE_PORT', '65536'],
     ['METRICS_PORT', 'x'],
     ['LOG_LEVEL', 'loud'],

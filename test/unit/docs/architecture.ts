@@ -76,6 +76,7 @@ export const PURE = [
   'src/pod/module-decision.ts',
   'src/pod/module-spec.ts',
   'src/pod/module-view.ts',
+  'src/pod/name-owners.ts',
   'src/pod/placement.ts',
   'src/pod/pod-admission.ts',
   'src/pod/pod-admissions.ts',

@@ -92,6 +92,7 @@ const world = fc
       canSwitch,
       unwritten: new Set(unwritten),
       held: new Map(),
+      ownerOf: (namespace: string) => namespace,
       sleepUntil: { get: () => happenings.length * 1000 + later + sleepMs },
       now: happenings.length * 1000 + later,
     };

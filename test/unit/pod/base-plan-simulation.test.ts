@@ -43,8 +43,9 @@ function play({ pods, modules, canSwitch, activatesNew }: Scene): End {
   for (let step = 0; step < MAX_STEPS && quiet < QUIET_STEPS; step++, now += STEP_MS) {
     ledger.listAsked(now);
     ledger.takeList(makeList(...[...base.modules].map((entry) => entry.join(' '))), { askedAt: now }, now);
-    const still = { sleepUntil: new Map(), unwritten: new Set<string>(), held: new Map() };
-    const plan = planBase({ pods: left, debts, ledger, canSwitch, ...still, now });
+    const ownerOf = (namespace: string): string => namespace;
+    const rest = { sleepUntil: new Map(), unwritten: new Set<string>(), held: new Map(), ownerOf };
+    const plan = planBase({ pods: left, debts, ledger, canSwitch, now, ...rest });
     left = left
       .map((pod) => statusOf(pod, plan.views.get(pod), now))
       .filter((_, index) => {

@@ -22,6 +22,7 @@ describe('of two versions whose Pods were made in the same second', () => {
       sleepUntil: new Map(),
       held: new Map(),
       unwritten: new Set(),
+      ownerOf: (namespace) => namespace,
       now: 0,
     });
     expect(views.get(old)?.[0]?.view).toMatchObject({ reason: 'BizDeactivated', isExpected: true });

@@ -22,7 +22,8 @@ interface Scene {
 function planOf({ pods, ledger, debts = [], unwritten = [], now = 0 }: Scene) {
   const owed = new Map(debts.map((key) => [key, idOf(key)]));
   const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten), held: new Map() };
-  return planBase({ pods, debts: owed, ledger, now, ...rest });
+  const ownerOf = (namespace: string): string => namespace;
+  return planBase({ pods, debts: owed, ledger, now, ownerOf, ...rest });
 }
 
 const lineOf = (planned: PlannedCommand): string =>

@@ -19,6 +19,14 @@ function change(turn: Turn, ...modules: string[]): StatusChange & { words: strin
   return { pod, next: statusOf(READY_AFTER.includes(turn)), words: [turn, ...modules].join(' ') };
 }
 
+/** A Pod that stops being ready since another namespace owns the name of its module. */
+function lostName(name: string): StatusChange {
+  const { pod, next } = change('loss', `${name}:1`);
+  const waiting = { name, image: '', imageID: '', ready: false, restartCount: 0 };
+  const containerStatuses = [{ ...waiting, state: { waiting: { reason: 'ModuleNameTaken' } } }];
+  return { pod, next: { ...next, containerStatuses } };
+}
+
 const ordered = (...changes: (StatusChange & { words: string })[]): string[] =>
   inWriteOrder(changes).map(({ words }) => words);
 
@@ -55,6 +63,12 @@ describe('a Pod that becomes ready', () => {
     ['waits for one that could not be written as not ready', true, change('gain', 'a:2'), change('loss', 'a:1')],
     ['does not wait for one with other modules', false, change('gain', 'a:2'), change('loss', 'b:1')],
     ['does not wait for one that stays as it is', false, change('gain', 'a:2'), change('stays ready', 'a:1')],
+    [
+      'does not wait for one whose module name belongs to another namespace',
+      false,
+      change('gain', 'a:2'),
+      lostName('a'),
+    ],
     ['does not wait for another one that becomes ready', false, change('gain', 'a:2'), change('gain', 'a:1')],
   ])('%s', (_, expected, gain, other) => {
     expect(mustFollow(gain, other)).toBe(expected);

@@ -1,0 +1,295 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ContainerStatus } from '../../../src/kube/objects.ts';
+import type { ModuleLedger } from '../../../src/module/module-ledger.ts';
+import { type BasePlan, planBase } from '../../../src/pod/base-plan.ts';
+import { moduleSpecsOf } from '../../../src/pod/module-spec.ts';
+import { NameOwners, ownerOfNamespaces } from '../../../src/pod/name-owners.ts';
+import type { Debt } from '../../../src/pod/removals.ts';
+import { isTerminal, type VPod } from '../../../src/pod/vpod.ts';
+import { MODULE_STATES, type ModuleKey } from '../../../src/tunnel/module.ts';
+import {
+  idOf,
+  makeLedger,
+  makeList,
+  makePod,
+  makeResult,
+  makeSpec,
+  type PodOptions,
+  runningStatus,
+} from '../../support/builders.ts';
+
+const [OLD, MIDDLE, NEW] = ['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z', '2026-01-03T00:00:00Z'];
+const KEY = 'biz1:1';
+
+/** Of a container that never ran, unless `more` says so. */
+function waiting(reason: string, more: Partial<ContainerStatus> = {}): ContainerStatus {
+  const status = { name: 'biz1', image: '', imageID: '', ready: false, restartCount: 0 };
+  return { ...status, state: { waiting: { reason } }, ...more };
+}
+
+const STATUSES = {
+  none: { phase: 'Pending' },
+  running: { phase: 'Running', containerStatuses: [runningStatus(KEY)] },
+  crashed: { phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff', { containerID: 'koupleless://b1/x' })] },
+  failing: { phase: 'Pending', containerStatuses: [waiting('ErrImagePull')] },
+  taken: { phase: 'Pending', containerStatuses: [waiting('ModuleNameTaken')] },
+  ranAndTaken: {
+    phase: 'Running',
+    containerStatuses: [waiting('ModuleNameTaken', { containerID: 'koupleless://b1/x' })],
+  },
+  ended: { phase: 'Failed', containerStatuses: [runningStatus(KEY)] },
+};
+
+const podOf = (namespace: string, status: keyof typeof STATUSES, more: PodOptions = {}): VPod =>
+  makePod({ namespace, name: namespace, modules: [KEY], status: STATUSES[status], ...more } as PodOptions);
+
+interface Scene {
+  readonly debts?: ReadonlyMap<ModuleKey, Debt>;
+  readonly isLeft?: boolean;
+  readonly shared?: readonly (readonly string[])[] | 'all';
+}
+
+/** The namespaces of those Pods whose name is their own. */
+function ownersOf(pods: readonly VPod[], { debts = new Map(), isLeft = true, shared = [] }: Scene = {}): string[] {
+  const owners = new NameOwners({ pods, debts, isLeft: () => isLeft, ownerOf: ownerOfNamespaces(shared) });
+  return pods.filter((pod) => !owners.isForeign(pod, 'biz1')).map(({ namespace }) => namespace);
+}
+
+describe('a module name', () => {
+  it.each([
+    ['the one that runs it, not to an older one', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'none')],
+    ['the one that ran it and crashed', podOf('b', 'crashed', { createdAt: NEW }), podOf('a', 'failing')],
+    ['the one that runs it, not to one that fails', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'failing')],
+    ['the one that is tried, not to an older one', podOf('b', 'failing', { createdAt: NEW }), podOf('a', 'none')],
+    [
+      'the one that runs it, also while it is deleted',
+      podOf('b', 'running', { deleting: true }),
+      podOf('a', 'failing'),
+    ],
+    [
+      'the older one of two that run it',
+      podOf('b', 'running', { uid: 'z' }),
+      podOf('a', 'running', { createdAt: NEW, uid: 'a' }),
+    ],
+    [
+      'the older one of two new ones',
+      podOf('b', 'none', { uid: 'z' }),
+      podOf('a', 'none', { createdAt: NEW, uid: 'a' }),
+    ],
+    ['the one with the lower UID of one second', podOf('b', 'none', { uid: '1' }), podOf('a', 'none', { uid: '2' })],
+    ['a new one, not to an older one that waited for the name', podOf('b', 'failing'), podOf('a', 'taken')],
+    [
+      'one that runs it, not to an older one that ran it and lost it',
+      podOf('b', 'running', { createdAt: NEW }),
+      podOf('a', 'ranAndTaken'),
+    ],
+    ['one that has ended while its module is there', podOf('b', 'ended', { createdAt: NEW }), podOf('a', 'none')],
+  ])('belongs to the namespace of %s', (_, owner, other) => {
+    expect(ownersOf([owner, other])).toEqual(['b']);
+    expect(ownersOf([other, owner])).toEqual(['b']);
+  });
+
+  it('stays with a namespace through its rolling update', () => {
+    const old = podOf('a', 'running', { createdAt: OLD, deleting: true });
+    const young = podOf('a', 'none', { createdAt: NEW, uid: 'z' });
+    const other = podOf('b', 'ranAndTaken', { createdAt: MIDDLE, uid: 'a' });
+    expect(ownersOf([old, young, other])).toEqual(['a', 'a']);
+    expect(ownersOf([podOf('a', 'running', { createdAt: NEW }), other])).toEqual(['a']);
+  });
+
+  it('of a Pod that has ended is free when its module is gone', () => {
+    const pods = [podOf('a', 'ended'), podOf('b', 'taken', { createdAt: NEW })];
+    expect(ownersOf(pods, { isLeft: false })).toEqual(['b']);
+  });
+
+  it('is not held by a Pod that has ended and never had the module', () => {
+    const ended = podOf('a', 'none', { status: { phase: 'Failed' } });
+    expect(ownersOf([ended, podOf('b', 'none', { createdAt: NEW })])).toEqual(['b']);
+  });
+
+  it.each([
+    ['the namespace of a Pod that was forced away while its module is there', true, []],
+    ['the next one when that is gone', false, ['b']],
+  ])('belongs to %s', (_, isLeft, expected) => {
+    const debts = new Map([[KEY, { ...idOf(KEY), namespace: 'a' }]]);
+    expect(ownersOf([podOf('b', 'taken')], { debts, isLeft })).toEqual(expected);
+  });
+
+  it('of a module that no Pod had is free', () => {
+    expect(ownersOf([podOf('b', 'none')], { debts: new Map([[KEY, idOf(KEY)]]) })).toEqual(['b']);
+  });
+
+  it.each([
+    ['belongs to namespaces that share it', [['a', 'b']], ['a', 'b']],
+    ['belongs to all where all share it', 'all' as const, ['a', 'b', 'c']],
+  ])('%s', (_, shared, expected) => {
+    const pods = [podOf('a', 'running'), podOf('b', 'none'), podOf('c', 'none')];
+    expect(ownersOf(pods, { shared })).toEqual(expected);
+  });
+});
+
+const KEYS = ['biz1:1', 'biz1:2', 'biz2:1'];
+const TIMES = [OLD, MIDDLE, NEW];
+const TAKEN = 'ModuleNameTaken';
+
+function statusesOf(key: string, kind: string): ContainerStatus[] {
+  if (kind === 'none') return [];
+  return [kind === 'running' ? runningStatus(key) : waiting(kind, { name: idOf(key).name })];
+}
+
+const ownPod = fc
+  .record({
+    modules: fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1, selector: (key) => idOf(key).name }),
+    args: fc.constantFrom<string[]>([], ['--x']),
+    deleting: fc.boolean(),
+    phase: fc.constantFrom('Pending', 'Running', 'Failed'),
+    createdAt: fc.constantFrom(...TIMES),
+    strategy: fc.constantFrom(undefined, 'uninstallThenInstall'),
+    kind: fc.constantFrom('running', 'running', 'none', 'ErrImagePull'),
+    index: fc.nat(),
+  })
+  .map(({ phase, strategy, kind, index, ...options }) => {
+    const containerStatuses = options.modules.flatMap((key) => statusesOf(key, kind));
+    const more = { name: `own-${index}`, namespace: 'victim', ...(strategy && { strategy }) };
+    return makePod({ ...options, ...more, status: { phase, containerStatuses } });
+  });
+
+/** As a tenant may make it: with a status only where the controller wrote one. */
+const foreignPod = fc
+  .record({
+    modules: fc.uniqueArray(fc.constantFrom(...KEYS, 'biz1:3'), { minLength: 1, selector: (key) => idOf(key).name }),
+    args: fc.constantFrom<string[]>([], ['--x']),
+    deleting: fc.boolean(),
+    phase: fc.constantFrom('Pending', 'Failed'),
+    createdAt: fc.constantFrom(...TIMES),
+    sleepSeconds: fc.constantFrom(0, 3_600),
+    strategy: fc.constantFrom(undefined, 'uninstallThenInstall', 'wrong'),
+    kind: fc.constantFrom('none', TAKEN),
+  })
+  .map(({ phase, strategy, kind, ...options }) => {
+    const containerStatuses = options.modules.flatMap((key) => statusesOf(key, kind));
+    const more = { name: 'attack', namespace: 'mallory', ...(strategy && { strategy }) };
+    return makePod({ ...options, ...more, status: { phase, containerStatuses } });
+  });
+
+const happening = fc.oneof(
+  fc.uniqueArray(fc.constantFrom(...KEYS)).chain((keys) =>
+    fc.constantFrom(...MODULE_STATES).map((state) => (ledger: ModuleLedger, now: number) => {
+      ledger.takeList(makeList(...keys.map((key) => `${key} ${state}`)), {}, now);
+    }),
+  ),
+  fc.constantFrom(...KEYS).map((key) => (ledger: ModuleLedger, now: number) => ledger.installSent(makeSpec(key), now)),
+  fc.constantFrom(...KEYS).map((key) => (ledger: ModuleLedger, now: number) => {
+    ledger.commandSent('uninstall', idOf(key), now);
+    ledger.takeResult(makeResult('uninstall', key, { outcome: 'failed', message: 'in use' }), {}, now);
+  }),
+  fc
+    .tuple(
+      fc.constantFrom('install', 'uninstall', 'switch'),
+      fc.constantFrom(...KEYS),
+      fc.constantFrom('done', 'failed'),
+    )
+    .map(([command, key, outcome]) => (ledger: ModuleLedger, now: number) => {
+      ledger.takeResult(makeResult(command, key, { outcome }), {}, now);
+    }),
+);
+
+const world = fc.record({
+  own: fc.array(ownPod, { minLength: 1, maxLength: 5 }),
+  foreign: fc.array(foreignPod, { minLength: 1, maxLength: 4 }),
+  happenings: fc.array(happening, { maxLength: 6 }),
+  debts: fc.uniqueArray(fc.constantFrom(...KEYS)),
+  canSwitch: fc.boolean(),
+  sleeps: fc.boolean(),
+  unwritten: fc.uniqueArray(fc.constantFrom('biz1', 'biz2')),
+});
+
+/** Of the foreign Pods those that ask for nothing but names that the namespace `victim` has started. */
+function attackers(own: readonly VPod[], foreign: readonly VPod[]): VPod[] {
+  const started = new Set(
+    own
+      .filter((pod) => !isTerminal(pod))
+      .flatMap(({ status }) => status.containerStatuses)
+      .filter(({ containerID }) => containerID !== undefined)
+      .map(({ name }) => name),
+  );
+  return foreign.filter((pod) => moduleSpecsOf(pod).every(({ name }) => started.has(name)));
+}
+
+const own = (pod: VPod): boolean => pod.namespace === 'victim';
+
+/** All that a plan says of the Pods of the owner, and of the base. */
+function victimsPart({ views, finished, failedKills, isWanted, isLost, wakeAt: _wakeAt, ...rest }: BasePlan) {
+  return {
+    ...rest,
+    views: [...views].filter(([pod]) => own(pod)),
+    finished: finished.filter(own),
+    failedKills: [...failedKills].filter(([pod]) => own(pod)),
+    wanted: [...KEYS, 'biz1:3'].filter(isWanted),
+    lost: [...KEYS, 'biz1:3'].filter(isLost),
+  };
+}
+
+describe('whatever a tenant does with names of another namespace', () => {
+  it('the plan of that namespace stays what it is, and the tenant learns no name of it', () => {
+    let attacks = 0;
+    fc.assert(
+      fc.property(world, ({ own: victims, foreign, happenings, debts, unwritten, canSwitch, sleeps }) => {
+        const ledger = makeLedger();
+        happenings.forEach((happen, index) => {
+          happen(ledger, index * 1_000);
+        });
+        const now = happenings.length * 1_000;
+        const input = {
+          debts: new Map(
+            debts.map((key, index) => [key, { ...idOf(key), ...(index === 0 && { namespace: 'victim' }) }]),
+          ),
+          ledger,
+          canSwitch,
+          unwritten: new Set(unwritten),
+          sleepUntil: new Map(foreign.map(({ uid }) => [uid, sleeps ? now + 1 : 0])),
+          held: new Map(),
+          ownerOf: ownerOfNamespaces([]),
+          now,
+        };
+        const strangers = attackers(victims, foreign);
+        if (strangers.length > 0) attacks++;
+        const alone = planBase({ ...input, pods: victims });
+        const both = planBase({ ...input, pods: [...strangers, ...victims] });
+        expect(victimsPart(both)).toEqual(victimsPart(alone));
+        const shown = [...both.views].filter(([pod]) => !own(pod)).flatMap(([, views]) => views);
+        const expected = ledger.isKnown ? { kind: 'Waiting', reason: TAKEN } : { kind: 'Unknown' };
+        for (const { view } of shown) expect(view).toMatchObject(expected);
+        expect(JSON.stringify(shown)).not.toMatch(/victim|own-/);
+        expect([...both.failedKills.keys()].filter((pod) => !own(pod))).toEqual([]);
+        const leaving = strangers.filter((pod) => pod.isDeleting && !(sleeps && !isTerminal(pod)));
+        expect(
+          both.finished
+            .filter((pod) => !own(pod))
+            .map(({ uid }) => uid)
+            .sort(),
+        ).toEqual(leaving.map(({ uid }) => uid).sort());
+      }),
+      { numRuns: 1_000 },
+    );
+    expect(attacks).toBeGreaterThan(200);
+  });
+
+  it('a Pod has the names that are its own, and waits for the others', () => {
+    const ledger = makeLedger();
+    ledger.takeList(makeList('biz1:1'), {}, 0);
+    const pods = [podOf('victim', 'running'), makePod({ namespace: 'mallory', modules: ['biz1:2', 'biz2:1'] })];
+    const rest = {
+      debts: new Map(),
+      canSwitch: true,
+      unwritten: new Set<string>(),
+      sleepUntil: new Map(),
+      held: new Map(),
+      now: 0,
+    };
+    const { commands, views } = planBase({ ...rest, pods, ledger, ownerOf: ownerOfNamespaces([]) });
+    expect(commands).toMatchObject([{ command: 'install', spec: idOf('biz2:1') }]);
+    expect([...views.values()][1]).toMatchObject([{ view: { reason: TAKEN } }, { view: { kind: 'Installing' } }]);
+  });
+});
