@@ -1,10 +1,14 @@
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
-import { isGone, type ModuleRecord } from './module-record.ts';
+import type { ModuleRecord } from './module-record.ts';
 
 /** The records of one base, to be found by `name:version` and by name. */
 export class RecordTable {
   readonly #byKey = new Map<ModuleKey, ModuleRecord>();
   readonly #keysByName = new Map<string, Set<ModuleKey>>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
 
   get(key: ModuleKey): ModuleRecord | undefined {
     return this.#byKey.get(key);
@@ -21,9 +25,8 @@ export class RecordTable {
     this.#keysByName.set(record.id.name, keys.add(key));
   }
 
-  /** Drops modules that are gone and that `isWanted` does not name. */
-  forgetGone(isWanted: (key: ModuleKey) => boolean): void {
-    for (const [key, record] of this.#byKey) if (isGone(record) && !isWanted(key)) this.#delete(key, record);
+  forget(isForgotten: (key: ModuleKey, record: ModuleRecord) => boolean): void {
+    for (const [key, record] of this.#byKey) if (isForgotten(key, record)) this.#delete(key, record);
   }
 
   /** With a command under way. */
