@@ -2,6 +2,7 @@ import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { BaseFacts } from './pod-status.ts';
+import type { ReportLimit } from './report-limit.ts';
 import type { VPod } from './vpod.ts';
 
 export interface UnknownModule {
@@ -46,6 +47,8 @@ export interface ManagedBase {
   readonly ledger: ModuleLedger;
   /** Modules of Pods that went without a wait; the PodController empties it. */
   readonly debts: Map<ModuleKey, ModuleId>;
+  /** Bounds what is logged and reported of it. */
+  readonly reports: ReportLimit;
   /** Modules that no Pod asks for and since when; kept by UnknownModules. */
   readonly unknown: Map<ModuleKey, UnknownModule>;
   /** What the record of first contacts says of it; kept by FirstContacts, `listed` by whoever takes its lists. */

@@ -5,6 +5,7 @@ import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
 import { moduleSpecsOf } from '../pod/module-spec.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
+import type { ReportLimit } from '../pod/report-limit.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
@@ -83,6 +84,10 @@ export class ManagedVNode implements ManagedBase {
 
   get debts(): Map<ModuleKey, ModuleId> {
     return this.#vnode.debts;
+  }
+
+  get reports(): ReportLimit {
+    return this.#vnode.reports;
   }
 
   get unknown(): Map<ModuleKey, UnknownModule> {

@@ -1,6 +1,8 @@
 import { nodeNameOf } from '../labels.ts';
+import { ListLimit } from '../module/list-limit.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
 import { type Contact, newContact, type UnknownModule } from '../pod/managed-base.ts';
+import { ReportLimit } from '../pod/report-limit.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
@@ -29,6 +31,12 @@ export class VNode {
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
+
+  /** What of its doings is logged and reported. */
+  readonly reports: ReportLimit;
+
+  /** Which of its lists are read. */
+  readonly lists = new ListLimit();
 
   /** What the record of first contacts says of the base; another one after others led it. Kept by FirstContacts. */
   contact: Contact = newContact();
@@ -76,6 +84,7 @@ export class VNode {
     this.lastHeardAt = now;
     this.metAt = now;
     this.placedAt = now;
+    this.reports = new ReportLimit(now);
     this.#ledgerOptions = ledger;
     this.ledger = new ModuleLedger(ledger);
   }

@@ -24,7 +24,12 @@ it('reads the answer to a question at once', () => {
 it('does not add up questions that were never answered', () => {
   const limit = new ListLimit();
   for (let count = 0; count < 100; count++) limit.asked();
-  expect(readOf(limit, EACH_50_MS.filter((now) => now < 1_000))).toEqual([0, 50, 100]);
+  expect(
+    readOf(
+      limit,
+      EACH_50_MS.filter((now) => now < 1_000),
+    ),
+  ).toEqual([0, 50, 100]);
 });
 
 it('wants the list that was skipped last, once, when the second is over', () => {
