@@ -62,8 +62,11 @@ export class VNodeAdmission {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
       return undefined;
     }
-    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
     if (vnode.tunnel === envelope.tunnel && isDeepStrictEqual(vnode.base, base)) return this.#settled(vnode);
+    const isMove = verdict === 'Moved' || vnode.base.ip !== base.ip || vnode.base.port !== base.port;
+    // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels.
+    if (!vnode.changes.admit(isMove, clock.now())) return verdict === 'Moved' ? undefined : this.#settled(vnode);
+    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
     if (vnode.base.ip !== base.ip) this.#checkAddress(base);
     vnode.base = base;
     vnode.tunnel = envelope.tunnel;

@@ -6,6 +6,7 @@ import { ReportLimit } from '../pod/report-limit.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
+import { ChangeLimit } from './change-limit.ts';
 import type { Liveness } from './liveness.ts';
 import type { RunTime } from './restart-signs.ts';
 
@@ -31,6 +32,9 @@ export class VNode {
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
+
+  /** How often what it says of itself may change. */
+  readonly changes: ChangeLimit;
 
   /** What of its doings is logged and reported. */
   readonly reports: ReportLimit;
@@ -84,6 +88,7 @@ export class VNode {
     this.lastHeardAt = now;
     this.metAt = now;
     this.placedAt = now;
+    this.changes = new ChangeLimit(now);
     this.reports = new ReportLimit(now);
     this.#ledgerOptions = ledger;
     this.ledger = new ModuleLedger(ledger);
