@@ -103,7 +103,7 @@ export class ModuleLedger {
 
   /** How many commands are under way. */
   get inFlightCount(): number {
-    return this.#records.inFlight().length;
+    return this.#records.inFlightCount;
   }
 
   /** Somebody asks the base for its list now. */
@@ -158,14 +158,22 @@ export class ModuleLedger {
       const record = this.#records.get(key) ?? newRecord(status, now);
       this.#records.set(seenPresent(record, status, evidence));
     }
+    const gone: ModuleRecord[] = [];
     for (const record of this.#records.values()) {
       if (present.has(moduleKeyOf(record.id))) continue;
-      this.#records.set(restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
-      this.#onGone(record, now);
+      const next = restarted ? lostByRestart(record, now) : seenAbsent(record, evidence);
+      this.#records.set(next);
+      if (record.state !== undefined && next.state === undefined) gone.push(record);
+    }
+    // Once for each name: a base may have 2,000 versions of it.
+    for (const record of new Map(gone.map((each) => [each.id.name, each])).values()) this.#onGone(record, now);
+    const served = new Set<string>();
+    for (const record of this.#records.values()) {
+      if (record.state === 'ACTIVATED' || isInWork(record)) served.add(record.id.name);
     }
     for (const record of this.#records.values()) {
       if (record.state !== 'DEACTIVATED') continue;
-      this.#records.set(seenDeactivated(record, this.#records.siblingsOf(record.id), evidence));
+      this.#records.set(seenDeactivated(record, served.has(record.id.name), evidence));
     }
     this.#isKnown = true;
     this.#restarted = false;

@@ -5,6 +5,7 @@ import type { ModuleRecord } from './module-record.ts';
 export class RecordTable {
   readonly #byKey = new Map<ModuleKey, ModuleRecord>();
   readonly #keysByName = new Map<string, Set<ModuleKey>>();
+  readonly #inFlight = new Set<ModuleKey>();
 
   get size(): number {
     return this.#byKey.size;
@@ -21,6 +22,8 @@ export class RecordTable {
   set(record: ModuleRecord): void {
     const key = moduleKeyOf(record.id);
     this.#byKey.set(key, record);
+    if (record.inFlight) this.#inFlight.add(key);
+    else this.#inFlight.delete(key);
     const keys = this.#keysByName.get(record.id.name) ?? new Set();
     this.#keysByName.set(record.id.name, keys.add(key));
   }
@@ -31,7 +34,11 @@ export class RecordTable {
 
   /** With a command under way. */
   inFlight(): ModuleRecord[] {
-    return [...this.#byKey.values()].filter((record) => record.inFlight);
+    return [...this.#inFlight].flatMap((key) => this.#byKey.get(key) ?? []);
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.size;
   }
 
   /** The other versions of the name. */
@@ -46,6 +53,7 @@ export class RecordTable {
 
   #delete(key: ModuleKey, { id }: ModuleRecord): void {
     this.#byKey.delete(key);
+    this.#inFlight.delete(key);
     const keys = this.#keysByName.get(id.name);
     keys?.delete(key);
     if (keys?.size === 0) this.#keysByName.delete(id.name);

@@ -77,7 +77,7 @@ export function planBase(input: BasePlanInput): BasePlan {
   const removals = removalsOf(leaving, debts);
   const held = new Map(sleeping.flatMap(moduleSpecsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const decisions = ledger.isKnown
-    ? decide({ claims, removals, held, unwritten, ledger, canSwitch, now })
+    ? decide({ claims, removals, held, heldNames: new Set(held.values()), unwritten, ledger, canSwitch, now })
     : new Map<ModuleKey, ModuleDecision>();
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
@@ -105,6 +105,7 @@ interface Decided {
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
   /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
   readonly held: ReadonlyMap<ModuleKey, string>;
+  readonly heldNames: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
   readonly ledger: LedgerView;
   readonly canSwitch: boolean;
@@ -142,11 +143,11 @@ function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
 function isHeldBack(
   { command, spec }: ModuleDecision,
   key: ModuleKey,
-  { held, unwritten }: Pick<Decided, 'held' | 'unwritten'>,
+  { held, heldNames, unwritten }: Pick<Decided, 'held' | 'heldNames' | 'unwritten'>,
 ): boolean {
   if (command === 'uninstall') return held.has(key);
   if (command !== 'install' || spec === undefined || !isReplacing(spec)) return false;
-  return unwritten.has(spec.name) || [...held.values()].includes(spec.name);
+  return unwritten.has(spec.name) || heldNames.has(spec.name);
 }
 
 /** What somebody installed past us, or a Pod that was gone before we could know of it. */

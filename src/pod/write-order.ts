@@ -8,22 +8,53 @@ export interface StatusChange {
 }
 
 /**
- * The order in which the statuses of one base are written (V34): oldest Pod first, but where a Pod becomes Ready
- * with a module that another Pod loses, the loss goes first. `changes` oldest first.
+ * The order in which the statuses of one base are written: oldest Pod first, but where a Pod becomes Ready with a module
+ * that another Pod loses, the loss goes first. `changes` oldest first.
  */
 export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[] {
-  const losses = changes.filter(losesReady);
+  const losses = new Map<string, { readonly index: number; readonly loss: T }[]>();
+  for (const [index, loss] of changes.entries()) {
+    if (!losesReady(loss)) continue;
+    for (const name of namesOf(loss)) {
+      const known = losses.get(name);
+      if (known) known.push({ index, loss });
+      else losses.set(name, [{ index, loss }]);
+    }
+  }
   const ordered = new Set<T>();
   for (const change of changes) {
-    if (gainsReady(change)) for (const loss of losses) if (sharesName(loss, change)) ordered.add(loss);
+    if (gainsReady(change)) {
+      const before = namesOf(change).flatMap((name) => losses.get(name) ?? []);
+      for (const { loss } of before.sort((one, other) => one.index - other.index)) ordered.add(loss);
+      // They are in the order now: the next Pod with the name need not look at all of them again.
+      for (const name of namesOf(change)) losses.delete(name);
+    }
     ordered.add(change);
   }
   return [...ordered];
 }
 
-/** Whether `change` must wait since `failed`, which goes before it, could not be written. */
-export function mustFollow(change: StatusChange, failed: StatusChange): boolean {
-  return losesReady(failed) && gainsReady(change) && sharesName(failed, change);
+/** The writes of Pods that lose a module: a Pod that becomes Ready with a module of that name waits for all of them. */
+export class LossWrites {
+  /** By name of the module, whether all so far were written. */
+  readonly #byName = new Map<string, Promise<boolean>>();
+
+  /** False where a Pod that goes before could not be written: then this one must not be written either. */
+  async before(change: StatusChange): Promise<boolean> {
+    if (!gainsReady(change)) return true;
+    const written = await Promise.all(namesOf(change).map((name) => this.#byName.get(name)));
+    return !written.includes(false);
+  }
+
+  /** `isWritten` must not reject. */
+  begin(change: StatusChange, isWritten: Promise<boolean>): void {
+    if (!losesReady(change)) return;
+    for (const name of namesOf(change)) {
+      const before = this.#byName.get(name);
+      const all = before ? Promise.all([before, isWritten]).then((results) => !results.includes(false)) : isWritten;
+      this.#byName.set(name, all);
+    }
+  }
 }
 
 function losesReady({ pod, next }: StatusChange): boolean {
@@ -38,7 +69,6 @@ function isReady({ conditions }: VPodStatus): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-function sharesName(a: StatusChange, b: StatusChange): boolean {
-  const names = moduleSpecsOf(a.pod).map(({ name }) => name);
-  return moduleSpecsOf(b.pod).some(({ name }) => names.includes(name));
+function namesOf({ pod }: StatusChange): string[] {
+  return moduleSpecsOf(pod).map(({ name }) => name);
 }
