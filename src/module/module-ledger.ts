@@ -101,6 +101,10 @@ export class ModuleLedger {
     return this.#records.values();
   }
 
+  get recordCount(): number {
+    return this.#records.size;
+  }
+
   /** How many commands are under way. */
   get inFlightCount(): number {
     return this.#records.inFlightCount;

@@ -107,11 +107,7 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
  * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active, or may become it. Beside an active version, or one that may become it,
  * that is as it should be; alone, nothing on the base would ever activate it again: it has ended.
  */
-export function seenDeactivated(
-  record: ModuleRecord,
-  isBeside: boolean,
-  evidence: Evidence,
-): ModuleRecord {
+export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidence: Evidence): ModuleRecord {
   if (record.state !== 'DEACTIVATED' || record.inFlight) return record;
   if (isBeside) return record.failure?.reason === 'BizDeactivated' ? withoutFailure(record) : record;
   if (record.failure && record.failure.reason !== 'SwitchError') return record;

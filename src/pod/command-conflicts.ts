@@ -71,7 +71,10 @@ type Blocker = Pick<Work, 'wakeAt' | 'lookAt'>;
 /** Works by name. To ask for all others of one costs no walk over them: a base may have 2,000 versions of a name. */
 class WorksByName {
   /** The first time and the first one of another key are enough to leave out any one key. */
-  readonly #byName = new Map<string, { readonly keys: Set<ModuleKey>; readonly wakes: First[]; readonly looks: First[] }>();
+  readonly #byName = new Map<
+    string,
+    { readonly keys: Set<ModuleKey>; readonly wakes: First[]; readonly looks: First[] }
+  >();
 
   add({ name, key, wakeAt, lookAt }: Work): void {
     const known = this.#byName.get(name) ?? { keys: new Set(), wakes: [], looks: [] };

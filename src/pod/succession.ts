@@ -71,7 +71,10 @@ export class Successions {
 
 function versionsOf(versions: readonly Version[]): Versions {
   const lastIn = (found: readonly Version[], isAfter: (one: Version, other: Version) => boolean): Version | undefined =>
-    found.reduce<Version | undefined>((last, one) => (last === undefined || isAfter(one, last) ? one : last), undefined);
+    found.reduce<Version | undefined>(
+      (last, one) => (last === undefined || isAfter(one, last) ? one : last),
+      undefined,
+    );
   const isYounger = (one: Version, other: Version): boolean => ageOf(one, other) === 'younger';
   const present = versions.filter(({ record }) => isHereOrComing(record));
   return {
