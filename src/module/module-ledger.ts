@@ -155,30 +155,14 @@ export class ModuleLedger {
     if (this.#order.isOldList(times)) return false;
     this.#refused = this.hasRoomFor(list) ? undefined : new Set(list.map(moduleKeyOf));
     if (this.#refused) return false;
-    const restarted = this.#restarted;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
       this.#records.set(seenPresent(record, status, evidence));
     }
-    const gone: ModuleRecord[] = [];
-    for (const record of this.#records.values()) {
-      if (present.has(moduleKeyOf(record.id))) continue;
-      const next = restarted ? lostByRestart(record, now) : seenAbsent(record, evidence);
-      this.#records.set(next);
-      if (record.state !== undefined && next.state === undefined) gone.push(record);
-    }
-    // Once for each name: a base may have 2,000 versions of it.
-    for (const record of new Map(gone.map((each) => [each.id.name, each])).values()) this.#onGone(record, now);
-    const served = new Set<string>();
-    for (const record of this.#records.values()) {
-      if (record.state === 'ACTIVATED' || isInWork(record)) served.add(record.id.name);
-    }
-    for (const record of this.#records.values()) {
-      if (record.state !== 'DEACTIVATED') continue;
-      this.#records.set(seenDeactivated(record, served.has(record.id.name), evidence));
-    }
+    this.#takeAbsence(present, evidence);
+    this.#takeDeactivated(evidence);
     this.#isKnown = true;
     this.#restarted = false;
     this.#order.listTaken(evidence.askedAt);
@@ -274,6 +258,30 @@ export class ModuleLedger {
     if (result.module) return this.#records.get(moduleKeyOf(result.module));
     const candidates = this.#records.inFlight().filter((record) => record.inFlight?.command === result.command);
     return candidates.length === 1 ? candidates[0] : undefined;
+  }
+
+  #takeAbsence(present: ReadonlyMap<ModuleKey, ModuleStatus>, evidence: Evidence): void {
+    const { now } = evidence;
+    /** One for each name, of which a base may have 2,000 versions. */
+    const gone = new Map<string, ModuleRecord>();
+    for (const record of this.#records.values()) {
+      if (present.has(moduleKeyOf(record.id))) continue;
+      const next = this.#restarted ? lostByRestart(record, now) : seenAbsent(record, evidence);
+      this.#records.set(next);
+      if (record.state !== undefined && next.state === undefined) gone.set(record.id.name, record);
+    }
+    for (const record of gone.values()) this.#onGone(record, now);
+  }
+
+  #takeDeactivated(evidence: Evidence): void {
+    const served = new Set<string>();
+    for (const record of this.#records.values()) {
+      if (record.state === 'ACTIVATED' || isInWork(record)) served.add(record.id.name);
+    }
+    for (const record of this.#records.values()) {
+      if (record.state !== 'DEACTIVATED') continue;
+      this.#records.set(seenDeactivated(record, served.has(record.id.name), evidence));
+    }
   }
 
   #evidence({ publishedAt, askedAt }: MessageTimes, now: number): Evidence {

@@ -12,23 +12,18 @@ export interface StatusChange {
  * that another Pod loses, the loss goes first. `changes` oldest first.
  */
 export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[] {
-  const losses = new Map<string, { readonly index: number; readonly loss: T }[]>();
-  for (const [index, loss] of changes.entries()) {
-    if (!losesReady(loss)) continue;
-    for (const name of namesOf(loss)) {
-      const known = losses.get(name);
-      if (known) known.push({ index, loss });
-      else losses.set(name, [{ index, loss }]);
-    }
-  }
+  const losses = changes
+    .map((loss, index) => ({ loss, index }))
+    .filter(({ loss }) => losesReady(loss))
+    .flatMap((entry) => namesOf(entry.loss).map((name) => ({ ...entry, name })));
+  const byName = Map.groupBy(losses, ({ name }) => name);
   const ordered = new Set<T>();
   for (const change of changes) {
-    if (gainsReady(change)) {
-      const before = namesOf(change).flatMap((name) => losses.get(name) ?? []);
-      for (const { loss } of before.sort((one, other) => one.index - other.index)) ordered.add(loss);
-      // They are in the order now: the next Pod with the name need not look at all of them again.
-      for (const name of namesOf(change)) losses.delete(name);
-    }
+    const names = gainsReady(change) ? namesOf(change) : [];
+    const before = names.flatMap((name) => byName.get(name) ?? []);
+    for (const { loss } of before.sort((one, other) => one.index - other.index)) ordered.add(loss);
+    // They are in the order now: the next Pod with the name need not look at all of them again.
+    for (const name of names) byName.delete(name);
     ordered.add(change);
   }
   return [...ordered];
@@ -51,7 +46,8 @@ export class LossWrites {
     if (!losesReady(change)) return;
     for (const name of namesOf(change)) {
       const before = this.#byName.get(name);
-      const all = before ? Promise.all([before, isWritten]).then((results) => !results.includes(false)) : isWritten;
+      const all =
+        before !== undefined ? Promise.all([before, isWritten]).then((results) => !results.includes(false)) : isWritten;
       this.#byName.set(name, all);
     }
   }
