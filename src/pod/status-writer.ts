@@ -6,6 +6,7 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
+import { LossWrites } from './loss-writes.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
@@ -13,7 +14,7 @@ import { podRef } from './pod-ref.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
-import { inWriteOrder, LossWrites, type StatusChange } from './write-order.ts';
+import { inWriteOrder, type StatusChange } from './write-order.ts';
 
 export interface StatusWriterOptions {
   readonly api: KubeClient;

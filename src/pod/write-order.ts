@@ -29,35 +29,11 @@ export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[]
   return [...ordered];
 }
 
-/** The writes of Pods that lose a module: a Pod that becomes Ready with a module of that name waits for all of them. */
-export class LossWrites {
-  /** By name of the module, whether all so far were written. */
-  readonly #byName = new Map<string, Promise<boolean>>();
-
-  /** False where a Pod that goes before could not be written: then this one must not be written either. */
-  async before(change: StatusChange): Promise<boolean> {
-    if (!gainsReady(change)) return true;
-    const written = await Promise.all(namesOf(change).map((name) => this.#byName.get(name)));
-    return !written.includes(false);
-  }
-
-  /** `isWritten` must not reject. */
-  begin(change: StatusChange, isWritten: Promise<boolean>): void {
-    if (!losesReady(change)) return;
-    for (const name of namesOf(change)) {
-      const before = this.#byName.get(name);
-      const all =
-        before !== undefined ? Promise.all([before, isWritten]).then((results) => !results.includes(false)) : isWritten;
-      this.#byName.set(name, all);
-    }
-  }
-}
-
-function losesReady({ pod, next }: StatusChange): boolean {
+export function losesReady({ pod, next }: StatusChange): boolean {
   return isReady(pod.status) && !isReady(next);
 }
 
-function gainsReady({ pod, next }: StatusChange): boolean {
+export function gainsReady({ pod, next }: StatusChange): boolean {
   return !isReady(pod.status) && isReady(next);
 }
 
@@ -65,6 +41,6 @@ function isReady({ conditions }: VPodStatus): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-function namesOf({ pod }: StatusChange): string[] {
+export function namesOf({ pod }: StatusChange): string[] {
   return moduleSpecsOf(pod).map(({ name }) => name);
 }

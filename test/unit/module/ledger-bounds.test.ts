@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MessageOrder } from '../../../src/module/message-order.ts';
 import { MAX_RECORDS, type ModuleLedger } from '../../../src/module/module-ledger.ts';
 import type { ModuleStatus } from '../../../src/tunnel/module.ts';
 import { idOf, makeLedger, makeList, makeResult, makeSpec } from '../../support/builders.ts';
@@ -83,5 +84,20 @@ describe('the records of one base', () => {
     expect(ledger.takeList(makeList('a:1'), { publishedAt: 10 }, 1)).toBe(false);
     expect(ledger.takeList([], { publishedAt: 12 }, 2)).toBe(true);
     expect(ledger.get('a:1')?.failure?.reason).toBe('BaseRestarted');
+  });
+});
+
+describe('the answers that are remembered', () => {
+  /** Whether an answer is still known as old after so many others at the same time. */
+  function isKnownAfter(count: number): boolean {
+    const order = new MessageOrder();
+    order.isOldResult('first:1', 'install', 5);
+    for (let index = 0; index < count; index++) order.isOldResult(`other-${index}:1`, 'install', 5);
+    return order.isOldResult('first:1', 'install', 5);
+  }
+
+  it('are at most 4,000, whatever time the base names', () => {
+    expect(isKnownAfter(3_000)).toBe(true);
+    expect(isKnownAfter(4_000)).toBe(false);
   });
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LossWrites } from '../../../src/pod/loss-writes.ts';
 import type { VPodStatus } from '../../../src/pod/vpod.ts';
-import { inWriteOrder, LossWrites, type StatusChange } from '../../../src/pod/write-order.ts';
+import { inWriteOrder, type StatusChange } from '../../../src/pod/write-order.ts';
 import { makePod } from '../../support/builders.ts';
 
 const statusOf = (isReady: boolean): VPodStatus => ({
