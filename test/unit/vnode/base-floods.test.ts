@@ -169,6 +169,20 @@ describe('log lines and events of a base', () => {
     expect(rig.tunnel.take('list b1').length).toBeLessThanOrEqual(60);
   });
 
+  it('are bounded for modules that no Pod asks for and that change with each list', async () => {
+    const base = rig.bases.get('b1');
+    if (base) base.answersLists = false;
+    const before = rig.events.length;
+    for (let round = 0; round < 90; round++) {
+      rig.vnodes.onModuleList(rig.envelope('b1'), makeList(`r${round}:1`));
+      await rig.pass(1_000);
+    }
+    const told = linesOf('base has modules that no Pod asks for', 'modules from before the first contact are kept');
+    expect(told.length).toBeGreaterThan(30);
+    expect(told.length).toBeLessThanOrEqual(40);
+    expect(rig.events.slice(before).filter((event) => event.includes('UnknownModule')).length).toBe(told.length);
+  });
+
   it('tell of every answer to a command of ours', async () => {
     lines.length = 0;
     for (let index = 0; index < 100; index++) rig.addPod({ name: `p${index}`, modules: [`biz${index}:1`] });
