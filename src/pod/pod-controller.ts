@@ -39,7 +39,7 @@ export interface PodControllerOptions {
 
 /** A base with fewer Pods and modules than this never rests: its next Pod waits for nothing. */
 const REST_FROM_SIZE = 200;
-const REST_FROM_MS = 5;
+const REST_FROM_MS = 1;
 /** A base that keeps the process busy for 20 ms rests for 80 ms: it has a fifth of a core. */
 const REST_FACTOR = 4;
 const MAX_REST_MS = 250;
@@ -129,7 +129,7 @@ export class PodController {
     this.#send(base, first);
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const writing = this.#statuses.write(nodeName, plan, base.facts());
-    this.#noteCost(base, plan, clock.now() - startedAt);
+    const plannedMs = clock.now() - startedAt;
     const { writes, errors } = await writing;
     const hasLater = plan.commands.length > first.length || unwritten.size > 0;
     const wanted = writes > 0 && hasLater ? this.#stillWanted(base, plan.commands) : plan.commands;
@@ -139,8 +139,10 @@ export class PodController {
     if (!errors.some(isNotPermitted)) this.#send(base, commands);
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
     for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
+    const writtenAt = clock.now();
     base.ledger.forgetUnless(plan.isWanted);
     this.#lookAhead(base, plan);
+    this.#noteCost(base, plan, plannedMs + clock.now() - writtenAt);
     if (errors.length > 0) throw errors[0];
   }
 
