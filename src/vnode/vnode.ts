@@ -33,10 +33,10 @@ export class VNode {
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
 
-  /** How often what it says of itself may change. */
+  /** Bounds how often its own words about itself change. */
   readonly changes: ChangeLimit;
 
-  /** What of its doings is logged and reported. */
+  /** Bounds what is logged and reported of it. */
   readonly reports: ReportLimit;
 
   /** Which of its lists are read. */
