@@ -24,6 +24,8 @@ export const ERROR_CATALOGUE = {
     'Another live process has our CLIENT_ID: one that starts waits until it has gone, one that ran ends.',
   'Cluster.MemberUnreachable':
     'Another replica did not take what bases said over HTTP. That is dropped: bases repeat their heartbeats.',
+  'Base.TooManyModules':
+    'A list of a base is refused, since with it more than 4,000 modules of the base would be known; nothing is removed, and the base is asked again.',
   'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
 } as const;
 

@@ -102,6 +102,11 @@ export function createMetrics() {
       'Heartbeats refused since another base has the identity, over another tunnel or at another address.',
       ['tunnel'],
     ),
+    skippedLists: counter(
+      `${PREFIX}skipped_lists_total`,
+      'Lists of bases that were not taken: more than one a second (rate), or more than 4,000 modules (room).',
+      ['reason'],
+    ),
     moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install, uninstall and switch.', [
       'command',
       'result',
@@ -141,6 +146,7 @@ export function createMetrics() {
     metrics.memberRequests.inc({ result }, 0);
   }
   for (const result of ['ok', 'lost', 'error']) metrics.leaseClaims.inc({ result }, 0);
+  for (const reason of ['rate', 'room']) metrics.skippedLists.inc({ reason }, 0);
   for (const direction of ['sent', 'received', 'dropped']) metrics.memberMessages.inc({ direction }, 0);
   for (const reason of ['Uninstalled', 'BaseDead']) metrics.podDeletes.inc({ reason }, 0);
   for (const command of ['install', 'uninstall', 'switch']) {

@@ -8,6 +8,9 @@ export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
 /** An answer that comes again later than this after a newer one is not known to be old any more. */
 const REMEMBER_MS = 60_000;
 
+/** Answers that are remembered; beyond that the oldest are forgotten. */
+const MAX_RESULTS = 4_000;
+
 /**
  * Tells old messages of a base from new ones, by the base's own clock or by when they were asked for. "At least
  * once" means that a message may come again, long after what it says has changed.
@@ -54,7 +57,8 @@ export class MessageOrder {
     const isRepeated = newest?.publishedAt === publishedAt && newest.command === command;
     if (isRepeated || isBefore(publishedAt, newest?.publishedAt)) return true;
     for (const [other, result] of this.#results) {
-      if (Math.abs(publishedAt - result.publishedAt) <= REMEMBER_MS) break;
+      const isRecent = Math.abs(publishedAt - result.publishedAt) <= REMEMBER_MS;
+      if (isRecent && this.#results.size < MAX_RESULTS) break;
       this.#results.delete(other);
     }
     // At the end: the oldest come first.

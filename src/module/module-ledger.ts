@@ -10,7 +10,7 @@ import {
   type OperationResult,
 } from '../tunnel/module.ts';
 import { MessageOrder, type MessageTimes } from './message-order.ts';
-import { fingerprintOf, isInWork, type ModuleRecord, newRecord, withCommand } from './module-record.ts';
+import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withCommand } from './module-record.ts';
 import { RecordTable } from './record-table.ts';
 import {
   afterResult,
@@ -30,6 +30,9 @@ export interface LedgerOptions {
   readonly backoff: BackoffOptions;
 }
 
+/** Records of one base. A list has 2,000 modules at most, so a full list and the one before it have room. */
+export const MAX_RECORDS = 4_000;
+
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
 
@@ -48,11 +51,13 @@ export interface OperationEnd {
  */
 export class ModuleLedger {
   readonly #options: LedgerOptions;
-  /** Emptied of modules that are gone and that nobody asks about by `forgetUnless`. */
+  /** At most `MAX_RECORDS`. Emptied of modules that nobody asks about and that are gone or missing by `forgetUnless`. */
   readonly #records = new RecordTable();
   readonly #order = new MessageOrder();
   #isKnown = false;
   #restarted = false;
+  /** What the newest list has, when there was no room for it. Emptied by `forgetUnless`, which makes room. */
+  #refused: ReadonlySet<ModuleKey> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: LedgerOptions) {
@@ -67,6 +72,11 @@ export class ModuleLedger {
   /** A restart was told of, and no list has come since. */
   get isRestarting(): boolean {
     return this.#restarted;
+  }
+
+  /** The newest list was refused, since there was no room for its modules. */
+  get isFull(): boolean {
+    return this.#refused !== undefined;
   }
 
   get askedAt(): number {
@@ -91,9 +101,13 @@ export class ModuleLedger {
     return this.#records.values();
   }
 
+  get recordCount(): number {
+    return this.#records.size;
+  }
+
   /** How many commands are under way. */
   get inFlightCount(): number {
-    return this.#records.inFlight().length;
+    return this.#records.inFlightCount;
   }
 
   /** Somebody asks the base for its list now. */
@@ -116,31 +130,39 @@ export class ModuleLedger {
 
   /** Another process, maybe with another clock, answers under the identity: all it had is gone, unless its list has it. */
   baseRestarted(publishedAt: number | undefined): void {
+    const isRepeated = this.#restarted;
     this.#isKnown = false;
     this.#restarted = true;
     this.#order.restart(publishedAt);
+    // The order alone refuses lists from before it; a base may report restarts at any rate.
+    if (isRepeated) return;
     for (const record of this.#records.values()) this.#records.set({ ...record, publishedAt, doubtedUntil: 0 });
   }
 
-  /** Takes a whole list. Returns false when it is older than what is known. */
+  /** Whether records of all these modules may be kept. */
+  hasRoomFor(modules: readonly ModuleId[]): boolean {
+    if (this.#records.size + modules.length <= MAX_RECORDS) return true;
+    const keys = new Set(modules.map(moduleKeyOf));
+    for (const key of keys) if (this.#records.get(key)) keys.delete(key);
+    return this.#records.size + keys.size <= MAX_RECORDS;
+  }
+
+  /**
+   * Takes a whole list. Returns false when it is older than what is known, or when there is no room for it: part of a
+   * list says nothing of the modules that it lacks, so nothing of it is taken.
+   */
   takeList(list: readonly ModuleStatus[], times: MessageTimes, now: number): boolean {
     if (this.#order.isOldList(times)) return false;
-    const restarted = this.#restarted;
+    this.#refused = this.hasRoomFor(list) ? undefined : new Set(list.map(moduleKeyOf));
+    if (this.#refused) return false;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
       this.#records.set(seenPresent(record, status, evidence));
     }
-    for (const record of this.#records.values()) {
-      if (present.has(moduleKeyOf(record.id))) continue;
-      this.#records.set(restarted ? lostByRestart(record, now) : seenAbsent(record, evidence));
-      this.#onGone(record, now);
-    }
-    for (const record of this.#records.values()) {
-      if (record.state !== 'DEACTIVATED') continue;
-      this.#records.set(seenDeactivated(record, this.#records.siblingsOf(record.id), evidence));
-    }
+    this.#takeAbsence(present, evidence);
+    this.#takeDeactivated(evidence);
     this.#isKnown = true;
     this.#restarted = false;
     this.#order.listTaken(evidence.askedAt);
@@ -210,9 +232,17 @@ export class ModuleLedger {
     return ends;
   }
 
-  /** Drops modules that are gone and that `isWanted` does not name. */
+  /**
+   * Drops modules that `isWanted` does not name and that are gone. Of foreign ones, which nobody waits for, also those
+   * that the newest list lacks: without a question, or a base that lists other names each time would fill the table.
+   */
   forgetUnless(isWanted: (key: ModuleKey) => boolean): void {
-    this.#records.forgetGone(isWanted);
+    const refused = this.#refused;
+    this.#refused = undefined;
+    this.#records.forget((key, record) => {
+      if (isWanted(key)) return false;
+      return isGone(record) || isForgettable(record) || (refused && !refused.has(key) && isForeign(record)) === true;
+    });
   }
 
   /** An install that an earlier controller sent, or that was ended by its deadline, gets no second answer. */
@@ -230,6 +260,30 @@ export class ModuleLedger {
     return candidates.length === 1 ? candidates[0] : undefined;
   }
 
+  #takeAbsence(present: ReadonlyMap<ModuleKey, ModuleStatus>, evidence: Evidence): void {
+    const { now } = evidence;
+    /** One for each name, of which a base may have 2,000 versions. */
+    const gone = new Map<string, ModuleRecord>();
+    for (const record of this.#records.values()) {
+      if (present.has(moduleKeyOf(record.id))) continue;
+      const next = this.#restarted ? lostByRestart(record, now) : seenAbsent(record, evidence);
+      this.#records.set(next);
+      if (record.state !== undefined && next.state === undefined) gone.set(record.id.name, record);
+    }
+    for (const record of gone.values()) this.#onGone(record, now);
+  }
+
+  #takeDeactivated(evidence: Evidence): void {
+    const served = new Set<string>();
+    for (const record of this.#records.values()) {
+      if (record.state === 'ACTIVATED' || isInWork(record)) served.add(record.id.name);
+    }
+    for (const record of this.#records.values()) {
+      if (record.state !== 'DEACTIVATED') continue;
+      this.#records.set(seenDeactivated(record, served.has(record.id.name), evidence));
+    }
+  }
+
   #evidence({ publishedAt, askedAt }: MessageTimes, now: number): Evidence {
     const isTied = askedAt !== undefined;
     return { now, publishedAt, askedAt: askedAt ?? this.#askedAt, isTied, backoff: this.#options.backoff };
@@ -243,4 +297,14 @@ export class ModuleLedger {
         this.#records.set({ ...other, retryAt: now });
     }
   }
+}
+
+/** Nobody commands it, and no install of this process brought it. */
+function isForeign({ inFlight, fingerprint }: ModuleRecord): boolean {
+  return inFlight === undefined && fingerprint === undefined;
+}
+
+/** What is in work may be left out of a list for a moment, and another install may have to wait for it. */
+function isForgettable(record: ModuleRecord): boolean {
+  return record.missingSince !== undefined && isForeign(record) && !isInWork(record);
 }

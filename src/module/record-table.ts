@@ -1,10 +1,15 @@
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
-import { isGone, type ModuleRecord } from './module-record.ts';
+import type { ModuleRecord } from './module-record.ts';
 
 /** The records of one base, to be found by `name:version` and by name. */
 export class RecordTable {
   readonly #byKey = new Map<ModuleKey, ModuleRecord>();
   readonly #keysByName = new Map<string, Set<ModuleKey>>();
+  readonly #inFlight = new Set<ModuleKey>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
 
   get(key: ModuleKey): ModuleRecord | undefined {
     return this.#byKey.get(key);
@@ -17,18 +22,23 @@ export class RecordTable {
   set(record: ModuleRecord): void {
     const key = moduleKeyOf(record.id);
     this.#byKey.set(key, record);
+    if (record.inFlight) this.#inFlight.add(key);
+    else this.#inFlight.delete(key);
     const keys = this.#keysByName.get(record.id.name) ?? new Set();
     this.#keysByName.set(record.id.name, keys.add(key));
   }
 
-  /** Drops modules that are gone and that `isWanted` does not name. */
-  forgetGone(isWanted: (key: ModuleKey) => boolean): void {
-    for (const [key, record] of this.#byKey) if (isGone(record) && !isWanted(key)) this.#delete(key, record);
+  forget(isForgotten: (key: ModuleKey, record: ModuleRecord) => boolean): void {
+    for (const [key, record] of this.#byKey) if (isForgotten(key, record)) this.#delete(key, record);
   }
 
   /** With a command under way. */
   inFlight(): ModuleRecord[] {
-    return [...this.#byKey.values()].filter((record) => record.inFlight);
+    return [...this.#inFlight].flatMap((key) => this.#byKey.get(key) ?? []);
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.size;
   }
 
   /** The other versions of the name. */
@@ -43,6 +53,7 @@ export class RecordTable {
 
   #delete(key: ModuleKey, { id }: ModuleRecord): void {
     this.#byKey.delete(key);
+    this.#inFlight.delete(key);
     const keys = this.#keysByName.get(id.name);
     keys?.delete(key);
     if (keys?.size === 0) this.#keysByName.delete(id.name);

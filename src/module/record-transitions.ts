@@ -104,16 +104,11 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
 }
 
 /**
- * The record after a list that has the module DEACTIVATED. Beside an active version, or one that may become it,
+ * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active, or may become it. Beside an active version, or one that may become it,
  * that is as it should be; alone, nothing on the base would ever activate it again: it has ended.
  */
-export function seenDeactivated(
-  record: ModuleRecord,
-  siblings: readonly ModuleRecord[],
-  evidence: Evidence,
-): ModuleRecord {
+export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidence: Evidence): ModuleRecord {
   if (record.state !== 'DEACTIVATED' || record.inFlight) return record;
-  const isBeside = siblings.some((other) => other.state === 'ACTIVATED' || isInWork(other));
   if (isBeside) return record.failure?.reason === 'BizDeactivated' ? withoutFailure(record) : record;
   if (record.failure && record.failure.reason !== 'SwitchError') return record;
   return crash(record, 'BizDeactivated', 'no version of the module is active on the base', evidence);

@@ -93,7 +93,16 @@ export function planBase(input: BasePlanInput): BasePlan {
   const serving = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const lost = new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
   const decisions = ledger.isKnown
-    ? decide({ claims, removals, held: serving, unwritten, ledger, canSwitch, now })
+    ? decide({
+        claims,
+        removals,
+        held: serving,
+        heldNames: new Set(serving.values()),
+        unwritten,
+        ledger,
+        canSwitch,
+        now,
+      })
     : new Map<ModuleKey, ModuleDecision>();
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
@@ -142,6 +151,7 @@ interface Decided {
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
   /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
   readonly held: ReadonlyMap<ModuleKey, string>;
+  readonly heldNames: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
   readonly ledger: LedgerView;
   readonly canSwitch: boolean;
@@ -179,11 +189,11 @@ function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
 function isHeldBack(
   { command, spec }: ModuleDecision,
   key: ModuleKey,
-  { held, unwritten }: Pick<Decided, 'held' | 'unwritten'>,
+  { held, heldNames, unwritten }: Pick<Decided, 'held' | 'heldNames' | 'unwritten'>,
 ): boolean {
   if (command === 'uninstall') return held.has(key);
   if (command !== 'install' || spec === undefined || !isReplacing(spec)) return false;
-  return unwritten.has(spec.name) || [...held.values()].includes(spec.name);
+  return unwritten.has(spec.name) || heldNames.has(spec.name);
 }
 
 /** What somebody installed past us, or a Pod that was gone before we could know of it. */

@@ -48,21 +48,66 @@ export function withoutConflicts(
   input: ConflictInput,
 ): Map<ModuleKey, ModuleDecision> {
   const result = new Map(decisions);
-  const ahead = Map.groupBy(worksOf(input), ({ name }) => name);
+  const all = new WorksByName();
+  const replacing = new WorksByName();
+  const add = (work: Work): void => {
+    all.add(work);
+    if (work.isReplacing) replacing.add(work);
+  };
+  for (const work of worksOf(input)) add(work);
   for (const work of inOrder(plannedWorks(decisions, input), input)) {
-    const others = ahead.get(work.name) ?? [];
-    const blockers = others.filter((other) => isConflict(other, work));
+    const blocker = (work.isReplacing ? all : replacing).othersOf(work);
     const decision = decisions.get(work.key);
-    if (decision && blockers.length > 0) result.set(work.key, waitingFor(decision, blockers));
+    if (decision && blocker) result.set(work.key, waitingFor(decision, blocker));
     // Also one that waits: what comes after it in the order must not overtake it.
-    ahead.set(work.name, [...others, work]);
+    add(work);
   }
   return result;
 }
 
-/** For two about one name. */
-function isConflict(one: Work, other: Work): boolean {
-  return one.key !== other.key && (one.isReplacing || other.isReplacing);
+/** What the works of one name mean for one that has to wait for them. */
+type Blocker = Pick<Work, 'wakeAt' | 'lookAt'>;
+
+/** Works by name. To ask for all others of one costs no walk over them: a base may have 2,000 versions of a name. */
+class WorksByName {
+  /** The first time and the first one of another key are enough to leave out any one key. */
+  readonly #byName = new Map<
+    string,
+    { readonly keys: Set<ModuleKey>; readonly wakes: First[]; readonly looks: First[] }
+  >();
+
+  add({ name, key, wakeAt, lookAt }: Work): void {
+    const known = this.#byName.get(name) ?? { keys: new Set(), wakes: [], looks: [] };
+    this.#byName.set(name, known);
+    known.keys.add(key);
+    if (wakeAt !== undefined) insert(known.wakes, { key, time: wakeAt });
+    if (lookAt !== undefined) insert(known.looks, { key, time: lookAt });
+  }
+
+  /** The earliest times of all works of the name but those of the same key; undefined where there are none. */
+  othersOf({ name, key }: Work): Blocker | undefined {
+    const known = this.#byName.get(name);
+    if (known === undefined || known.keys.size === (known.keys.has(key) ? 1 : 0)) return undefined;
+    const wakeAt = known.wakes.find((first) => first.key !== key)?.time;
+    const lookAt = known.looks.find((first) => first.key !== key)?.time;
+    return { ...(wakeAt !== undefined && { wakeAt }), ...(lookAt !== undefined && { lookAt }) };
+  }
+}
+
+interface First {
+  readonly key: ModuleKey;
+  readonly time: number;
+}
+
+/** Keeps the two earliest of different keys, the earliest first. */
+function insert(firsts: First[], entry: First): void {
+  const known = firsts.findIndex(({ key }) => key === entry.key);
+  if (known >= 0) {
+    if ((firsts[known]?.time ?? 0) <= entry.time) return;
+    firsts.splice(known, 1);
+  }
+  firsts.push(entry);
+  firsts.sort((one, other) => one.time - other.time).splice(2);
 }
 
 /** What the base works on, by commands of this process or of an earlier one. */
@@ -121,9 +166,9 @@ function inOrder(works: readonly PlannedWork[], { ledger }: ConflictInput): Plan
   return works.toSorted((one, other) => rankOf(one) - rankOf(other));
 }
 
-function waitingFor({ command: _command, ...decision }: ModuleDecision, blockers: readonly Work[]): ModuleDecision {
-  const wakeAt = earliest([decision.wakeAt, ...blockers.map((blocker) => blocker.wakeAt)]);
-  const lookAt = earliest([decision.lookAt, ...blockers.map((blocker) => blocker.lookAt)]);
+function waitingFor({ command: _command, ...decision }: ModuleDecision, blocker: Blocker): ModuleDecision {
+  const wakeAt = earliest([decision.wakeAt, blocker.wakeAt]);
+  const lookAt = earliest([decision.lookAt, blocker.lookAt]);
   return { ...decision, ...(wakeAt !== undefined && { wakeAt }), ...(lookAt !== undefined && { lookAt }) };
 }
 

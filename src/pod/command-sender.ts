@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { type ErrorCode, messageOf } from '../errors.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { objectKey } from '../kube/informer-types.ts';
 import type { Logger } from '../logger.ts';
-import { SEND_AGAIN_MS } from '../module/module-ledger.ts';
-import { type ModuleCommand, moduleKeyOf } from '../tunnel/module.ts';
+import { MAX_RECORDS, SEND_AGAIN_MS } from '../module/module-ledger.ts';
+import { type ModuleCommand, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import { isUnsent, type Tunnel } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { PlannedCommand } from './base-plan.ts';
@@ -43,6 +43,10 @@ export class CommandSender {
     const { command, pod } = planned;
     const id = command === 'install' ? planned.spec : planned.id;
     const module = moduleKeyOf(id);
+    if (!base.ledger.hasRoomFor([id])) {
+      this.#refuse(base, module);
+      return;
+    }
     logger.info({ node: base.nodeName, module, pod: pod && objectKey(pod) }, `${command} sent`);
     if (command === 'install') base.ledger.installSent(planned.spec, clock.now());
     else base.ledger.commandSent(command, id, clock.now());
@@ -55,6 +59,15 @@ export class CommandSender {
       base.ledger.sendFailed(id, !isUnsent(error), clock.now());
       this.#options.enqueueAfter(base.nodeName, SEND_AGAIN_MS);
     });
+  }
+
+  /** Its Pod waits until there is room in the ledger. */
+  #refuse({ nodeName, reports }: ManagedBase, module: ModuleKey): void {
+    const admitted = reports.admit(this.#options.clock.now());
+    if (admitted === undefined) return;
+    const code: ErrorCode = 'Base.TooManyModules';
+    const reason = `at most ${MAX_RECORDS} modules are known of one base`;
+    this.#options.logger.warn({ node: nodeName, module, code, reason, ...admitted }, 'command is not sent');
   }
 }
 

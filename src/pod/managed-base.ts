@@ -3,6 +3,7 @@ import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { BaseFacts } from './pod-status.ts';
 import type { Debt } from './removals.ts';
+import type { ReportLimit } from './report-limit.ts';
 import type { VPod } from './vpod.ts';
 
 export interface UnknownModule {
@@ -49,6 +50,8 @@ export interface ManagedBase {
   readonly goneWithoutWait: Set<VPod>;
   /** Modules of such Pods; the PodController empties it. */
   readonly debts: Map<ModuleKey, Debt>;
+  /** Bounds what is logged and reported of it. */
+  readonly reports: ReportLimit;
   /** Modules that no Pod asks for and since when; kept by UnknownModules. */
   readonly unknown: Map<ModuleKey, UnknownModule>;
   /** What the record of first contacts says of it; kept by FirstContacts, `listed` by whoever takes its lists. */

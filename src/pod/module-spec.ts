@@ -13,9 +13,28 @@ export type ContainerModule =
   /** A jar, but the manifest does not say what to install. */
   | { readonly kind: 'invalid'; readonly container: string; readonly message: string };
 
+interface PodModules {
+  readonly installStrategy: string | undefined;
+  readonly entries: readonly ContainerModule[];
+  readonly specs: readonly ModuleSpec[];
+}
+
+/** A plan asks several times for the modules of each Pod. By its containers, which copies of a Pod share. */
+const knownModules = new WeakMap<VPod['containers'], PodModules>();
+
 /** The modules of a vPod, one per container, in spec order (V25, V28–V30). */
-export function containerModulesOf(pod: VPod): ContainerModule[] {
-  return pod.containers.map((container) => containerModuleOf(container, pod.installStrategy));
+export function containerModulesOf(pod: VPod): readonly ContainerModule[] {
+  return modulesOf(pod).entries;
+}
+
+function modulesOf({ containers, installStrategy }: VPod): PodModules {
+  const known = knownModules.get(containers);
+  if (known !== undefined && known.installStrategy === installStrategy) return known;
+  const entries = containers.map((container) => containerModuleOf(container, installStrategy));
+  const specs = entries.flatMap((entry) => (entry.kind === 'module' ? [entry.spec] : []));
+  const modules = { installStrategy, entries, specs };
+  knownModules.set(containers, modules);
+  return modules;
 }
 
 function containerModuleOf(container: VPodContainer, strategyText: string | undefined): ContainerModule {
@@ -57,6 +76,6 @@ export function strategyFaultOf({ installStrategy }: VPod): string | undefined {
 }
 
 /** The modules that a vPod wants on its base. */
-export function moduleSpecsOf(pod: VPod): ModuleSpec[] {
-  return containerModulesOf(pod).flatMap((entry) => (entry.kind === 'module' ? [entry.spec] : []));
+export function moduleSpecsOf(pod: VPod): readonly ModuleSpec[] {
+  return modulesOf(pod).specs;
 }

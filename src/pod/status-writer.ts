@@ -6,13 +6,14 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
+import { LossWrites } from './loss-writes.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import { podRef } from './pod-ref.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
-import { inWriteOrder, mustFollow, ownNamesOf, type StatusChange } from './write-order.ts';
+import { inWriteOrder, ownNamesOf, type StatusChange } from './write-order.ts';
 
 export interface StatusWriterOptions {
   readonly api: KubeClient;
@@ -63,10 +64,11 @@ export class StatusWriter {
   /** In the order of V34, side by side where it leaves that open. A Pod that cannot be written keeps no other from it. */
   async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
     const changes = this.#changesOf(plan, facts);
+    const changed = new Set(changes.map(({ pod }) => pod.uid));
     // Of Pods that the plan shows no more: they have ended, or are being deleted.
     for (const pod of this.#options.informer.byIndex('node', nodeName)) {
       const unwritten = this.#unwritten.get(pod.uid);
-      if (unwritten === undefined || changes.some((change) => change.pod.uid === pod.uid)) continue;
+      if (unwritten === undefined || changed.has(pod.uid)) continue;
       changes.push({ pod: this.remembered(pod), next: restated(unwritten, pod), views: [] });
     }
     return this.#writeAll(inWriteOrder(changes));
@@ -74,19 +76,19 @@ export class StatusWriter {
 
   async #writeAll(changes: readonly Change[]): Promise<{ writes: number; errors: unknown[] }> {
     const errors: unknown[] = [];
-    /** Whether each was written, in the order in which they begin. */
-    const written = new Map<Change, Promise<boolean>>();
-    for (const change of changes) {
-      const before = [...written].filter(([other]) => mustFollow(change, other)).map(([, isWritten]) => isWritten);
-      written.set(change, this.#writeAfter(before, change, errors));
-    }
-    await Promise.all(written.values());
+    const losses = new LossWrites();
+    const written = changes.map((change) => {
+      const isWritten = this.#writeAfter(losses.before(change), change, errors);
+      losses.begin(change, isWritten);
+      return isWritten;
+    });
+    await Promise.all(written);
     return { writes: changes.length, errors };
   }
 
   /** Of two Pods with one module the new one is not Ready before the old one is not; the next sync goes on. */
-  async #writeAfter(before: readonly Promise<boolean>[], change: Change, errors: unknown[]): Promise<boolean> {
-    if ((await Promise.all(before)).includes(false)) return false;
+  async #writeAfter(before: Promise<boolean>, change: Change, errors: unknown[]): Promise<boolean> {
+    if (!(await before)) return false;
     try {
       await this.#write(change);
       return true;

@@ -1,7 +1,7 @@
 import { isInWork, type ModuleRecord } from '../module/module-record.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
-import { byCreation } from './vpod.ts';
+import { byCreation, type VPod } from './vpod.ts';
 
 /** What the other versions of a module's name on the base mean for it (V34, V35). */
 export interface Succession {
@@ -18,54 +18,90 @@ export interface Succession {
 const ALONE: Succession = { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false };
 
 interface Version {
+  readonly key: ModuleKey;
   readonly claim: Claim;
   readonly record: ModuleRecord | undefined;
+  readonly hasRun: boolean;
 }
 
-interface Other extends Version {
-  readonly age: Age;
+/** The versions of one name, sorted once: what one version asks about all others must not cost a walk over them. */
+interface Versions {
+  readonly count: number;
+  /** Of those that are here or coming, the one that is to be active. */
+  readonly newest: Version | undefined;
+  /** The last one created. */
+  readonly youngest: Version | undefined;
+  /** Active ones, the youngest first. */
+  readonly active: readonly Version[];
+  /** With `uninstallThenInstall`, the last created first. */
+  readonly replacing: readonly Version[];
 }
 
 /** The versions of one base that living Pods ask for, against each other. */
 export class Successions {
-  readonly #claims: ReadonlyMap<ModuleKey, Claim>;
-  readonly #recordOf: (key: ModuleKey) => ModuleRecord | undefined;
-  readonly #keysByName: ReadonlyMap<string, readonly ModuleKey[]>;
+  readonly #versions = new Map<ModuleKey, Version>();
+  readonly #byName: ReadonlyMap<string, Versions>;
 
   constructor(claims: ReadonlyMap<ModuleKey, Claim>, recordOf: (key: ModuleKey) => ModuleRecord | undefined) {
-    this.#claims = claims;
-    this.#recordOf = recordOf;
-    this.#keysByName = Map.groupBy(claims.keys(), (key) => claims.get(key)?.spec.name ?? '');
+    for (const [key, claim] of claims) {
+      this.#versions.set(key, { key, claim, record: recordOf(key), hasRun: hasRun(claim) });
+    }
+    const byName = Map.groupBy(this.#versions.values(), ({ claim }) => claim.spec.name);
+    this.#byName = new Map([...byName].map(([name, versions]) => [name, versionsOf(versions)]));
   }
 
   of(key: ModuleKey): Succession {
-    const claim = this.#claims.get(key);
-    const own = claim && { claim, record: this.#recordOf(key) };
-    const others = own ? this.#othersOf(key, own.claim) : [];
-    if (own === undefined || others.length === 0) return ALONE;
-    const replacer = others
-      .filter((other) => replaces(other, own))
-      .sort((a, b) => byCreation(a.claim.youngest, b.claim.youngest))
-      .at(-1);
+    const own = this.#versions.get(key);
+    const all = own && this.#byName.get(own.claim.spec.name);
+    if (own === undefined || all === undefined || all.count === 1) return ALONE;
+    const replacer = replacerOf(own, all);
+    const active = all.active[0] === own ? all.active[1] : all.active[0];
+    const hasSuccessor = active !== undefined && (own.hasRun || ageOf(active, own) === 'younger');
     return {
-      successor: others.find((other) => isActive(other) && (other.age === 'younger' || hasRun(own.claim)))?.claim,
+      successor: hasSuccessor ? active.claim : undefined,
       replacer: replacer && {
         claim: replacer.claim,
         isThere: isInstalled(replacer.record) && replacer.record?.unconfirmed === undefined,
       },
-      hasYounger: others.some(({ age }) => age === 'younger'),
-      isNewest: !others.some((other) => isHereOrComing(other.record) && precedes(other, own)),
+      hasYounger: all.youngest !== undefined && ageOf(all.youngest, own) === 'younger',
+      isNewest: all.newest === undefined || all.newest === own || !precedes(all.newest, own),
     };
   }
+}
 
-  #othersOf(key: ModuleKey, claim: Claim): Other[] {
-    const keys = this.#keysByName.get(claim.spec.name) ?? [];
-    return keys.flatMap((otherKey) => {
-      const other = this.#claims.get(otherKey);
-      if (other === undefined || otherKey === key) return [];
-      return [{ claim: other, record: this.#recordOf(otherKey), age: ageOf(other, claim) }];
-    });
+function versionsOf(versions: readonly Version[]): Versions {
+  const lastIn = (found: readonly Version[], isAfter: (one: Version, other: Version) => boolean): Version | undefined =>
+    found.reduce<Version | undefined>(
+      (last, one) => (last === undefined || isAfter(one, last) ? one : last),
+      undefined,
+    );
+  const isYounger = (one: Version, other: Version): boolean => ageOf(one, other) === 'younger';
+  const present = versions.filter(({ record }) => isHereOrComing(record));
+  return {
+    count: versions.length,
+    newest: lastIn(present, precedes),
+    youngest: lastIn(versions, isYounger),
+    active: versions.filter(isActive).sort((one, other) => (precedes(one, other) ? -1 : 1)),
+    replacing: versions.filter(isReplacing).sort((one, other) => byCreation(youngestOf(other), youngestOf(one))),
+  };
+}
+
+/** The last created of those that replace it. An older one replaces nothing, nor does any that was created before. */
+function replacerOf(own: Version, { replacing }: Versions): Version | undefined {
+  const { createdAt } = youngestOf(own);
+  for (const other of replacing) {
+    if (youngestOf(other).createdAt < createdAt) return undefined;
+    if (other !== own && replaces(other, own)) return other;
   }
+  return undefined;
+}
+
+function youngestOf({ claim }: Version): VPod {
+  return claim.youngest;
+}
+
+function isReplacing({ claim }: Version): boolean {
+  return claim.spec.strategy === 'uninstallThenInstall';
 }
 
 function isInstalled(record: ModuleRecord | undefined): boolean {
@@ -76,31 +112,33 @@ function isHereOrComing(record: ModuleRecord | undefined): boolean {
   return record !== undefined && (isInWork(record) || isInstalled(record));
 }
 
-function isActive({ record }: Version): boolean {
+function isActive({ record }: Pick<Version, 'record'>): boolean {
   return record?.state === 'ACTIVATED';
 }
 
 type Age = 'older' | 'younger' | 'tied';
 
 /** Creation times are whole seconds, so of two Pods of one second the one whose module has run is the older. */
-function ageOf(other: Claim, claim: Claim): Age {
-  const [its, mine] = [other.youngest.createdAt, claim.youngest.createdAt];
+function ageOf(other: Version, own: Version): Age {
+  const [its, mine] = [youngestOf(other).createdAt, youngestOf(own).createdAt];
   if (its !== mine) return its < mine ? 'older' : 'younger';
-  if (hasRun(other) === hasRun(claim)) return 'tied';
-  return hasRun(other) ? 'older' : 'younger';
+  if (other.hasRun === own.hasRun) return 'tied';
+  return other.hasRun ? 'older' : 'younger';
 }
 
 /** Whether the other one is to be active rather than this one; where nobody can tell, the one that is stays so. */
-function precedes(other: Other, own: Version): boolean {
-  if (other.age !== 'tied') return other.age === 'younger';
+function precedes(other: Version, own: Version): boolean {
+  const age = ageOf(other, own);
+  if (age !== 'tied') return age === 'younger';
   if (isActive(other) !== isActive(own)) return isActive(other);
-  return byCreation(own.claim.youngest, other.claim.youngest) < 0;
+  return byCreation(youngestOf(own), youngestOf(other)) < 0;
 }
 
-function replaces(other: Other, own: Version): boolean {
-  if (other.claim.spec.strategy !== 'uninstallThenInstall' || other.age === 'older') return false;
-  const isContested = other.age === 'tied' && own.claim.spec.strategy === 'uninstallThenInstall';
-  return !isContested || precedes(other, own);
+/** `other` is one that replaces. */
+function replaces(other: Version, own: Version): boolean {
+  const age = ageOf(other, own);
+  if (age === 'older') return false;
+  return age !== 'tied' || !isReplacing(own) || precedes(other, own);
 }
 
 function hasRun({ youngest, spec }: Claim): boolean {

@@ -104,7 +104,12 @@ export class UnknownModules {
     for (const [key, entry] of news) base.unknown.set(key, { ...entry, isReported: true });
     const fate = this.#options.policy === 'keep' ? 'kept' : 'removed';
     const modules = shortened(news.map(([key]) => key));
-    this.#options.logger.warn({ node: base.nodeName, modules, fate }, 'base has modules that no Pod asks for');
+    const admitted = base.reports.admit(this.#options.clock.now());
+    if (admitted === undefined) return;
+    this.#options.logger.warn(
+      { node: base.nodeName, modules, fate, ...admitted },
+      'base has modules that no Pod asks for',
+    );
     base.onUnknownModules(`no Pod asks for ${modules.join(', ')}: to be ${fate}`);
   }
 
@@ -115,8 +120,13 @@ export class UnknownModules {
     contact.keptCount = keys.length;
     contact.reported = new Set(keys);
     if (news.length === 0) return;
+    const admitted = base.reports.admit(this.#options.clock.now());
+    if (admitted === undefined) return;
     const modules = shortened(news);
-    this.#options.logger.warn({ node: base.nodeName, modules }, 'modules from before the first contact are kept');
+    this.#options.logger.warn(
+      { node: base.nodeName, modules, ...admitted },
+      'modules from before the first contact are kept',
+    );
     base.onUnknownModules(`${KEPT_MESSAGE}: ${modules.join(', ')}`);
   }
 

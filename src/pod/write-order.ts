@@ -9,29 +9,32 @@ export interface StatusChange {
 }
 
 /**
- * The order in which the statuses of one base are written (V34): oldest Pod first, but where a Pod becomes Ready
- * with a module that another Pod loses, the loss goes first. `changes` oldest first.
+ * The order in which the statuses of one base are written: oldest Pod first, but where a Pod becomes Ready with a module
+ * that another Pod loses, the loss goes first. `changes` oldest first.
  */
 export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[] {
-  const losses = changes.filter(losesReady);
+  const losses = changes
+    .map((loss, index) => ({ loss, index }))
+    .filter(({ loss }) => losesReady(loss))
+    .flatMap((entry) => namesOf(entry.loss).map((name) => ({ ...entry, name })));
+  const byName = Map.groupBy(losses, ({ name }) => name);
   const ordered = new Set<T>();
   for (const change of changes) {
-    if (gainsReady(change)) for (const loss of losses) if (sharesName(loss, change)) ordered.add(loss);
+    const names = gainsReady(change) ? namesOf(change) : [];
+    const before = names.flatMap((name) => byName.get(name) ?? []);
+    for (const { loss } of before.sort((one, other) => one.index - other.index)) ordered.add(loss);
+    // They are in the order now: the next Pod with the name need not look at all of them again.
+    for (const name of names) byName.delete(name);
     ordered.add(change);
   }
   return [...ordered];
 }
 
-/** Whether `change` must wait since `failed`, which goes before it, could not be written. */
-export function mustFollow(change: StatusChange, failed: StatusChange): boolean {
-  return losesReady(failed) && gainsReady(change) && sharesName(failed, change);
-}
-
-function losesReady({ pod, next }: StatusChange): boolean {
+export function losesReady({ pod, next }: StatusChange): boolean {
   return isReady(pod.status) && !isReady(next);
 }
 
-function gainsReady({ pod, next }: StatusChange): boolean {
+export function gainsReady({ pod, next }: StatusChange): boolean {
   return !isReady(pod.status) && isReady(next);
 }
 
@@ -39,9 +42,9 @@ function isReady({ conditions }: VPodStatus): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-function sharesName(a: StatusChange, b: StatusChange): boolean {
-  const names = ownNamesOf(a.pod, a.next);
-  return ownNamesOf(b.pod, b.next).some((name) => names.includes(name));
+/** The names of the modules that are the Pod's own, by the status that is to be written. */
+export function namesOf({ pod, next }: StatusChange): string[] {
+  return ownNamesOf(pod, next);
 }
 
 /** The names of the Pod's modules, without those that belong to another namespace by the status; none without one. */

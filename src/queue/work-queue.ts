@@ -18,6 +18,11 @@ export interface WorkQueueOptions {
   readonly backoff?: BackoffOptions;
   /** So much later a delayed key may begin, together with others: one time to wake up for many. Default 0. */
   readonly slackMs?: number;
+  /**
+   * How long a key rests after a sync, asked when it has ended: what is added meanwhile is seen by one later sync.
+   * Default: not at all.
+   */
+  readonly restMs?: (key: string) => number;
   /** Whether the key goes before all that are not; asked when it is added. Default: none does. */
   readonly isUrgent?: (key: string) => boolean;
 }
@@ -40,6 +45,8 @@ export class WorkQueue {
   readonly #running = new Map<string, boolean>();
   /** The one valid due time of a delayed key; older heap entries are skipped. Emptied when due. */
   readonly #dueAt = new Map<string, number>();
+  /** When the rest of a key ends. Emptied by the first add after that, or by `forget`. */
+  readonly #restsUntil = new Map<string, number>();
   readonly #heap = new TinyQueue<Delayed>([], (a, b) => a.dueAt - b.dueAt);
   /** Failures in a row. Emptied by a success or by `forget`. */
   readonly #failures = new Map<string, number>();
@@ -71,6 +78,12 @@ export class WorkQueue {
       return;
     }
     if (this.#urgent.has(key) || this.#waiting.has(key)) return;
+    const restMs = (this.#restsUntil.get(key) ?? 0) - this.#options.clock.now();
+    if (restMs > 0) {
+      this.addAfter(key, restMs);
+      return;
+    }
+    this.#restsUntil.delete(key);
     const waiting = this.#options.isUrgent?.(key) ? this.#urgent : this.#waiting;
     waiting.set(key, this.#options.clock.now());
     this.#options.metrics.queueAdds.inc({ name: this.#options.name });
@@ -96,6 +109,7 @@ export class WorkQueue {
   forget(key: string): void {
     this.#failures.delete(key);
     this.#dueAt.delete(key);
+    this.#restsUntil.delete(key);
     this.#urgent.delete(key);
     this.#waiting.delete(key);
   }
@@ -153,9 +167,12 @@ export class WorkQueue {
     metrics.queueWorkSeconds.observe({ name }, (clock.now() - startedAt) / 1000);
     const again = this.#running.get(key) === true;
     this.#running.delete(key);
+    const restMs = this.#options.restMs?.(key) ?? 0;
+    if (restMs > 0) this.#restsUntil.set(key, clock.now() + restMs);
     if (this.#stopped && this.#running.size === 0) this.#onIdle?.();
     if (again) this.add(key);
-    else this.#startWorkers();
+    // A key that rests starts no worker.
+    if (!again || restMs > 0) this.#startWorkers();
   }
 
   #retry(key: string, error: unknown): void {

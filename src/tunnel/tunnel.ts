@@ -44,6 +44,11 @@ export interface TunnelHandler {
   /** A base says that it is going down (V55; the public agent never does): there is nothing to wait for. */
   onGoingDown(envelope: Envelope, base: BaseInfo): void;
   onHealth(envelope: Envelope, health: BaseHealth): void;
+  /**
+   * Whether a list that may be no answer (MQTT) is read; asked once for each, before it is parsed. One that is not read
+   * is asked for later.
+   */
+  admitList(tunnel: TunnelName, identity: string): boolean;
   /** The whole list; a list that could not be read wholly is never passed on. */
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void;
   onOperationResult(envelope: Envelope, result: OperationResult): void;

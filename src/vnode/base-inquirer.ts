@@ -35,6 +35,7 @@ export class BaseInquirer {
   askList(vnode: VNode): void {
     if (this.#isFollowed(vnode.nodeName)) return;
     vnode.ledger.listAsked(this.#clock.now());
+    vnode.lists.asked();
     this.#send(vnode, 'queryModules');
   }
 

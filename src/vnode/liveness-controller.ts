@@ -190,6 +190,7 @@ export class LivenessController {
       inquirer.ask(vnode);
       return;
     }
+    if (vnode.lists.takeSkipped(now)) inquirer.askList(vnode);
     if (isBinding(vnode, now)) inquirer.askList(vnode);
     const firstAt = vnode.metAt + phaseOf(vnode.nodeName) * ROUTINE_INTERVAL_MS;
     if (now < firstAt) return;

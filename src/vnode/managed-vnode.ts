@@ -5,6 +5,7 @@ import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
 import type { Debt } from '../pod/removals.ts';
+import type { ReportLimit } from '../pod/report-limit.ts';
 import type { VPod } from '../pod/vpod.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
@@ -87,6 +88,10 @@ export class ManagedVNode implements ManagedBase {
 
   get debts(): Map<ModuleKey, Debt> {
     return this.#vnode.debts;
+  }
+
+  get reports(): ReportLimit {
+    return this.#vnode.reports;
   }
 
   get unknown(): Map<ModuleKey, UnknownModule> {

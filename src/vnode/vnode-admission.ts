@@ -62,8 +62,11 @@ export class VNodeAdmission {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
       return undefined;
     }
-    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
     if (vnode.tunnel === envelope.tunnel && isDeepStrictEqual(vnode.base, base)) return this.#settled(vnode);
+    const isMove = verdict === 'Moved' || vnode.base.ip !== base.ip || vnode.base.port !== base.port;
+    // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels.
+    if (!vnode.changes.admit(isMove, clock.now())) return verdict === 'Moved' ? undefined : this.#settled(vnode);
+    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
     if (vnode.base.ip !== base.ip) this.#checkAddress(base);
     vnode.base = base;
     vnode.tunnel = envelope.tunnel;
@@ -85,7 +88,11 @@ export class VNodeAdmission {
     before.isRefusing = true;
     before.ledger.doubtCommands();
     before.ledger.baseRestarted(undefined);
-    this.#options.logger.warn({ node: before.nodeName, by: vnode.nodeName }, 'another base is at its address now');
+    const admitted = before.reports.admit(this.#options.clock.now());
+    if (admitted) {
+      const fields = { node: before.nodeName, by: vnode.nodeName, ...admitted };
+      this.#options.logger.warn(fields, 'another base is at its address now');
+    }
     this.#enqueue(before);
     return vnode;
   }
@@ -146,14 +153,16 @@ export class VNodeAdmission {
   /** The same VNode, and whatever is behind it now has to say what it has. */
   #move(vnode: VNode, place: string): void {
     const { logger, clock } = this.#options;
-    vnode.placedAt = clock.now();
+    const now = clock.now();
+    vnode.placedAt = now;
     vnode.masterName = undefined;
     vnode.isRefusing = true;
     if (!vnode.wasHeard) return;
     vnode.ledger.doubtCommands();
     vnode.ledger.baseRestarted(undefined);
     vnode.runTime = undefined;
-    logger.info({ node: vnode.nodeName, from: placeOf(vnode), to: place }, 'base has moved');
+    const admitted = vnode.reports.admit(now);
+    if (admitted) logger.info({ node: vnode.nodeName, from: placeOf(vnode), to: place, ...admitted }, 'base has moved');
   }
 
   /** Two processes have one identity. Whether the first still lives shows when it is asked. */

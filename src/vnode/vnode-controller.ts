@@ -1,7 +1,8 @@
+import type { ErrorCode } from '../errors.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import type { NodeCondition } from '../kube/objects.ts';
 import { nodeNameOf } from '../labels.ts';
-import type { OperationEnd } from '../module/module-ledger.ts';
+import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
 import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
@@ -111,13 +112,35 @@ export class VNodeController implements TunnelHandler {
     return before !== undefined && isOtherProcess(before, seconds, askedAt);
   }
 
+  admitList(tunnel: TunnelName, identity: string): boolean {
+    const vnode = this.#options.store.get(nodeNameOf(identity));
+    if (vnode?.tunnel !== tunnel || vnode.lists.admit(this.#options.clock.now())) return true;
+    this.#options.metrics.skippedLists.inc({ reason: 'rate' });
+    return false;
+  }
+
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void {
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
-    if (!vnode.ledger.takeList(modules, envelope, this.#options.clock.now())) return;
+    if (!vnode.ledger.takeList(modules, envelope, this.#options.clock.now())) {
+      if (vnode.ledger.isFull) this.#refuseList(vnode, modules.length);
+      return;
+    }
     // Here, since a plan may come late: by then the base may have been restarted, and its list may lack what it had.
     for (const module of vnode.contact.listed ? modules : []) vnode.contact.listed?.set(moduleKeyOf(module), module);
     this.#options.enqueuePods(vnode.nodeName);
+  }
+
+  /** The plan makes room in the ledger, and then the base is asked again. */
+  #refuseList(vnode: VNode, listed: number): void {
+    const { metrics, logger, enqueuePods, clock } = this.#options;
+    metrics.skippedLists.inc({ reason: 'room' });
+    const admitted = vnode.reports.admit(clock.now());
+    const code: ErrorCode = 'Base.TooManyModules';
+    const reason = `no room for ${listed} listed modules: at most ${MAX_RECORDS} are known of one base`;
+    if (admitted) logger.warn({ node: vnode.nodeName, code, reason, ...admitted }, 'list of a base refused');
+    vnode.lists.refused();
+    enqueuePods(vnode.nodeName);
   }
 
   onOperationResult(envelope: Envelope, result: OperationResult): void {
@@ -140,7 +163,8 @@ export class VNodeController implements TunnelHandler {
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (!vnode.isRefusing) this.#options.logger.warn({ node: vnode.nodeName }, 'base refuses connections');
+    const admitted = vnode.isRefusing ? undefined : vnode.reports.admit(this.#options.clock.now());
+    if (admitted) this.#options.logger.warn({ node: vnode.nodeName, ...admitted }, 'base refuses connections');
     vnode.isRefusing = true;
     vnode.runTime = undefined;
     vnode.ledger.baseRestarted(undefined);
@@ -226,17 +250,23 @@ export class VNodeController implements TunnelHandler {
     vnode.ledger.baseRestarted(envelope.publishedAt);
     vnode.runTime = undefined;
     if (isTold) return;
-    logger.warn({ node: vnode.nodeName, evidence }, 'base was restarted');
-    recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);
-    this.#options.inquirer.ask(vnode);
     // A base that has just started may not listen yet: the plan asks until it answers.
     this.#options.enqueuePods(vnode.nodeName);
+    const admitted = vnode.reports.admit(clock.now());
+    // A base that restarts all the time is asked by the plan alone, which takes its time.
+    if (admitted === undefined) return;
+    logger.warn({ node: vnode.nodeName, evidence, ...admitted }, 'base was restarted');
+    recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);
+    this.#options.inquirer.ask(vnode);
   }
 
   #logAnswer(vnode: VNode, result: OperationResult, end: OperationEnd | undefined): void {
-    const { logger } = this.#options;
+    const { logger, clock } = this.#options;
     const { command, outcome, module, code, message } = result;
-    const fields = { node: vnode.nodeName, command, module: module && moduleKeyOf(module), outcome };
+    // Our own commands bound how many of them end.
+    const admitted = end ? {} : vnode.reports.admit(clock.now());
+    if (admitted === undefined) return;
+    const fields = { node: vnode.nodeName, command, module: module && moduleKeyOf(module), outcome, ...admitted };
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
   }

@@ -1,11 +1,14 @@
 import { nodeNameOf } from '../labels.ts';
+import { ListLimit } from '../module/list-limit.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
 import { type Contact, newContact, type UnknownModule } from '../pod/managed-base.ts';
 import type { Debt } from '../pod/removals.ts';
+import { ReportLimit } from '../pod/report-limit.ts';
 import type { VPod } from '../pod/vpod.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
+import { ChangeLimit } from './change-limit.ts';
 import type { Liveness } from './liveness.ts';
 import type { RunTime } from './restart-signs.ts';
 
@@ -33,6 +36,15 @@ export class VNode {
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
+
+  /** Bounds how often its own words about itself change. */
+  readonly changes: ChangeLimit;
+
+  /** Bounds what is logged and reported of it. */
+  readonly reports: ReportLimit;
+
+  /** Which of its lists are read. */
+  readonly lists = new ListLimit();
 
   /** What the record of first contacts says of the base; another one after others led it. Kept by FirstContacts. */
   contact: Contact = newContact();
@@ -80,6 +92,8 @@ export class VNode {
     this.lastHeardAt = now;
     this.metAt = now;
     this.placedAt = now;
+    this.changes = new ChangeLimit(now);
+    this.reports = new ReportLimit(now);
     this.#ledgerOptions = ledger;
     this.ledger = new ModuleLedger(ledger);
   }

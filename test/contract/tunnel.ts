@@ -18,6 +18,7 @@ export class RecordingHandler implements TunnelHandler {
   readonly calls: Call[] = [];
   /** Thrown by every call that it returns something for. */
   throwOn: (call: Call) => Error | undefined = () => undefined;
+  readsLists = true;
   readonly #waiting = new Set<() => void>();
 
   /** Resolves with the first `count` calls of the kind, those of the past included; a test's timeout ends the wait. */
@@ -30,6 +31,7 @@ export class RecordingHandler implements TunnelHandler {
   }
 
   onHeartbeat = (envelope: Envelope, base: BaseInfo): void => this.#add({ on: 'heartbeat', envelope, base });
+  admitList = (): boolean => this.readsLists;
   onHealth = (envelope: Envelope, health: BaseHealth): void => this.#add({ on: 'health', envelope, health });
   onModuleList = (envelope: Envelope, modules: readonly ModuleStatus[]): void =>
     this.#add({ on: 'moduleList', envelope, modules });

@@ -62,6 +62,8 @@ export interface CoreRigOptions {
   readonly sharedNamespaces?: readonly (readonly string[])[];
   /** Default: one that says nothing. */
   readonly logger?: Logger;
+  /** Default 500. */
+  readonly maxCommands?: number;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
@@ -90,6 +92,7 @@ export class CoreRig {
   readonly vnodes: VNodeController;
   readonly liveness: LivenessController;
   readonly #isCluster: boolean;
+  readonly #maxCommands: number;
   #commandCount = 0;
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
@@ -97,6 +100,7 @@ export class CoreRig {
   constructor(options: CoreRigOptions = {}) {
     const { isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger, sharedNamespaces = [] } = options;
     this.#isCluster = isCluster;
+    this.#maxCommands = options.maxCommands ?? MAX_COMMANDS;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
     const { api, clock, metrics, store } = this;
@@ -381,7 +385,7 @@ export class CoreRig {
         if (base.answersLists) this.list(identity, askedAt);
       } else if (question === 'health') {
         if (base.answersHealth) this.vnodes.onHealth(this.envelope(identity, askedAt), this.#healthOf(base));
-      } else if (base.answersCommands && ++this.#commandCount <= MAX_COMMANDS) {
+      } else if (base.answersCommands && ++this.#commandCount <= this.#maxCommands) {
         const result = execute(base, question, tunnel.specs.get(key) ?? idOf(key));
         this.vnodes.onOperationResult(this.envelope(identity, askedAt), result);
       }

@@ -37,6 +37,9 @@ export interface MqttTunnelOptions {
 /** What tells of a base that it is there. */
 const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
 
+/** No request id says whether a list is an answer. */
+const LISTS: ReadonlySet<MessageType> = new Set(['simpleBiz', 'biz']);
+
 /**
  * Bases behind an MQTT broker. Commands are acknowledged by the broker, never retained (a base would execute
  * them again at each of its reconnects) and never sent again after a reconnect: that is for the core to decide.
@@ -142,6 +145,7 @@ export class MqttTunnel implements Tunnel {
     metrics.tunnelMessages.inc({ tunnel: this.name, type });
     if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
     this.#call((handler) => {
+      if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
       const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
       if (invalid) this.#invalid.add(invalid);
     });

@@ -63,6 +63,7 @@ export const PURE = [
   'src/lease/member.ts',
   'src/lease/renewal-streak.ts',
   'src/module/failure.ts',
+  'src/module/list-limit.ts',
   'src/module/message-order.ts',
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeList } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 const KEY = 'biz1:1.0.0';
@@ -72,5 +73,20 @@ describe('commands', () => {
       'Normal Switching v1',
       'Normal Killing v2',
     ]);
+  });
+
+  it('(installs) wait until there is room for their module', async () => {
+    await rig.foundBase('b1');
+    for (const round of [1, 2]) {
+      const names = Array.from({ length: 2_000 }, (_, index) => `r${round}-${index}:1`);
+      rig.vnodes.onModuleList({ ...rig.envelope('b1'), publishedAt: 2_000_000 + round }, makeList(...names));
+    }
+    rig.addPod();
+    await rig.pass(500);
+    expect(rig.commands()).toEqual([]);
+    expect(rig.store.get('vnode.b1')?.ledger.recordCount).toBeLessThanOrEqual(4_000);
+    // The plan has dropped what the second list lacks.
+    await rig.pass(3_000);
+    expect(rig.commands()).toContain(`install b1 ${KEY}`);
   });
 });

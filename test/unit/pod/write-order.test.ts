@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LossWrites } from '../../../src/pod/loss-writes.ts';
 import type { VPodStatus } from '../../../src/pod/vpod.ts';
-import { inWriteOrder, mustFollow, type StatusChange } from '../../../src/pod/write-order.ts';
+import { inWriteOrder, type StatusChange } from '../../../src/pod/write-order.ts';
 import { makePod } from '../../support/builders.ts';
 
 const statusOf = (isReady: boolean): VPodStatus => ({
@@ -20,11 +21,20 @@ function change(turn: Turn, ...modules: string[]): StatusChange & { words: strin
 }
 
 /** A Pod that stops being ready since another namespace owns the name of its module. */
-function lostName(name: string): StatusChange {
-  const { pod, next } = change('loss', `${name}:1`);
+function lostName(name: string): Worded {
+  const { next, ...rest } = change('loss', `${name}:1`);
   const waiting = { name, image: '', imageID: '', ready: false, restartCount: 0 };
   const containerStatuses = [{ ...waiting, state: { waiting: { reason: 'ModuleNameTaken' } } }];
-  return { pod, next: { ...next, containerStatuses } };
+  return { ...rest, next: { ...next, containerStatuses } };
+}
+
+type Worded = StatusChange & { words: string };
+
+/** Whether `change` becomes Ready with a module that `other` loses. */
+function mustFollow(change: Worded, other: Worded): boolean {
+  const namesOf = ({ words }: Worded): string[] => [...words.matchAll(/(\w+):/g)].map(([, name = '']) => name);
+  const isPair = change.words.startsWith('gain') && other.words.startsWith('loss');
+  return isPair && namesOf(change).some((name) => namesOf(other).includes(name));
 }
 
 const ordered = (...changes: (StatusChange & { words: string })[]): string[] =>
@@ -70,13 +80,27 @@ describe('a Pod that becomes ready', () => {
       lostName('a'),
     ],
     ['does not wait for another one that becomes ready', false, change('gain', 'a:2'), change('gain', 'a:1')],
-  ])('%s', (_, expected, gain, other) => {
-    expect(mustFollow(gain, other)).toBe(expected);
+  ])('%s', async (_, isHeld, gain, other) => {
+    const writes = new LossWrites();
+    writes.begin(other, Promise.resolve(false));
+    expect(await writes.before(gain)).toBe(!isHeld);
   });
 
-  it('is the only one that ever waits', () => {
-    expect(mustFollow(change('loss', 'a:2'), change('loss', 'a:1'))).toBe(false);
-    expect(mustFollow(change('stays unready', 'a:2'), change('loss', 'a:1'))).toBe(false);
+  it('waits for all that lose a module of the name, and for each name', async () => {
+    const writes = new LossWrites();
+    writes.begin(change('loss', 'a:1'), Promise.resolve(true));
+    expect(await writes.before(change('gain', 'a:3', 'b:3'))).toBe(true);
+    writes.begin(change('loss', 'b:1'), Promise.resolve(false));
+    writes.begin(change('loss', 'b:2'), Promise.resolve(true));
+    expect(await writes.before(change('gain', 'a:3', 'b:3'))).toBe(false);
+    expect(await writes.before(change('gain', 'a:3'))).toBe(true);
+  });
+
+  it('is the only one that ever waits', async () => {
+    const writes = new LossWrites();
+    writes.begin(change('loss', 'a:1'), Promise.resolve(false));
+    expect(await writes.before(change('loss', 'a:2'))).toBe(true);
+    expect(await writes.before(change('stays unready', 'a:2'))).toBe(true);
   });
 });
 

@@ -15,7 +15,7 @@ class QueueRig {
   readonly queue: WorkQueue;
   readonly ended: Promise<void>;
 
-  constructor({ workers = 2, slackMs = 0 } = {}) {
+  constructor({ workers = 2, slackMs = 0, restMs = 0 } = {}) {
     const { clock, metrics } = this;
     const sync = (key: string): Promise<void> => {
       this.started.push(key);
@@ -25,6 +25,7 @@ class QueueRig {
       name: 'test',
       workers,
       slackMs,
+      restMs: (key) => (key.startsWith('large') ? restMs : 0),
       isUrgent: (key) => key.startsWith('urgent'),
       sync,
       clock,
@@ -319,5 +320,40 @@ describe('a work queue on the system clock', () => {
     abort.abort();
     await ended;
     set.mockRestore();
+  });
+});
+
+describe('a key that rests after its sync', () => {
+  it('runs once when its rest is over, for all that was added during the sync and the rest', async () => {
+    const rig = new QueueRig({ restMs: 80 });
+    rig.queue.add('large');
+    await settle();
+    rig.queue.add('large');
+    await rig.end('large');
+    rig.queue.add('large');
+    rig.clock.advance(79);
+    rig.queue.add('large');
+    expect(await rig.take()).toEqual(['large']);
+    rig.clock.advance(1);
+    expect(await rig.take()).toEqual(['large']);
+    await rig.end('large');
+    rig.clock.advance(1_000);
+    expect(await rig.take()).toEqual([]);
+    rig.queue.add('large');
+    expect(await rig.take()).toEqual(['large']);
+    rig.stop();
+  });
+
+  it('keeps no other key waiting', async () => {
+    const rig = new QueueRig({ workers: 1, restMs: 80 });
+    rig.queue.add('large');
+    await settle();
+    for (const key of ['large', 'small']) rig.queue.add(key);
+    await rig.end('large');
+    expect(await rig.take()).toEqual(['large', 'small']);
+    await rig.end('small');
+    rig.queue.add('small');
+    expect(await rig.take()).toEqual(['small']);
+    rig.stop();
   });
 });

@@ -94,6 +94,19 @@ describe('MqttTunnel', () => {
     await base.close();
   });
 
+  it('does not even parse a list that the core does not want', async () => {
+    const topic = 'koupleless_default/base-1/base';
+    world.handler.readsLists = false;
+    for (const type of ['simpleBiz', 'biz']) await broker.publish(`${topic}/${type}`, 'what nobody could read');
+    await broker.publish(`${topic}/heart`, publishedText(heart('base-1')));
+    await world.handler.first('heartbeat');
+    expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(0);
+    expect(world.handler.calls.map(({ on }) => on)).not.toContain('moduleList');
+    world.handler.readsLists = true;
+    await broker.publish(`${topic}/biz`, publishedText([]));
+    await world.handler.first('moduleList');
+  });
+
   it('refuses what is no text, too long or of another base, and counts it', async () => {
     const topic = 'koupleless_default/base-1/base';
     await broker.publish(`${topic}/heart`, Buffer.from([0xff, 0x00, 0xfe]));

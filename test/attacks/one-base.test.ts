@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { connectAsync, type MqttClient } from 'mqtt';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Fleet } from '../../samples/base-simulator/fleet.ts';
+import { startMosquitto } from '../../samples/broker/mosquitto.ts';
+import { eventually } from '../support/eventually.ts';
+import { modulePod } from '../support/manifests.ts';
+import { findNode, isSchedulable, nodes } from '../support/observe.ts';
+import { createPod, readyPod, removePod } from '../support/pod-life.ts';
+import { MqttTransport } from '../support/transport.ts';
+import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from '../support/world.ts';
+
+/** One base is in the wrong hands: it has its own credential, and the rights that README gives to a base. */
+const HOSTILE = 'mallory';
+const HONEST = 'alice';
+const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
+const LIST_SIZE = 2_000;
+const ROUND_MS = 50;
+const HONEST_PODS = 10;
+/** The honest Pods come one after the other. Without the bounds the first was not Ready after 60 s. */
+const READY_WITHIN_MS = 8_000;
+
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+function readmeBlock(firstLine: string): string {
+  const block = README.split('```text\n').find((text) => text.startsWith(firstLine));
+  if (block === undefined) throw new Error(`README has no block that begins with ${firstLine}`);
+  return block.slice(0, block.indexOf('```'));
+}
+
+const passwordOf = (identity: string): string => `secret of ${identity}`;
+
+let world: World;
+let controller: ControllerProcess;
+let honest: Fleet;
+let client: MqttClient;
+
+beforeAll(async () => {
+  const users = Object.fromEntries([HOSTILE, HONEST].map((identity) => [identity, passwordOf(identity)]));
+  const broker = await startMosquitto({
+    users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
+    acl: readmeBlock('pattern write koupleless_dev/%u/base/+'),
+    settings: readmeBlock('allow_anonymous false'),
+  });
+  world = await startWorld({ transport: new MqttTransport(broker), controlPlane: { auditLog: true } });
+  controller = await world.startController(CONTROLLER);
+  const credentials = { username: HONEST, password: passwordOf(HONEST) };
+  honest = await world.startFleet({ ...credentials, bases: [{ identity: HONEST }] });
+  client = await connectAsync(broker.url, { username: HOSTILE, password: passwordOf(HOSTILE) });
+  await say('heart', heartOf(0));
+  await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(2));
+});
+
+afterAll(async () => {
+  await client?.endAsync(true);
+  await world?.stop();
+});
+
+async function say(type: string, data: unknown): Promise<void> {
+  const payload = JSON.stringify({ publishTimestamp: Date.now(), data });
+  await client.publishAsync(`koupleless_dev/${HOSTILE}/base/${type}`, payload, { qos: 1 });
+}
+
+function heartOf(index: number) {
+  const baseMetadata = { identity: HOSTILE, name: `name-${index}`, version: `${index}`, clusterName: `c-${index}` };
+  return { baseMetadata, localIP: '198.51.100.66', localHostName: `host-${index}`, port: 0, state: 'ACTIVATED' };
+}
+
+/** Names that no list had before. */
+function listOf(round: number) {
+  const nameOf = (index: number): string => `r${round}-${index}`;
+  return Array.from({ length: LIST_SIZE }, (_, index) => ({ name: nameOf(index), version: '1', state: 'ACTIVATED' }));
+}
+
+/** 20 rounds a second, or fewer, until `signal` is aborted. Returns how many lists and heartbeats were sent. */
+async function flood(signal: AbortSignal): Promise<{ lists: number; hearts: number }> {
+  const sent = { lists: 0, hearts: 0 };
+  const response = { code: 'FAILED', message: 'nobody asked' };
+  for (let round = 1; !signal.aborted; round++) {
+    const messages = [say('simpleBiz', listOf(round)), say('queryBaseline', heartOf(round).baseMetadata)];
+    for (let part = 0; part < 5; part++) {
+      sent.hearts++;
+      messages.push(say('heart', heartOf(sent.hearts)));
+      messages.push(
+        say('bizOperation', { command: 'installBiz', bizName: `r${round}-${part}`, bizVersion: '1', response }),
+      );
+    }
+    sent.lists++;
+    await Promise.all([...messages, setTimeout(ROUND_MS)]);
+  }
+  return sent;
+}
+
+it('one base that floods does not slow down another one, nor fill the API server, the log or the memory', async () => {
+  const { admin, controlPlane } = world;
+  const since = await controlPlane.mark();
+  const lineCount = controller.lines.length;
+  const startedAt = Date.now();
+  const isOver = new AbortController();
+  const flooding = flood(isOver.signal);
+
+  for (let index = 0; index < HONEST_PODS; index++) {
+    const name = `honest-${index}`;
+    await createPod(admin, modulePod(name, [{ name }], { nodeName: `vnode.${HONEST}` }));
+    await readyPod(admin, name, READY_WITHIN_MS);
+  }
+  // Enough of it that a write, a line or a list for each message would show.
+  await eventually(async () =>
+    expect(await controller.metric('tunnel_messages_total', 'type="heart"')).toBeGreaterThan(1_000),
+  );
+  isOver.abort();
+  const sent = await flooding;
+  const seconds = (Date.now() - startedAt) / 1_000;
+
+  const skipped = await controller.metric('module_controller_skipped_lists_total', 'reason="rate"');
+  expect(sent.lists).toBeGreaterThan(3 * seconds);
+  expect(skipped).toBeGreaterThan(0.5 * (sent.lists - 3 * seconds));
+
+  const writes = await controlPlane.requestCounts({ user: CONTROLLER_USER, verb: 'patch', since });
+  // Of both Nodes: labels and what follows from them in the status, once in 10 s, and the metaspace as often.
+  const nodeWrites = writes.count({ resource: 'nodes' }) + writes.count({ resource: 'nodes/status' });
+  expect(nodeWrites).toBeLessThan(10 + 0.6 * seconds);
+
+  const lines = controller.lines.slice(lineCount).filter(({ node }) => node === `vnode.${HOSTILE}`);
+  expect(lines.length).toBeLessThan(40 + 0.2 * seconds);
+  expect(lines.some(({ suppressed }) => Number(suppressed) > 0) || lines.length < 30).toBe(true);
+
+  // No Pod of the honest base was ended, and nothing was uninstalled.
+  expect(honest.history.records({ command: 'uninstallBiz' })).toEqual([]);
+  // The hostile base is a base: its Node stays, and shows one of its names.
+  expect((await findNode(admin, HOSTILE))?.metadata.labels?.['base.koupleless.io/name']).toMatch(/^name-/);
+  expect(await controller.metric('module_controller_unknown_modules')).toBeLessThanOrEqual(4_000);
+  await removePod(admin, 'honest-0');
+});

@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ModuleRecord } from '../../../src/module/module-record.ts';
+import { type LedgerView, planBase } from '../../../src/pod/base-plan.ts';
+import type { VPod } from '../../../src/pod/vpod.ts';
+import { makeLedger, makeList, makePod, runningStatus } from '../../support/builders.ts';
+import { CoreRig } from '../../support/core-rig.ts';
+
+let rig: CoreRig | undefined;
+
+afterEach(() => rig?.stop());
+
+type KeyOf = (index: number) => string;
+
+/** A base with so many Pods that run, and how often a plan reads one of their records. */
+function plannedReads(count: number, keyOf: KeyOf, more: Parameters<typeof makePod>[0] = {}): number {
+  const pods: VPod[] = Array.from({ length: count }, (_, index) => {
+    const status = { phase: 'Running', containerStatuses: [runningStatus(keyOf(index))] };
+    return makePod({ name: `p${index}`, uid: `u${index}`, modules: [keyOf(index)], status, ...more });
+  });
+  const ledger = makeLedger();
+  ledger.takeList(makeList(...pods.map((_, index) => keyOf(index))), {}, 0);
+  let reads = 0;
+  const counted = (record: ModuleRecord): ModuleRecord =>
+    new Proxy(record, {
+      get: (target, name) => {
+        reads++;
+        return Reflect.get(target, name);
+      },
+    });
+  const view: LedgerView = {
+    isKnown: true,
+    askedAt: 0,
+    installDeadlineMs: 300_000,
+    get: (key) => {
+      const record = ledger.get(key);
+      return record && counted(record);
+    },
+    records: () => [...ledger.records()].map(counted),
+  };
+  const sleepUntil = new Map<string, number>();
+  planBase({ pods, debts: new Map(), ledger: view, sleepUntil, unwritten: new Set(), canSwitch: true, now: 1 });
+  return reads;
+}
+
+describe('the work of one plan grows with the Pods of the base', () => {
+  const oneName: KeyOf = (index) => `biz:${index}`;
+  const ownNames: KeyOf = (index) => `biz${index}:1`;
+
+  it.each<[string, KeyOf, Parameters<typeof makePod>[0]]>([
+    ['of modules of their own', ownNames, {}],
+    ['of versions of one module', oneName, {}],
+    ['of versions that all replace each other', oneName, { strategy: 'uninstallThenInstall' }],
+    ['that leave', ownNames, { deleting: true }],
+  ])('(%s), not with their square', (_, keyOf, more) => {
+    const [few, many] = [plannedReads(200, keyOf, more), plannedReads(1_600, keyOf, more)];
+    // Sorting costs a little more than eight times as much.
+    expect(many / few).toBeLessThan(14);
+  });
+});
+
+describe('a base whose syncs take long', () => {
+  const COST_MS = 20;
+
+  /** How many syncs a Pod each 10 ms costs in a second, on a base with so many Pods. */
+  async function syncsWith(count: number): Promise<number> {
+    rig = new CoreRig({ maxCommands: 10_000 });
+    await rig.start();
+    await rig.foundBase('b1');
+    for (let index = 0; index < count; index++) rig.addPod({ name: `p${index}`, modules: [`biz${index}:1`] });
+    await rig.pass(30_000);
+    const { clock, podInformer } = rig;
+    let syncs = 0;
+    const { byIndex } = podInformer;
+    podInformer.byIndex = (index, value) => {
+      syncs++;
+      clock.skip(COST_MS);
+      return byIndex.call(podInformer, index, value);
+    };
+    for (let index = 0; index < 100; index++) {
+      rig.pods.enqueue('vnode.b1');
+      await rig.pass(10);
+    }
+    return syncs;
+  }
+
+  it('is left alone for four times as long, when it is large', async () => {
+    const syncs = await syncsWith(300);
+    expect(syncs).toBeGreaterThan(10);
+    expect(syncs).toBeLessThan(45);
+  });
+
+  it('is synced at once, when it is small', async () => {
+    expect(await syncsWith(3)).toBeGreaterThanOrEqual(200);
+  });
+});
