@@ -11,7 +11,7 @@ export function createLogger(level: string): Logger {
     formatters: { level: (label) => ({ level: label }) },
     // The plain serializer repeats the words of the cause inside the message.
     serializers: { err: stdSerializers.errWithCause },
-    redact: ['*.password', '*.token', 'headers.authorization'],
+    redact: ['*.password', '*.token', '*.tokens', 'headers.authorization'],
   });
 }
 

@@ -221,7 +221,7 @@ function baseOf(node: CachedNode, identity: string): BaseInfo {
     version: node.labels[BASE_LABEL.version] ?? '',
     clusterName: node.labels[BASE_LABEL.clusterName] ?? '',
     ip: addressOf('InternalIP') || '0.0.0.0',
-    hostName: addressOf('Hostname') === node.name ? '' : addressOf('Hostname'),
+    hostName: node.labels[BASE_LABEL.hostName] ?? '',
     port: arkletPortOf(node.annotations),
   };
 }

@@ -19,7 +19,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 export interface HeartbeatAppOptions {
   readonly tunnel: TunnelName;
   /** Default: whoever reaches us may speak for any base. */
-  readonly token?: string | undefined;
+  readonly tokens?: readonly string[] | undefined;
   readonly logger: Logger;
   /** Takes the body of a message, or says why it cannot. `sender`: the address that it came from. */
   readonly onMessage: (type: MessageType, sender: string, body: Uint8Array) => InvalidMessage | undefined;
@@ -40,7 +40,7 @@ const PATHS: Readonly<Record<string, MessageType>> = { '/heartbeat': 'heart', '/
 
 /** The paths that bases post to, and other members. A refusal is JSON: a code and, in the message, the field. */
 export function heartbeatApp(options: HeartbeatAppOptions): Express {
-  const { token, members } = options;
+  const { tokens, members } = options;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -50,7 +50,7 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
     takingJson(options),
     express.raw({ ...RAW, limit }),
   ];
-  const ofBase = readBody(authenticatingBase(options, token), MAX_BODY_BYTES);
+  const ofBase = readBody(authenticatingBase(options, tokens), MAX_BODY_BYTES);
   for (const [path, type] of Object.entries(PATHS)) app.post(path, ofBase, taking(type, options));
   const paths = Object.keys(PATHS);
   if (members) {
@@ -67,10 +67,10 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
 /** Any type, since that is checked before. */
 const RAW = { type: () => true, inflate: false };
 
-function authenticatingBase(options: HeartbeatAppOptions, token: string | undefined): RequestHandler {
+function authenticatingBase(options: HeartbeatAppOptions, tokens: readonly string[] | undefined): RequestHandler {
   return (request, response, next) => {
-    if (token === undefined || carriesToken(request.headers.authorization, token)) next();
-    else refuse401(options, request, response, 'the Authorization header does not carry the token', 'Bearer');
+    if (tokens === undefined || carriesToken(request.headers.authorization, tokens)) next();
+    else refuse401(options, request, response, 'the Authorization header does not carry a valid token', 'Bearer');
   };
 }
 

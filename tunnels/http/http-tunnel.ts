@@ -27,9 +27,9 @@ import { MESSAGE_TYPES } from './receive.ts';
 export interface HttpTunnelOptions {
   /** Where bases send their heartbeats; 0 = any free one, the log line `listening` tells which. */
   readonly port: number;
-  /** What every message of a base has to carry. Default: bases are not authenticated. */
-  readonly token?: string | undefined;
-  /** Where bases may be. Default: anywhere but loopback, link-local and the like. */
+  /** Every message of a base carries one of them. Default: bases are not authenticated. */
+  readonly tokens?: readonly string[] | undefined;
+  /** See `AddressPolicy`. */
   readonly baseNetworks?: readonly Network[] | undefined;
   /** Who else is to hear what a base says to us. Default: nobody. */
   readonly members?: Members | undefined;

@@ -14,7 +14,7 @@ import { type Accepted, type MessageType, receive } from './receive.ts';
 export interface MessageIntakeOptions {
   readonly tunnel: TunnelName;
   readonly port: number;
-  readonly token?: string | undefined;
+  readonly tokens?: readonly string[] | undefined;
   readonly members?: Members | undefined;
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly policy: AddressPolicy;
@@ -57,13 +57,13 @@ export class MessageIntake {
 
   /** Listens until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
   async run(onListening: () => void, signal: AbortSignal): Promise<void> {
-    const { tunnel, port, token, members, limits, invalid, logger } = this.#options;
-    if (token === undefined) {
+    const { tunnel, port, tokens, members, limits, invalid, logger } = this.#options;
+    if (tokens === undefined) {
       logger.warn({ tunnel }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
     }
     const app = heartbeatApp({
       tunnel,
-      token,
+      tokens,
       logger,
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),

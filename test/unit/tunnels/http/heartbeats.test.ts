@@ -127,11 +127,14 @@ describe('heartbeats over HTTP', () => {
 
   describe('with a token', () => {
     const TOKEN = 'correct-horse-battery';
-    beforeEach(() => open({ token: TOKEN }));
+    const OLD_TOKEN = 'former-horse-battery';
+    beforeEach(() => open({ tokens: [TOKEN, OLD_TOKEN] }));
 
     it.each([
       [200, `Bearer ${TOKEN}`],
       [200, `bearer ${TOKEN}`],
+      [200, `Bearer ${OLD_TOKEN}`],
+      [401, `Bearer ${TOKEN},${OLD_TOKEN}`],
       [401, undefined],
       [401, `Bearer ${TOKEN}x`],
       [401, `Bearer ${TOKEN.slice(1)}`],
@@ -165,7 +168,7 @@ describe('heartbeats over HTTP', () => {
     const warned = () => world.lines.filter(({ msg }) => String(msg).startsWith('HTTP_TUNNEL_TOKEN is not set'));
     await post(world.port(), heart('base-1'));
     expect(warned()).toHaveLength(1);
-    await open({ token: 'correct-horse-battery' });
+    await open({ tokens: ['correct-horse-battery'] });
     expect(warned()).toHaveLength(0);
   });
 });

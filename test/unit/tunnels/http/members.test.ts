@@ -39,7 +39,7 @@ describe('members', () => {
     const self = { id: `controller-${startCount}`, boot: `boot-${startCount}` };
     const peers = () => replicas.filter((replica) => replica.self !== members.self).map(peerOf);
     const members: Members = { env: ENV, keys: [KEY], self, peers, ...more };
-    const tunnel = await runTestTunnel({ clock, token: BASES_TOKEN, members, ...options });
+    const tunnel = await runTestTunnel({ clock, tokens: [BASES_TOKEN], members, ...options });
     const started = { ...tunnel, self: members.self };
     replicas.push(started);
     return started;
@@ -290,7 +290,7 @@ describe('members', () => {
     });
 
     it('need a proof also where bases need no token', async () => {
-      const open = await startReplica({ token: undefined });
+      const open = await startReplica({ tokens: undefined });
       expect((await postProven(open, { messages: [] }, '')).status).toBe(401);
       expect((await postBatch(open, { messages: [] })).status).toBe(200);
     });
