@@ -6,6 +6,7 @@ import type { Tunnel } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import {
+  ANSWER_WITHIN_MS,
   type Brake,
   type BrakeReason,
   graceAfterOutageMs,
@@ -185,6 +186,7 @@ export class LivenessController {
     const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
+    if (isLeaving(vnode, now)) inquirer.askHealth(vnode);
     if (vnode.refresh !== undefined && vnode.refresh.at <= now) {
       vnode.refresh = undefined;
       inquirer.ask(vnode);
@@ -225,6 +227,11 @@ export class LivenessController {
     this.#tunnels.set(tunnel, state);
     return state;
   }
+}
+
+/** Whether a goodbye from elsewhere came right after another question, so that its own is still to be asked. */
+function isLeaving({ goodbyeAt, healthAskedAt }: VNode, now: number): boolean {
+  return goodbyeAt !== undefined && healthAskedAt < goodbyeAt && now - healthAskedAt >= ANSWER_WITHIN_MS;
 }
 
 /** Whether nobody listens at the address of a base whose heartbeat just came. A dead base sends none. */

@@ -10,10 +10,13 @@ import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
-import { isSamePlace } from './tunnel-claim.ts';
+import { isFromBase, isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
 import type { CachedNode } from './vnode-object.ts';
+
+/** A question takes 5 s to be asked again and 10 s to end. */
+const GOODBYE_COUNTS_MS = 15_000;
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
@@ -83,10 +86,23 @@ export class VNodeController implements TunnelHandler {
     this.#noteLife(vnode, envelope);
   }
 
-  onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
-    const vnode = this.#options.store.get(nodeNameOf(identity));
+  onGoingDown(envelope: Envelope, base: BaseInfo): void {
+    const { identity, tunnel } = envelope;
+    const { store, leases, clock, inquirer } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (this.#options.leases.isFollowed(vnode.nodeName)) return;
+    if (leases.isFollowed(vnode.nodeName)) return;
+    if (isFromBase(envelope, vnode.base)) {
+      this.#end(vnode);
+      return;
+    }
+    // Anybody may have posted it: a refused connection confirms it, an answer refutes it.
+    const now = clock.now();
+    if (!isAwaited(vnode.goodbyeAt, now)) vnode.goodbyeAt = now;
+    if (now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+  }
+
+  #end(vnode: VNode): void {
     this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
     vnode.liveness = 'Dead';
     vnode.isSuspended = false;
@@ -131,15 +147,37 @@ export class VNodeController implements TunnelHandler {
   }
 
   onBaselineQuery(envelope: Envelope): void {
+    if (envelope.tunnel === 'http_tunnel_provider') {
+      this.#askWhetherRestarted(envelope);
+      return;
+    }
     const vnode = this.#heard(envelope);
     if (vnode === undefined || isOfKnownProcess(envelope.publishedAt, vnode.firstSaidAt)) return;
     this.#restarted(vnode, envelope, 'it asked for its baseline');
+  }
+
+  /**
+   * A question over HTTP carries no time and may be posted by anybody, so it ends no command in work: the age of the
+   * process in its answer shows whether it is another one.
+   */
+  #askWhetherRestarted({ identity, tunnel }: Envelope): void {
+    const { store, leases, clock, inquirer } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
+    if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
+    if (leases.isFollowed(vnode.nodeName)) return;
+    const freeAt = vnode.healthAskedAt + ANSWER_WITHIN_MS;
+    if (clock.now() >= freeAt) inquirer.ask(vnode);
+    else vnode.refresh ??= { at: freeAt, latestAt: freeAt };
   }
 
   /** The process has ended; the next one is at the same place, or its heartbeat tells where. */
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
+    if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leases.isFollowed(vnode.nodeName)) {
+      this.#end(vnode);
+      return;
+    }
     if (!vnode.isRefusing) this.#options.logger.warn({ node: vnode.nodeName }, 'base refuses connections');
     vnode.isRefusing = true;
     vnode.runTime = undefined;
@@ -149,6 +187,7 @@ export class VNodeController implements TunnelHandler {
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
+    this.#admission.onLinkUp(tunnel);
     this.#options.onLinkChange();
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);
@@ -192,9 +231,10 @@ export class VNodeController implements TunnelHandler {
     return isOther || vnode.lastBeatAt === undefined;
   }
 
-  #noteLife(vnode: VNode, { publishedAt }: Envelope): void {
+  #noteLife(vnode: VNode, { publishedAt, askedAt }: Envelope): void {
     const { clock, inquirer, enqueueNode, enqueuePods } = this.#options;
     const now = clock.now();
+    if (askedAt === undefined || (vnode.goodbyeAt ?? now) <= askedAt) vnode.goodbyeAt = undefined;
     // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
     if (vnode.wasHeard && now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS) {
       vnode.ledger.doubtCommands();
@@ -240,6 +280,11 @@ export class VNodeController implements TunnelHandler {
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
   }
+}
+
+/** Whether a goodbye from elsewhere still waits for a refused connection, or an answer. */
+function isAwaited(goodbyeAt: number | undefined, now: number): boolean {
+  return goodbyeAt !== undefined && now - goodbyeAt < GOODBYE_COUNTS_MS;
 }
 
 function isReadyTrue({ type, status }: NodeCondition): boolean {

@@ -50,6 +50,8 @@ export class VNode {
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
   runTime: RunTime | undefined;
   lastBeatAt: number | undefined;
+  /** When a goodbye came from an address that is not the base's; it counts when the base refuses a connection now. */
+  goodbyeAt: number | undefined;
   /** When the base said the first thing that we heard of it, by its own wall clock, ms. */
   firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;

@@ -6,6 +6,7 @@ import express, {
   type Response,
 } from 'express';
 import type { Logger } from '../../src/logger.ts';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { carriesToken } from './bearer-token.ts';
 import { MAX_BATCH_BYTES } from './member-batch.ts';
@@ -161,7 +162,7 @@ function invalidOf({ tunnel }: HeartbeatAppOptions, request: Request, message: s
 }
 
 function senderOf({ socket }: Request): string {
-  return socket.remoteAddress ?? '';
+  return canonicalAddress(socket.remoteAddress ?? '');
 }
 
 function bodyOf({ body }: Request): Uint8Array {

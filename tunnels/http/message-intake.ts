@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 import type { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { AddressPolicy } from './address-policy.ts';
@@ -85,7 +86,8 @@ export class MessageIntake {
 
   #receive({ type, sender, payload }: Arrival, onAccepted?: (accepted: Accepted) => void): InvalidMessage | undefined {
     const { tunnel, policy, take } = this.#options;
-    const source = { tunnel, identity: sender };
+    // A member of an earlier version passes on the address as its socket has it.
+    const source = { tunnel, identity: canonicalAddress(sender) };
     return take(type, (handler) => receive(type, { source, payload, handler, policy, onAccepted }));
   }
 }

@@ -27,7 +27,7 @@ describe('heartbeats over HTTP', () => {
     const [heartbeat] = await world.handler.first('heartbeat', 5);
     expect(heartbeat).toEqual({
       on: 'heartbeat',
-      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined },
+      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined, sender: '127.0.0.1' },
       base: {
         identity: RECORDED_IDENTITY,
         name: 'TO_BE_IMPLEMENTED',
