@@ -20,6 +20,8 @@ export interface HttpConfig {
   readonly tokens: readonly string[] | undefined;
   /** undefined = anywhere but loopback, link-local and the like. */
   readonly baseNetworks: readonly Network[] | undefined;
+  /** undefined = none. */
+  readonly trustedProxies: readonly Network[] | undefined;
 }
 
 /** How a replica shares the bases with others. */
@@ -152,6 +154,7 @@ function httpOf(values: Values): HttpConfig | undefined {
     port: values.HTTP_TUNNEL_LISTEN_PORT ?? 0,
     tokens: values.HTTP_TUNNEL_TOKEN,
     baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
+    trustedProxies: values.HTTP_TUNNEL_TRUSTED_PROXIES,
   });
 }
 

@@ -79,6 +79,10 @@ export const VARIABLES = {
     rules.networks,
     'Where bases over HTTP may be; no other address is called. Loopback, link-local, metadata services and the like only where they are listed themselves, as `127.0.0.0/8`. Not set: anywhere but there.',
   ),
+  HTTP_TUNNEL_TRUSTED_PROXIES: variable(
+    rules.networks,
+    'Proxies between bases and port 7777: from these the sender of a heartbeat is the rightmost address in `X-Forwarded-For` that is none of them. Not set: none.',
+  ),
   INSTALL_DEADLINE_SECONDS: variable(
     rules.integer(1, 86_400),
     'An install that the base has not answered after this long has failed (`InstallTimeout`) and is tried again.',

@@ -19,6 +19,8 @@ export interface Envelope {
   readonly askedAt?: number;
   /** The identity that an answer itself names (HTTP): at an address that is used again another base may answer. */
   readonly answeredBy?: string;
+  /** Where an answer came from (HTTP). */
+  readonly place?: Pick<BaseInfo, 'ip' | 'port'>;
   /** Canonical address of whoever posted a message (HTTP). Undefined where the transport authenticates the base. */
   readonly sender?: string;
 }
@@ -42,6 +44,7 @@ export interface InvalidMessage {
  * and must not throw. A call about a base is a sign of life of that base, unless it says otherwise.
  */
 export interface TunnelHandler {
+  /** One from another address than the base's is only a reason to ask the base. */
   onHeartbeat(envelope: Envelope, base: BaseInfo): void;
   /**
    * A base says that it is going down (V55; the public agent never does): there is nothing to wait for, unless the
@@ -105,6 +108,8 @@ export interface Tunnel {
   probeLink(timeoutMs: number): Promise<boolean>;
   queryModules(base: BaseAddress): Promise<void>;
   queryHealth(base: BaseAddress): Promise<void>;
+  /** Asks for the health only to find out who is there: over HTTP it leaves also where no command may. */
+  identify(base: BaseAddress): Promise<void>;
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
   /** How many operations (install, uninstall, switch) may be under way at one base; more are for the core to hold back. */

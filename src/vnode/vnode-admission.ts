@@ -10,6 +10,7 @@ import type { BaseInfo } from '../tunnel/base.ts';
 import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
+import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import { ANSWER_WITHIN_MS, BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { arkletPortOf } from './node-object.ts';
@@ -24,6 +25,7 @@ export interface VNodeAdmissionOptions {
   readonly leases: NodeLeaseController;
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
+  readonly candidates: BaseCandidates;
   readonly recorder: EventRecorder;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
@@ -86,6 +88,13 @@ export class VNodeAdmission {
     vnode.tunnel = envelope.tunnel;
     this.#enqueue(vnode);
     return this.#settled(vnode);
+  }
+
+  /** What a base at its former address says of itself now. */
+  update(vnode: VNode, base: BaseInfo): void {
+    if (isDeepStrictEqual(vnode.base, base)) return;
+    vnode.base = base;
+    this.#enqueue(vnode);
   }
 
   /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */

@@ -6,7 +6,7 @@ import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
-import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS } from './liveness.ts';
+import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
@@ -76,6 +76,10 @@ export class VNodeController implements TunnelHandler {
   }
 
   onHeartbeat(envelope: Envelope, base: BaseInfo): void {
+    if (!isFromBase(envelope, base)) {
+      this.#onHint(envelope, base);
+      return;
+    }
     const vnode = this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
@@ -84,6 +88,46 @@ export class VNodeController implements TunnelHandler {
     vnode.lastBeatAt = now;
     if (isOdd && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) this.#options.inquirer.ask(vnode);
     this.#noteLife(vnode, envelope);
+  }
+
+  /** Anybody may have posted it, so it is only a reason to ask the base: its answers count. */
+  #onHint(envelope: Envelope, base: BaseInfo): void {
+    const { identity, tunnel } = envelope;
+    const { store, leases, candidates } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
+    if (vnode?.liveness === 'Dead') return;
+    const isFollowed = vnode !== undefined && leases.isFollowed(vnode.nodeName);
+    if (vnode === undefined || vnode.isDisplaced || !isSamePlace(vnode, { tunnel, base })) {
+      if (!isFollowed) candidates.hint(tunnel, base);
+      return;
+    }
+    if (!this.#beatsItself(vnode)) {
+      if (isFollowed) this.#noteHearsay(vnode, envelope);
+      else this.#noteHint(vnode, base);
+    }
+  }
+
+  /** Its own heartbeats say all that others could. */
+  #beatsItself({ lastBeatAt }: VNode): boolean {
+    return lastBeatAt !== undefined && this.#options.clock.now() - lastBeatAt < UNREACHABLE_AFTER_MS;
+  }
+
+  /** The replica that leads the base asks it and judges it. Here it only shows that there is nothing to do. */
+  #noteHearsay(vnode: VNode, envelope: Envelope): void {
+    this.#noteLife(vnode, envelope);
+    vnode.isHearsay = true;
+  }
+
+  #noteHint(vnode: VNode, base: BaseInfo): void {
+    const { clock, inquirer } = this.#options;
+    const now = clock.now();
+    const isOdd = isOffBeat(vnode.hintedAt, now);
+    vnode.hintedAt = now;
+    if (now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
+    const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
+    // A base whose threads are all in our commands answers no question; where it ends, their connections do.
+    if (isWell && vnode.namedAt >= vnode.placedAt && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
+    if ((isOdd || !isWell) && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.ask(vnode);
   }
 
   onGoingDown(envelope: Envelope, base: BaseInfo): void {
@@ -110,6 +154,7 @@ export class VNodeController implements TunnelHandler {
   }
 
   onHealth(envelope: Envelope, health: BaseHealth): void {
+    this.#admitProven(envelope);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     // A base that could not tell its figures has not lost its memory.
@@ -117,6 +162,17 @@ export class VNodeController implements TunnelHandler {
     vnode.masterName = health.masterName ?? vnode.base.name;
     if (this.#noteRunTime(vnode, envelope, health)) this.#restarted(vnode, envelope, 'its run time says so');
     this.#options.enqueueNode(vnode.nodeName);
+  }
+
+  /** An answer from an address names the identity that a heartbeat from elsewhere claimed for it. */
+  #admitProven(envelope: Envelope): void {
+    const base = this.#options.candidates.proven(envelope);
+    const vnode = base && this.#admission.admit(envelope, base);
+    if (vnode === undefined) return;
+    const now = this.#options.clock.now();
+    vnode.hintedAt = now;
+    vnode.namedAt = now;
+    this.#noteLife(vnode, envelope);
   }
 
   /** Whether it is another process's than the one before. */
@@ -172,6 +228,7 @@ export class VNodeController implements TunnelHandler {
 
   /** The process has ended; the next one is at the same place, or its heartbeat tells where. */
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
+    this.#options.candidates.refused(tunnel, base);
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
     if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leases.isFollowed(vnode.nodeName)) {
@@ -216,19 +273,20 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
     if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
+    if (envelope.answeredBy === identity) vnode.namedAt = this.#options.clock.now();
     this.#noteLife(vnode, envelope);
     return vnode;
   }
 
   /**
    * Whether an answer over HTTP may be another base's, which has the address now: it says so, or it does not say
-   * whose it is and the base itself was not heard yet since we started.
+   * whose it is and the base itself was not heard yet since we started, nor named in an answer since it came there.
    */
   #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
     if (tunnel !== 'http_tunnel_provider' || askedAt === undefined || answeredBy === vnode.identity) return false;
     const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
     if (isOther) vnode.isDisplaced = true;
-    return isOther || vnode.lastBeatAt === undefined;
+    return isOther || (vnode.lastBeatAt === undefined && vnode.namedAt < vnode.placedAt);
   }
 
   #noteLife(vnode: VNode, { publishedAt, askedAt }: Envelope): void {
@@ -236,7 +294,7 @@ export class VNodeController implements TunnelHandler {
     const now = clock.now();
     if (askedAt === undefined || (vnode.goodbyeAt ?? now) <= askedAt) vnode.goodbyeAt = undefined;
     // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
-    if (vnode.wasHeard && now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS) {
+    if (vnode.wasHeard && now - Math.max(vnode.lastHeardAt, vnode.hintedAt) >= MISSED_HEARTBEAT_MS) {
       vnode.ledger.doubtCommands();
       enqueuePods(vnode.nodeName);
     }

@@ -74,6 +74,12 @@ export class AddressPolicy {
   }
 }
 
+/** Whether an address, in any of its texts, is in one of the networks. */
+export function inAnyOf(networks: readonly Network[]): (ip: string) => boolean {
+  const list = listOf(networks);
+  return (ip) => isIP(ip) !== 0 && list.check(ip, familyOf(ip));
+}
+
 function networkOf([address, prefixLength]: readonly [string, number]): Network {
   return { address, prefixLength };
 }

@@ -4,7 +4,7 @@ import type { Metrics } from '../../src/metrics.ts';
 import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 import type { InvalidMessages } from '../arklet/invalid-messages.ts';
-import type { AddressPolicy } from './address-policy.ts';
+import type { AddressPolicy, Network } from './address-policy.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
 import { MemberInbox } from './member-inbox.ts';
@@ -16,6 +16,7 @@ export interface MessageIntakeOptions {
   readonly tunnel: TunnelName;
   readonly port: number;
   readonly tokens?: readonly string[] | undefined;
+  readonly trustedProxies?: readonly Network[] | undefined;
   readonly members?: Members | undefined;
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly policy: AddressPolicy;
@@ -58,13 +59,14 @@ export class MessageIntake {
 
   /** Listens until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
   async run(onListening: () => void, signal: AbortSignal): Promise<void> {
-    const { tunnel, port, tokens, members, limits, invalid, logger } = this.#options;
+    const { tunnel, port, tokens, trustedProxies, members, limits, invalid, logger } = this.#options;
     if (tokens === undefined) {
       logger.warn({ tunnel }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
     }
     const app = heartbeatApp({
       tunnel,
       tokens,
+      trustedProxies,
       logger,
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),

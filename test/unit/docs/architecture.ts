@@ -78,6 +78,7 @@ export const PURE = [
   'src/queue/backoff.ts',
   'src/queue/phase.ts',
   'src/tunnel/base.ts',
+  'src/tunnel/ip-address.ts',
   'src/tunnel/module.ts',
   'src/vnode/address.ts',
   'src/vnode/liveness.ts',

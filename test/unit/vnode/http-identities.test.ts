@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Envelope } from '../../../src/tunnel/tunnel.ts';
-import { makeBase } from '../../support/builders.ts';
+import { makeBase, makeHealth } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 import type { RigBase } from '../../support/rig-base.ts';
 
@@ -8,6 +8,7 @@ const NODE = 'vnode.b1';
 const MQTT = 'mqtt_tunnel_provider';
 const HTTP = 'http_tunnel_provider';
 const ADDRESS = { ip: '198.51.100.1', port: 1238 };
+const ELSEWHERE = { ip: '198.51.100.2', port: 1238 };
 const STRANGER = '203.0.113.9';
 let rig: CoreRig;
 
@@ -191,5 +192,255 @@ describe('an identity that a Node says is over MQTT', () => {
     await rig.pass(11_000);
     rig.claim('b1', HTTP, ADDRESS);
     expect(rig.store.get(NODE)?.tunnel).toBe(HTTP);
+  });
+});
+
+describe('a heartbeat over HTTP from another address than the base’s', () => {
+  const hint = (more: object = {}, sender = STRANGER): void =>
+    rig.vnodes.onHeartbeat(from(sender), makeBase('b1', { ...ADDRESS, ...more }));
+  /** A base whose posts come through a sidecar, SNAT or a proxy. */
+  const behindProxy = (more: Partial<RigBase> = {}): Promise<RigBase> => running({ sender: STRANGER, ...more });
+
+  it('makes a Node when the base answers with this identity', async () => {
+    await behindProxy();
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.store.get(NODE)?.lastBeatAt).toBeUndefined();
+  });
+
+  it('makes no Node when nobody answers', async () => {
+    for (let times = 0; times < 5; times++) {
+      hint();
+      await rig.pass(12_000);
+    }
+    expect([rig.store.size, rig.api.node(NODE)]).toEqual([0, undefined]);
+  });
+
+  it.each([
+    ['no identity', undefined, ADDRESS],
+    ['another identity', 'b2', ADDRESS],
+    ['its identity, at another port', 'b1', { ...ADDRESS, port: 1239 }],
+  ])('makes no Node when the answer names %s', async (_, answeredBy, place) => {
+    hint();
+    const named = answeredBy === undefined ? {} : { answeredBy };
+    const envelope = { tunnel: HTTP, identity: 'b1', publishedAt: undefined, askedAt: rig.clock.now(), place } as const;
+    rig.vnodes.onHealth({ ...envelope, ...named }, makeHealth());
+    await rig.pass(1_000);
+    expect(rig.store.size).toBe(0);
+  });
+
+  it('makes no Node when the answer is from another address than it names', async () => {
+    rig.base('b1', { tunnel: HTTP, info: makeBase('b1', ELSEWHERE), sender: STRANGER });
+    hint();
+    await rig.pass(5_000);
+    expect(rig.store.size).toBe(0);
+  });
+
+  it('is asked about each second after a refused connection: the agent binds its port later', async () => {
+    const base = rig.base('b1', { tunnel: HTTP, info: makeBase('b1', ADDRESS), sender: STRANGER });
+    const answer = rig.http.onSent;
+    rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, base.info));
+    hint();
+    await rig.pass(2_500);
+    expect(rig.store.size).toBe(0);
+    rig.http.onSent = answer;
+    await rig.pass(1_500);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('keeps a base for as long as it answers: it is asked about every 15 s, and its Pods are left alone', async () => {
+    await behindProxy();
+    rig.http.take();
+    const enqueued = vi.spyOn(rig.pods, 'enqueue');
+    await rig.pass(180_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    const sent = rig.http.take();
+    const asked = sent.filter((line) => line.startsWith('health')).length;
+    expect(asked).toBeGreaterThanOrEqual(10);
+    expect(asked).toBeLessThanOrEqual(14);
+    // Only lists are a reason to look at Pods.
+    expect(enqueued.mock.calls.length).toBeLessThanOrEqual(sent.length - asked);
+  });
+
+  it('has a base asked again that did not answer once', async () => {
+    const base = await behindProxy();
+    await rig.pass(30_000);
+    base.answersHealth = false;
+    rig.http.take();
+    const heardAt = rig.store.get(NODE)?.lastHeardAt ?? 0;
+    await rig.pass(heardAt + 18_000 - rig.clock.now());
+    base.answersHealth = true;
+    await rig.pass(4_000);
+    expect(rig.store.get(NODE)?.lastHeardAt).toBeGreaterThan(heardAt);
+    await rig.pass(10_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('is no reason to ask a base whose own heartbeats come, and changes nothing of it', async () => {
+    await running();
+    rig.http.take();
+    for (let times = 0; times < 50; times++) {
+      hint({ name: 'forged' });
+      await rig.pass(1_000);
+    }
+    expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+    expect(rig.http.take('health').length).toBeLessThanOrEqual(1);
+  });
+
+  it('does not keep a dead base Ready, nor its Node, however often it is forged', async () => {
+    const base = await running();
+    base.isSilent = true;
+    for (let times = 0; times < 30; times++) {
+      hint();
+      await rig.pass(1_000);
+    }
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+    for (let times = 0; times < 45; times++) {
+      hint();
+      await rig.pass(1_000);
+    }
+    expect(rig.api.node(NODE)).toBeUndefined();
+  });
+
+  it('does not keep a dead base Ready that lived by its answers', async () => {
+    const base = await behindProxy();
+    await rig.pass(60_000);
+    base.isSilent = true;
+    for (let times = 0; times < 27; times++) {
+      hint();
+      await rig.pass(1_000);
+    }
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+  });
+
+  it('keeps a base whose threads are all in our commands', async () => {
+    const base = await running({ sender: STRANGER, answersCommands: false });
+    base.answersHealth = false;
+    base.answersLists = false;
+    await rig.pass(120_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    expect(rig.store.get(NODE)?.ledger.hasOpenCommand).toBe(true);
+  });
+
+  it('moves no base, and displaces none, without an answer from there', async () => {
+    await running();
+    for (let times = 0; times < 4; times++) {
+      hint(ELSEWHERE);
+      rig.vnodes.onHeartbeat({ ...from(STRANGER), identity: 'ghost' }, makeBase('ghost', ADDRESS));
+      await rig.pass(10_000);
+    }
+    expect(rig.store.get(NODE)).toMatchObject({ base: ADDRESS, isDisplaced: false });
+    expect(rig.store.size).toBe(1);
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
+  it('moves a base that is silent at its former address and answers at the new one', async () => {
+    const base = await behindProxy();
+    base.isSilent = true;
+    await rig.pass(26_000);
+    Object.assign(base, { isSilent: false, info: makeBase('b1', ELSEWHERE) });
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)).toMatchObject({ base: ELSEWHERE });
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('has a Node of an earlier process asked at once', async () => {
+    const base = await behindProxy();
+    const node = rig.api.node(NODE);
+    await rig.stop();
+    rig = new CoreRig();
+    rig.api.put('node', node as never);
+    await rig.start();
+    rig.base('b1', { tunnel: HTTP, info: base.info, sender: STRANGER });
+    rig.heartbeat('b1');
+    await rig.pass(500);
+    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
+  });
+
+  it('tells of what a base that answers says of itself now', async () => {
+    const base = await behindProxy();
+    base.info = makeBase('b1', { ...ADDRESS, version: '9.9.9' });
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.api.node(NODE)?.metadata.labels?.['vnode.koupleless.io/version']).toBe('9.9.9');
+  });
+
+  it('costs 100 questions at once and 50 a second at most, and room for 1000 bases', async () => {
+    for (let index = 0; index < 3_000; index++) {
+      const identity = `x${index}`;
+      rig.vnodes.onHeartbeat({ ...from(STRANGER), identity }, makeBase(identity, ADDRESS));
+    }
+    expect(rig.http.take('health')).toHaveLength(100);
+    expect(rig.candidates.size).toBe(1_000);
+    await rig.pass(26_000);
+    expect(rig.candidates.size).toBe(0);
+  });
+});
+
+describe('a heartbeat from elsewhere for a base that another replica leads', () => {
+  const OTHER = { id: 'other', nonce: 'other#0', address: undefined, tunnels: [HTTP], isLeaving: false } as const;
+  const hint = (): void => rig.vnodes.onHeartbeat(from(STRANGER), makeBase('b1', ADDRESS));
+
+  /** The base's Node, as its leader wrote it, and half a minute of heartbeats that prove nothing. */
+  async function following(isReady: boolean): Promise<void> {
+    const base = await running({ sender: STRANGER });
+    if (!isReady) {
+      base.isSilent = true;
+      await rig.pass(30_000);
+    }
+    const node = rig.api.node(NODE);
+    await rig.stop();
+    rig = new CoreRig({ isCluster: true });
+    rig.membership.others = [OTHER];
+    const labels = { 'virtual-kubelet.koupleless.io/env': 'dev' };
+    const metadata = { name: NODE, namespace: 'kube-node-lease', labels };
+    const spec = { holderIdentity: 'other', leaseTransitions: 1, renewTime: '2026-01-01T00:00:00.000000Z' };
+    rig.api.put('lease', { metadata, spec } as never);
+    rig.api.put('node', node as never);
+    await rig.start();
+    for (let times = 0; times < 30; times++) {
+      hint();
+      await rig.pass(1_000);
+    }
+    expect(rig.leases.isHeld(NODE)).toBe(false);
+  }
+
+  async function takeOver(): Promise<void> {
+    rig.membership.gone.add('other');
+    rig.membership.others = [];
+    await rig.pass(3_000);
+    expect(rig.leases.isHeld(NODE)).toBe(true);
+  }
+
+  it('keeps it in view, and has nobody asked', async () => {
+    await following(true);
+    expect(rig.store.get(NODE)?.liveness).toBe('Reachable');
+    expect(rig.http.take()).toEqual([]);
+  });
+
+  it.each([
+    [true, 0, 'True KubeletReady'],
+    [true, 15_000, 'False BaseUnreachable'],
+    [false, 0, 'False BaseUnreachable'],
+    [false, 15_000, 'False BaseUnreachable'],
+  ])('is no proof for the next leader: Node Ready %s, %i ms after the change', async (isReady, laterMs, condition) => {
+    await following(isReady);
+    await takeOver();
+    for (let ms = 0; ms < laterMs; ms += 1_000) {
+      hint();
+      await rig.pass(1_000);
+    }
+    expect(rig.condition(NODE, 'Ready')).toBe(condition);
+  });
+
+  it('has a base that nobody leads asked by every replica that hears it', async () => {
+    await rig.stop();
+    rig = new CoreRig({ isCluster: true });
+    await rig.start();
+    rig.base('b1', { tunnel: HTTP, info: makeBase('b1', ADDRESS), sender: STRANGER });
+    hint();
+    await rig.pass(2_000);
+    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { rules } from '../../../../src/config/rules.ts';
 import { httpHeartbeats, RECORDED_IDENTITY } from '../recordings.ts';
 import { createTestTunnel, heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
 
@@ -123,6 +124,25 @@ describe('heartbeats over HTTP', () => {
       expect.stringMatching(/^Arklet.InvalidMessage (::ffff:)?127\.0\.0\.1$/),
       'Arklet.AddressRefused base-1',
     ]);
+  });
+
+  it.each<[string | undefined, string, string?]>([
+    ['192.0.2.7', '127.0.0.1'],
+    ['192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['198.51.100.9, 192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['192.0.2.7, 10.0.0.1', '192.0.2.7', '127.0.0.1/32,10.0.0.0/8'],
+    ['192.0.2.7, 10.0.0.1', '10.0.0.1', '127.0.0.1/32'],
+    ['::ffff:192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['2001:DB8:0::7', '2001:db8::7', '127.0.0.1/32'],
+    ['192.0.2.7', '127.0.0.1', '10.0.0.0/8'],
+    [undefined, '127.0.0.1', '127.0.0.1/32'],
+  ])('with X-Forwarded-For %s are from %s where the proxies are %s', async (forwarded, sender, proxies) => {
+    const trustedProxies = proxies === undefined ? undefined : rules.networks.parse(proxies);
+    await open({ trustedProxies });
+    const headers: Record<string, string> = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    await post(world.port(), heart('base-1'), { headers });
+    await post(world.port(), heart('base-1').baseMetadata, { path: '/queryBaseline', headers });
+    expect(world.handler.calls.slice(1)).toMatchObject([{ envelope: { sender } }, { envelope: { sender } }]);
   });
 
   describe('with a token', () => {

@@ -120,6 +120,24 @@ describe('members', () => {
     expect(await seriesValue(third.metrics.tunnelMessages, { type: 'heart' })).toBe(2);
   });
 
+  it('pass on the true heartbeat beside a false one, each with its sender', async () => {
+    const proxies = [{ address: '127.0.0.1', prefixLength: 32 }];
+    const behindProxy = await startReplica({ trustedProxies: proxies });
+    await say(behindProxy, heart('base-1'));
+    const headers = { ...bearer(BASES_TOKEN), 'x-forwarded-for': '203.0.113.9' };
+    await say(behindProxy, heart('base-1'), { headers });
+    clock.advance(1_000);
+    const beats = await first.handler.first('heartbeat', 2);
+    expect(beats.map(({ envelope }) => envelope.sender)).toEqual(['127.0.0.1', '203.0.113.9']);
+  });
+
+  it('take the sender as a member of an earlier version writes it', async () => {
+    const message = { ...messageOf(heart('base-1')), sender: '::ffff:192.0.2.9' };
+    const body = JSON.stringify({ messages: [message] });
+    expect((await postBatch(first, body)).status).toBe(200);
+    expect((await first.handler.first('heartbeat'))[0]?.envelope.sender).toBe('192.0.2.9');
+  });
+
   it('are told at once what a base says once: that it asks for its baseline, that it goes down', async () => {
     await say(first, heart('base-1').baseMetadata, { path: '/queryBaseline' });
     const [query] = await second.handler.first('baselineQuery');
