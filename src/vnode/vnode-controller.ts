@@ -123,10 +123,12 @@ export class VNodeController implements TunnelHandler {
     const now = clock.now();
     const isOdd = isOffBeat(vnode.hintedAt, now);
     vnode.hintedAt = now;
-    if (now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
     const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
-    // A base whose threads are all in our commands answers no question; where it ends, their connections do.
-    if (isWell && vnode.namedAt >= vnode.placedAt && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
+    if (livesByAnswers(vnode)) {
+      if (now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
+      // A base whose threads are all in our commands answers no question; where it ends, their connections do.
+      if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
+    }
     if ((isOdd || !isWell) && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.ask(vnode);
   }
 
@@ -338,6 +340,12 @@ export class VNodeController implements TunnelHandler {
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
   }
+}
+
+/** Whether the base answered with its identity when its own heartbeats no longer came, or never had. */
+function livesByAnswers({ namedAt, placedAt, lastBeatAt }: VNode): boolean {
+  if (namedAt < placedAt) return false;
+  return lastBeatAt === undefined || namedAt - lastBeatAt >= UNREACHABLE_AFTER_MS;
 }
 
 /** Whether a goodbye from elsewhere still waits for a refused connection, or an answer. */

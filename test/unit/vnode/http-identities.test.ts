@@ -287,20 +287,26 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.http.take('health').length).toBeLessThanOrEqual(1);
   });
 
-  it('does not keep a dead base Ready, nor its Node, however often it is forged', async () => {
-    const base = await running();
-    base.isSilent = true;
-    for (let times = 0; times < 30; times++) {
-      hint();
-      await rig.pass(1_000);
-    }
-    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
-    for (let times = 0; times < 45; times++) {
-      hint();
-      await rig.pass(1_000);
-    }
-    expect(rig.api.node(NODE)).toBeUndefined();
-  });
+  it.each([true, false])(
+    'does not keep a dead base Ready, nor its Node, however often it is forged: %s',
+    async (answersCommands) => {
+      const base = await running({ answersCommands });
+      const named = { answeredBy: 'b1', askedAt: rig.clock.now(), place: ADDRESS };
+      rig.vnodes.onHealth({ ...rig.envelope('b1'), ...named }, makeHealth());
+      base.isSilent = true;
+      for (let times = 0; times < 30; times++) {
+        hint({ name: 'forged' });
+        await rig.pass(1_000);
+      }
+      expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+      expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+      for (let times = 0; times < 45; times++) {
+        hint({ name: 'forged' });
+        await rig.pass(1_000);
+      }
+      expect(rig.api.node(NODE)).toBeUndefined();
+    },
+  );
 
   it('does not keep a dead base Ready that lived by its answers', async () => {
     const base = await behindProxy();
