@@ -18,6 +18,7 @@ import { PodController } from './pod/pod-controller.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { HttpServer, metricsApp, probesApp } from './server/http-server.ts';
 import { Tunnels } from './tunnel/tunnels.ts';
+import { BaseCandidates } from './vnode/base-candidates.ts';
 import { BaseInquirer } from './vnode/base-inquirer.ts';
 import { LivenessController } from './vnode/liveness-controller.ts';
 import { NodeController } from './vnode/node-controller.ts';
@@ -72,6 +73,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   );
   const store = new VNodeStore();
   const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
+  const candidates = new BaseCandidates({ tunnels, clock, logger });
 
   const tunnelOf = (nodeName: string) => store.get(nodeName)?.tunnel;
   const onLeaderChange = (nodeName: string): void => {
@@ -141,6 +143,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     leases,
     tunnels,
     inquirer,
+    candidates,
     recorder: nodeRecorder,
     isLeaving: () => replica.isLeaving(),
     onLinkChange: () => replica.announce(),
@@ -153,6 +156,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     store,
     tunnels,
     inquirer,
+    candidates,
     isFollowed,
     enqueueNode,
     enqueuePods,

@@ -15,7 +15,7 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     formatters: { level: (label) => ({ level: label }) },
     // The plain serializer repeats the words of the cause inside the message.
     serializers: { err: stdSerializers.errWithCause },
-    redact: ['*.password', '*.token', 'headers.authorization'],
+    redact: ['*.password', '*.token', '*.tokens', 'headers.authorization'],
     // The whole line: the words of a base or of the API server may be in any field and in any error.
     hooks: { streamWrite: redactUrls },
   };

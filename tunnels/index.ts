@@ -12,7 +12,7 @@ export interface MqttSettings extends Pick<MqttTunnelOptions, 'url' | 'username'
 
 export type HttpSettings = Pick<
   HttpTunnelOptions,
-  'port' | 'token' | 'baseNetworks' | 'members' | 'installDeadlineMs' | 'uninstallDeadlineMs'
+  'port' | 'tokens' | 'baseNetworks' | 'trustedProxies' | 'members' | 'installDeadlineMs' | 'uninstallDeadlineMs'
 >;
 
 export interface TunnelsOptions {

@@ -88,7 +88,7 @@ export class Stage {
     const cast = await prepare({
       env: ENV,
       brokerUrl: this.#broker?.url ?? '',
-      controllerUrl: `http://127.0.0.1:${await this.#controller?.heartbeatPort()}`,
+      controllerUrl: `http://${firstExternalAddress()}:${await this.#controller?.heartbeatPort()}`,
       token: this.#token,
       directory: this.controlPlane.directory,
       onChange: () => this.#changed(),

@@ -16,10 +16,12 @@ export interface MqttConfig {
 
 export interface HttpConfig {
   readonly port: number;
-  /** undefined = bases are not authenticated. */
-  readonly token: string | undefined;
+  /** One or two that bases may send; undefined = bases are not authenticated. */
+  readonly tokens: readonly string[] | undefined;
   /** undefined = anywhere but loopback, link-local and the like. */
   readonly baseNetworks: readonly Network[] | undefined;
+  /** undefined = none. */
+  readonly trustedProxies: readonly Network[] | undefined;
 }
 
 /** How a replica shares the bases with others. */
@@ -153,8 +155,9 @@ function httpOf(values: Values): HttpConfig | undefined {
   if (values.ENABLE_HTTP_TUNNEL !== true) return undefined;
   return Object.freeze({
     port: values.HTTP_TUNNEL_LISTEN_PORT ?? 0,
-    token: values.HTTP_TUNNEL_TOKEN,
+    tokens: values.HTTP_TUNNEL_TOKEN,
     baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
+    trustedProxies: values.HTTP_TUNNEL_TRUSTED_PROXIES,
   });
 }
 
@@ -174,9 +177,9 @@ function clusterOf(values: Values, faults: string[]): ClusterConfig | undefined 
 
 /** Over HTTP a base speaks to one member, which passes it on: members have to reach and to trust each other. */
 function checkMember(values: Values, faults: string[]): void {
-  const { MEMBER_TOKEN: keys, HTTP_TUNNEL_TOKEN: token, POD_IP: ip } = values;
+  const { MEMBER_TOKEN: keys, HTTP_TUNNEL_TOKEN: tokens = [], POD_IP: ip } = values;
   if (isMissing('MEMBER_TOKEN', values, faults)) faults.push(`MEMBER_TOKEN is not set: it is required ${WITH_MEMBERS}`);
-  if (token !== undefined && keys?.includes(token))
+  if (tokens.some((token) => keys?.includes(token)))
     faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member');
   if (ip === undefined) faults.push(`POD_IP is not set: it is required ${WITH_MEMBERS}`);
   // A zone (`fe80::1%eth0`) is a name of our own network interface.

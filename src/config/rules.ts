@@ -11,7 +11,6 @@ export interface Rule<T> {
 const LABEL_VALUE = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** What HTTP allows after `Bearer`. */
-const TOKEN = /^[A-Za-z0-9._~+/=-]{1,512}$/;
 const KEY = /^[A-Za-z0-9._~+/=-]{16,512}$/;
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
@@ -86,7 +85,6 @@ export const rules = {
       return networks.every((network) => network !== undefined) ? networks : undefined;
     },
   } satisfies Rule<readonly Network[]>,
-  token: matching('at most 512 of `A-Za-z0-9._~+/=-`', TOKEN),
   /** Two while one replaces the other. */
   keys: {
     text: 'one key, or two different ones separated by a comma, each 16 to 512 of `A-Za-z0-9._~+/=-`',

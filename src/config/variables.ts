@@ -72,12 +72,16 @@ export const VARIABLES = {
     '7777',
   ),
   HTTP_TUNNEL_TOKEN: variable(
-    rules.token,
-    'What bases must send over HTTP as `Authorization: Bearer {token}`. Not set: bases are not authenticated. Never logged.',
+    rules.keys,
+    'What bases must send over HTTP as `Authorization: Bearer {token}`; two while one replaces the other, and a base sends either. Not set: bases are not authenticated. Never logged.',
   ),
   HTTP_TUNNEL_BASE_NETWORKS: variable(
     rules.networks,
-    'Where bases over HTTP may be; no other address is called. Not set: anywhere but loopback, link-local and the like.',
+    'Where bases over HTTP may be; no other address is called. Loopback, link-local, metadata services and the like only where they are listed themselves, as `127.0.0.0/8`. Not set: anywhere but there.',
+  ),
+  HTTP_TUNNEL_TRUSTED_PROXIES: variable(
+    rules.networks,
+    'Proxies between bases and port 7777: from these the sender of a heartbeat is the rightmost address in `X-Forwarded-For` that is none of them. Not set: none.',
   ),
   INSTALL_DEADLINE_SECONDS: variable(
     rules.integer(1, 86_400),

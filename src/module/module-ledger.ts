@@ -110,6 +110,11 @@ export class ModuleLedger {
     return this.#records.inFlightCount;
   }
 
+  /** Whether a command waits for its answer that is not in doubt: over HTTP its connection is open. */
+  get hasOpenCommand(): boolean {
+    return this.#records.inFlight().some(({ inFlight }) => inFlight?.uncertain === false);
+  }
+
   /** Somebody asks the base for its list now. */
   listAsked(now: number): void {
     this.#askedAt = now;

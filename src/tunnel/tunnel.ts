@@ -19,6 +19,10 @@ export interface Envelope {
   readonly askedAt?: number;
   /** The identity that an answer itself names (HTTP): at an address that is used again another base may answer. */
   readonly answeredBy?: string;
+  /** Where an answer came from (HTTP). */
+  readonly place?: Pick<BaseInfo, 'ip' | 'port'>;
+  /** Canonical address of whoever posted a message (HTTP). Undefined where the transport authenticates the base. */
+  readonly sender?: string;
 }
 
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */
@@ -37,11 +41,15 @@ export interface InvalidMessage {
 
 /**
  * What the core wants to hear from a tunnel. Calls come in the order of arrival, must return at once
- * and must not throw. Any call about a base is a sign of life of that base.
+ * and must not throw. A call about a base is a sign of life of that base, unless it says otherwise.
  */
 export interface TunnelHandler {
+  /** One from another address than the base's is only a reason to ask the base. */
   onHeartbeat(envelope: Envelope, base: BaseInfo): void;
-  /** A base says that it is going down (V55; the public agent never does): there is nothing to wait for. */
+  /**
+   * A base says that it is going down (V55; the public agent never does): there is nothing to wait for, unless the
+   * message came from another address than the base's.
+   */
   onGoingDown(envelope: Envelope, base: BaseInfo): void;
   onHealth(envelope: Envelope, health: BaseHealth): void;
   /**
@@ -52,7 +60,10 @@ export interface TunnelHandler {
   /** The whole list; a list that could not be read wholly is never passed on. */
   onModuleList(envelope: Envelope, modules: readonly ModuleStatus[]): void;
   onOperationResult(envelope: Envelope, result: OperationResult): void;
-  /** A base process has just started and asks what it should have: whatever it had before is gone. */
+  /**
+   * A base process has just started and asks what it should have: whatever it had before is gone. Over HTTP it only
+   * gives a reason to ask, and is no sign of life.
+   */
   onBaselineQuery(envelope: Envelope): void;
   /**
    * Nobody listens at the base's address (HTTP): the process that was there is gone; another may be starting.
@@ -102,6 +113,8 @@ export interface Tunnel {
   probeLink(timeoutMs: number): Promise<boolean>;
   queryModules(base: BaseAddress): Promise<void>;
   queryHealth(base: BaseAddress): Promise<void>;
+  /** Asks for the health only to find out who is there: over HTTP it leaves also where no command may. */
+  identify(base: BaseAddress): Promise<void>;
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
   /** How many operations (install, uninstall, switch) may be under way at one base; more are for the core to hold back. */

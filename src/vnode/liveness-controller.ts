@@ -4,8 +4,11 @@ import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
 import type { Tunnel } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
+import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import {
+  ANSWER_WITHIN_MS,
+  BINDS_WITHIN_MS,
   type Brake,
   type BrakeReason,
   graceAfterOutageMs,
@@ -22,6 +25,7 @@ export interface LivenessControllerOptions {
   readonly store: VNodeStore;
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
+  readonly candidates: BaseCandidates;
   /** Another replica may lead the Node, and judges the base. */
   readonly isFollowed: (nodeName: string) => boolean;
   readonly enqueueNode: (nodeName: string) => void;
@@ -37,8 +41,6 @@ const PAUSED_AFTER_MS = 5_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** In steady state a base is asked for list and health this often: not more than twice a minute in all. */
 const ROUTINE_INTERVAL_MS = 65_000;
-/** The agent sends its first heartbeat before its port is bound: for this long it is asked again in each sweep. */
-const BINDS_WITHIN_MS = 5_000;
 
 interface TunnelState {
   brake: Brake;
@@ -96,6 +98,7 @@ export class LivenessController {
         if (tunnel.isUp()) this.#askWhenDue(vnode, now);
       }
     }
+    this.#options.candidates.sweep();
     this.#count();
   }
 
@@ -185,6 +188,7 @@ export class LivenessController {
     const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
+    if (isLeaving(vnode, now) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
     if (vnode.refresh !== undefined && vnode.refresh.at <= now) {
       vnode.refresh = undefined;
       inquirer.ask(vnode);
@@ -228,9 +232,23 @@ export class LivenessController {
   }
 }
 
+/** Whether a goodbye from elsewhere came right after another question, so that its own is still to be asked. */
+function isLeaving({ goodbyeAt, healthAskedAt }: VNode, now: number): boolean {
+  return goodbyeAt !== undefined && healthAskedAt < goodbyeAt && now - healthAskedAt >= ANSWER_WITHIN_MS;
+}
+
+/** Whether heartbeats of the base prove nothing, so that it lives by its answers: one lost question is not its end. */
+function isOnlyHinted({ hintedAt, lastHeardAt, healthAskedAt }: VNode, now: number): boolean {
+  return (
+    now - hintedAt < MISSED_HEARTBEAT_MS &&
+    now - lastHeardAt >= MISSED_HEARTBEAT_MS &&
+    now - healthAskedAt >= ANSWER_WITHIN_MS
+  );
+}
+
 /** Whether nobody listens at the address of a base whose heartbeat just came. A dead base sends none. */
-function isBinding({ isRefusing, isDisplaced, lastBeatAt }: VNode, now: number): boolean {
-  return isRefusing && !isDisplaced && lastBeatAt !== undefined && now - lastBeatAt < BINDS_WITHIN_MS;
+function isBinding({ isRefusing, isDisplaced, lastBeatAt, hintedAt }: VNode, now: number): boolean {
+  return isRefusing && !isDisplaced && now - Math.max(lastBeatAt ?? hintedAt, hintedAt) < BINDS_WITHIN_MS;
 }
 
 /** A base that has spoken since the outage is past it; of others we cannot know when they would have spoken. */

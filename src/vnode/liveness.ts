@@ -15,6 +15,8 @@ const BRAKE_FROM_BASES = 5;
 export const BRAKE_MAX_MS = 300_000;
 /** So long a base that was asked directly has to answer. */
 export const ANSWER_WITHIN_MS = 5_000;
+/** The agent sends its first heartbeat before its port is bound: for this long it is asked again in each sweep. */
+export const BINDS_WITHIN_MS = 5_000;
 
 export interface Silence {
   readonly silentMs: number;

@@ -64,10 +64,10 @@ export function providerIdOf(env: string, identity: string): string {
 }
 
 export function nodeAddressesOf(base: BaseInfo): NodeAddress[] {
-  const hostname = base.hostName === '' ? nodeNameOf(base.identity) : base.hostName;
   return [
     { type: 'InternalIP', address: base.ip },
-    { type: 'Hostname', address: hostname },
+    // A base may claim any host name, so what it calls its host is only a label.
+    { type: 'Hostname', address: nodeNameOf(base.identity) },
   ];
 }
 

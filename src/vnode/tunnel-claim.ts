@@ -1,5 +1,6 @@
 import type { BaseInfo } from '../tunnel/base.ts';
-import type { TunnelName } from '../tunnel/tunnel.ts';
+import { canonicalAddress } from '../tunnel/ip-address.ts';
+import type { Envelope, TunnelName } from '../tunnel/tunnel.ts';
 import { UNREACHABLE_AFTER_MS } from './liveness.ts';
 
 /** Through which tunnel, and over HTTP at which address, a base is spoken to. */
@@ -18,10 +19,21 @@ export interface HeldClaim extends TunnelClaim {
 
 /**
  * What a heartbeat means for who has the identity. `Same`: the base that has it. `Moved`: it has it from now on,
- * as another process, or over another tunnel. `Refused`: the one that has it still speaks.
+ * as another process, or over another tunnel. `Refused`: the one that has it still speaks. `couldSpeakSince`: since
+ * when silence on the holder's tunnel has been the holder's own; undefined while it may be the link's.
  */
-export function weighClaim(held: HeldClaim, heard: TunnelClaim, now: number): 'Same' | 'Moved' | 'Refused' {
+export function weighClaim(
+  held: HeldClaim,
+  heard: TunnelClaim,
+  now: number,
+  couldSpeakSince: number | undefined,
+): 'Same' | 'Moved' | 'Refused' {
   if (isSamePlace(held, heard)) return 'Same';
+  if (held.tunnel === 'mqtt_tunnel_provider') {
+    // The broker authenticates who speaks there; whoever posts a heartbeat has proven an address at most.
+    if (couldSpeakSince === undefined) return 'Refused';
+    return now - Math.max(held.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
+  }
   const isGone = !held.wasHeard || held.isRefusing || now - held.lastHeardAt >= UNREACHABLE_AFTER_MS;
   return isGone ? 'Moved' : 'Refused';
 }
@@ -30,6 +42,11 @@ export function weighClaim(held: HeldClaim, heard: TunnelClaim, now: number): 'S
 export function isSamePlace(a: TunnelClaim, b: TunnelClaim): boolean {
   if (a.tunnel !== b.tunnel) return false;
   return a.tunnel === 'mqtt_tunnel_provider' || (a.base.ip === b.base.ip && a.base.port === b.base.port);
+}
+
+/** Whether a message came from the base's own address. Over MQTT the broker knows who speaks. */
+export function isFromBase({ sender }: Envelope, { ip }: Pick<BaseInfo, 'ip'>): boolean {
+  return sender === undefined || sender === canonicalAddress(ip);
 }
 
 /** Where a base is called over HTTP, `192.0.2.7:1238`; undefined for one that nobody calls. */

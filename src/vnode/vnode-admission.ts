@@ -10,8 +10,9 @@ import type { BaseInfo } from '../tunnel/base.ts';
 import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
+import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
-import { ANSWER_WITHIN_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
+import { ANSWER_WITHIN_MS, BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { arkletPortOf } from './node-object.ts';
 import { nodeRef } from './node-ref.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
@@ -24,6 +25,7 @@ export interface VNodeAdmissionOptions {
   readonly leases: NodeLeaseController;
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
+  readonly candidates: BaseCandidates;
   readonly recorder: EventRecorder;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
@@ -39,10 +41,27 @@ const TELL_REFUSAL_EVERY_MS = 60_000;
 /** Who gets a VNode, and which of two bases with one identity has it. */
 export class VNodeAdmission {
   readonly #options: VNodeAdmissionOptions;
+  readonly #startedAt: number;
+  /** When each tunnel's link came up last. */
+  readonly #linkUpAt = new Map<TunnelName, number>();
 
   constructor(options: VNodeAdmissionOptions) {
     this.#options = options;
+    this.#startedAt = options.clock.now();
     for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
+  }
+
+  onLinkUp(tunnel: TunnelName): void {
+    this.#linkUpAt.set(tunnel, this.#options.clock.now());
+  }
+
+  /** A link that has been down for as long as the brake holds protects nobody any more. */
+  #couldSpeakSince(name: TunnelName): number | undefined {
+    const { tunnels, clock } = this.#options;
+    const tunnel = tunnels.get(name);
+    if (tunnel?.isUp()) return this.#linkUpAt.get(name) ?? this.#startedAt;
+    const downSince = tunnel?.downSince() ?? clock.now();
+    return clock.now() - downSince >= BRAKE_MAX_MS ? downSince : undefined;
   }
 
   /** The VNode that a heartbeat is for; undefined when it is refused, or the VNode is being removed. */
@@ -57,7 +76,7 @@ export class VNodeAdmission {
     }
     if (vnode === undefined) return this.#settled(this.#discover(envelope.tunnel, base));
     if (vnode.liveness === 'Dead') return undefined;
-    const verdict = weighClaim(vnode, heard, clock.now());
+    const verdict = weighClaim(vnode, heard, clock.now(), this.#couldSpeakSince(vnode.tunnel));
     if (verdict === 'Refused') {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
       return undefined;
@@ -72,6 +91,13 @@ export class VNodeAdmission {
     vnode.tunnel = envelope.tunnel;
     this.#enqueue(vnode);
     return this.#settled(vnode);
+  }
+
+  /** What a base at its former address says of itself now. */
+  update(vnode: VNode, base: BaseInfo): void {
+    if (isDeepStrictEqual(vnode.base, base)) return;
+    vnode.base = base;
+    this.#enqueue(vnode);
   }
 
   /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */
@@ -230,7 +256,7 @@ function baseOf(node: CachedNode, identity: string): BaseInfo {
     version: node.labels[BASE_LABEL.version] ?? '',
     clusterName: node.labels[BASE_LABEL.clusterName] ?? '',
     ip: addressOf('InternalIP') || '0.0.0.0',
-    hostName: addressOf('Hostname') === node.name ? '' : addressOf('Hostname'),
+    hostName: node.labels[BASE_LABEL.hostName] ?? '',
     port: arkletPortOf(node.annotations),
   };
 }

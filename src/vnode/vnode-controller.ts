@@ -7,14 +7,17 @@ import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
-import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS } from './liveness.ts';
+import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
-import { isSamePlace } from './tunnel-claim.ts';
+import { isFromBase, isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
 import type { CachedNode } from './vnode-object.ts';
+
+/** A question takes 5 s to be asked again and 10 s to end. */
+const GOODBYE_COUNTS_MS = 15_000;
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
@@ -74,6 +77,10 @@ export class VNodeController implements TunnelHandler {
   }
 
   onHeartbeat(envelope: Envelope, base: BaseInfo): void {
+    if (!isFromBase(envelope, base)) {
+      this.#onHint(envelope, base);
+      return;
+    }
     const vnode = this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
@@ -84,10 +91,65 @@ export class VNodeController implements TunnelHandler {
     this.#noteLife(vnode, envelope);
   }
 
-  onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
-    const vnode = this.#options.store.get(nodeNameOf(identity));
+  /** Anybody may have posted it, so it is only a reason to ask the base: its answers count. */
+  #onHint(envelope: Envelope, base: BaseInfo): void {
+    const { identity, tunnel } = envelope;
+    const { store, leases, candidates } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
+    if (vnode?.liveness === 'Dead') return;
+    const isFollowed = vnode !== undefined && leases.isFollowed(vnode.nodeName);
+    if (vnode === undefined || vnode.isDisplaced || !isSamePlace(vnode, { tunnel, base })) {
+      if (!isFollowed) candidates.hint(tunnel, base);
+      return;
+    }
+    if (!this.#beatsItself(vnode)) {
+      if (isFollowed) this.#noteHearsay(vnode, envelope);
+      else this.#noteHint(vnode, base);
+    }
+  }
+
+  /** Its own heartbeats say all that others could. */
+  #beatsItself({ lastBeatAt }: VNode): boolean {
+    return lastBeatAt !== undefined && this.#options.clock.now() - lastBeatAt < UNREACHABLE_AFTER_MS;
+  }
+
+  /** The replica that leads the base asks it and judges it. Here it only shows that there is nothing to do. */
+  #noteHearsay(vnode: VNode, envelope: Envelope): void {
+    this.#noteLife(vnode, envelope);
+    vnode.isHearsay = true;
+  }
+
+  #noteHint(vnode: VNode, base: BaseInfo): void {
+    const { clock, inquirer } = this.#options;
+    const now = clock.now();
+    const isOdd = isOffBeat(vnode.hintedAt, now);
+    vnode.hintedAt = now;
+    const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
+    if (livesByAnswers(vnode)) {
+      if (now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
+      // A base whose threads are all in our commands answers no question; where it ends, their connections do.
+      if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
+    }
+    if ((isOdd || !isWell) && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.ask(vnode);
+  }
+
+  onGoingDown(envelope: Envelope, base: BaseInfo): void {
+    const { identity, tunnel } = envelope;
+    const { store, leases, clock, inquirer } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (this.#options.leases.isFollowed(vnode.nodeName)) return;
+    if (leases.isFollowed(vnode.nodeName)) return;
+    if (isFromBase(envelope, vnode.base)) {
+      this.#end(vnode);
+      return;
+    }
+    // Anybody may have posted it: a refused connection confirms it, an answer refutes it.
+    const now = clock.now();
+    if (!isAwaited(vnode.goodbyeAt, now)) vnode.goodbyeAt = now;
+    if (now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+  }
+
+  #end(vnode: VNode): void {
     this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
     vnode.liveness = 'Dead';
     vnode.isSuspended = false;
@@ -95,6 +157,7 @@ export class VNodeController implements TunnelHandler {
   }
 
   onHealth(envelope: Envelope, health: BaseHealth): void {
+    this.#admitProven(envelope);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     // A base that could not tell its figures has not lost its memory.
@@ -102,6 +165,17 @@ export class VNodeController implements TunnelHandler {
     vnode.masterName = health.masterName ?? vnode.base.name;
     if (this.#noteRunTime(vnode, envelope, health)) this.#restarted(vnode, envelope, 'its run time says so');
     this.#options.enqueueNode(vnode.nodeName);
+  }
+
+  /** An answer from an address names the identity that a heartbeat from elsewhere claimed for it. */
+  #admitProven(envelope: Envelope): void {
+    const base = this.#options.candidates.proven(envelope);
+    const vnode = base && this.#admission.admit(envelope, base);
+    if (vnode === undefined) return;
+    const now = this.#options.clock.now();
+    vnode.hintedAt = now;
+    vnode.namedAt = now;
+    this.#noteLife(vnode, envelope);
   }
 
   /** Whether it is another process's than the one before. */
@@ -154,15 +228,38 @@ export class VNodeController implements TunnelHandler {
   }
 
   onBaselineQuery(envelope: Envelope): void {
+    if (envelope.tunnel === 'http_tunnel_provider') {
+      this.#askWhetherRestarted(envelope);
+      return;
+    }
     const vnode = this.#heard(envelope);
     if (vnode === undefined || isOfKnownProcess(envelope.publishedAt, vnode.firstSaidAt)) return;
     this.#restarted(vnode, envelope, 'it asked for its baseline');
   }
 
+  /**
+   * A question over HTTP carries no time and may be posted by anybody, so it ends no command in work: the age of the
+   * process in its answer shows whether it is another one.
+   */
+  #askWhetherRestarted({ identity, tunnel }: Envelope): void {
+    const { store, leases, clock, inquirer } = this.#options;
+    const vnode = store.get(nodeNameOf(identity));
+    if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
+    if (leases.isFollowed(vnode.nodeName)) return;
+    const freeAt = vnode.healthAskedAt + ANSWER_WITHIN_MS;
+    if (clock.now() >= freeAt) inquirer.ask(vnode);
+    else vnode.refresh ??= { at: freeAt, latestAt: freeAt };
+  }
+
   /** The process has ended; the next one is at the same place, or its heartbeat tells where. */
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
+    this.#options.candidates.refused(tunnel, base);
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
+    if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leases.isFollowed(vnode.nodeName)) {
+      this.#end(vnode);
+      return;
+    }
     const admitted = vnode.isRefusing ? undefined : vnode.reports.admit(this.#options.clock.now());
     if (admitted) this.#options.logger.warn({ node: vnode.nodeName, ...admitted }, 'base refuses connections');
     vnode.isRefusing = true;
@@ -173,6 +270,7 @@ export class VNodeController implements TunnelHandler {
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
+    this.#admission.onLinkUp(tunnel);
     this.#options.onLinkChange();
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);
@@ -201,26 +299,28 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
     if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
+    if (envelope.answeredBy === identity) vnode.namedAt = this.#options.clock.now();
     this.#noteLife(vnode, envelope);
     return vnode;
   }
 
   /**
    * Whether an answer over HTTP may be another base's, which has the address now: it says so, or it does not say
-   * whose it is and the base itself was not heard yet since we started.
+   * whose it is and the base itself was not heard yet since we started, nor named in an answer since it came there.
    */
   #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
     if (tunnel !== 'http_tunnel_provider' || askedAt === undefined || answeredBy === vnode.identity) return false;
     const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
     if (isOther) vnode.isDisplaced = true;
-    return isOther || vnode.lastBeatAt === undefined;
+    return isOther || (vnode.lastBeatAt === undefined && vnode.namedAt < vnode.placedAt);
   }
 
-  #noteLife(vnode: VNode, { publishedAt }: Envelope): void {
+  #noteLife(vnode: VNode, { publishedAt, askedAt }: Envelope): void {
     const { clock, inquirer, enqueueNode, enqueuePods } = this.#options;
     const now = clock.now();
+    if (askedAt === undefined || (vnode.goodbyeAt ?? now) <= askedAt) vnode.goodbyeAt = undefined;
     // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
-    if (vnode.wasHeard && now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS) {
+    if (vnode.wasHeard && now - Math.max(vnode.lastHeardAt, vnode.hintedAt) >= MISSED_HEARTBEAT_MS) {
       vnode.ledger.doubtCommands();
       enqueuePods(vnode.nodeName);
     }
@@ -270,6 +370,17 @@ export class VNodeController implements TunnelHandler {
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
   }
+}
+
+/** Whether the base answered with its identity when its own heartbeats no longer came, or never had. */
+function livesByAnswers({ namedAt, placedAt, lastBeatAt }: VNode): boolean {
+  if (namedAt < placedAt) return false;
+  return lastBeatAt === undefined || namedAt - lastBeatAt >= UNREACHABLE_AFTER_MS;
+}
+
+/** Whether a goodbye from elsewhere still waits for a refused connection, or an answer. */
+function isAwaited(goodbyeAt: number | undefined, now: number): boolean {
+  return goodbyeAt !== undefined && now - goodbyeAt < GOODBYE_COUNTS_MS;
 }
 
 function isReadyTrue({ type, status }: NodeCondition): boolean {

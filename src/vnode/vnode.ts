@@ -66,6 +66,14 @@ export class VNode {
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
   runTime: RunTime | undefined;
   lastBeatAt: number | undefined;
+  /** When a heartbeat for its address came last from another one. */
+  hintedAt = Number.NEGATIVE_INFINITY;
+  /** When an answer from its address last named its identity. */
+  namedAt = Number.NEGATIVE_INFINITY;
+  /** What we heard last proves nothing; another replica, which leads it, asks it. */
+  isHearsay = false;
+  /** When a goodbye came from an address that is not the base's; it counts when the base refuses a connection now. */
+  goodbyeAt: number | undefined;
   /** When the base said the first thing that we heard of it, by its own wall clock, ms. */
   firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
@@ -105,6 +113,7 @@ export class VNode {
     this.wasHeard = true;
     this.lastHeardAt = now;
     this.isConfirmedSilent = false;
+    this.isHearsay = false;
     return isFirst;
   }
 
@@ -128,6 +137,11 @@ export class VNode {
     // The next leader judges by what it hears itself.
     if (this.liveness === 'Dead') this.liveness = 'Unreachable';
     this.isConfirmedSilent = false;
+    if (this.isHearsay) {
+      this.isHearsay = false;
+      this.lastHeardAt = mayBeSilentSince;
+      this.liveness = 'Unreachable';
+    }
     if (!wasReady) return;
     this.liveness = 'Reachable';
     this.lastHeardAt = Math.max(this.lastHeardAt, mayBeSilentSince);

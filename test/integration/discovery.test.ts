@@ -52,7 +52,7 @@ describe('A-004-1 discovery', () => {
     );
     expect(node?.status?.addresses).toEqual([
       { type: 'InternalIP', address: base.localIP },
-      { type: 'Hostname', address: 'host-4' },
+      { type: 'Hostname', address: 'vnode.b4' },
     ]);
     expect(node?.spec?.providerID).toBe('koupleless://dev/b4');
     await base.kill();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { firstExternalAddress } from '../../samples/base-simulator/external-address.ts';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   overMqtt = await world.startFleet({ count: 2, identityPrefix: 'm-' });
   overHttp = await world.startFleet({
     brokerUrl: undefined,
-    controllerUrl: `http://127.0.0.1:${port}`,
+    controllerUrl: `http://${firstExternalAddress()}:${port}`,
     count: 2,
     identityPrefix: 'h-',
   });
@@ -69,7 +70,7 @@ describe('a controller with both tunnels', () => {
   it('finds a base that moved to the other tunnel, as the same Node with the same modules, after its silence', async () => {
     const base = overMqtt.base('m-1');
     const before = await findNode(world.admin, 'm-1');
-    const { controllerUrl } = { controllerUrl: `http://127.0.0.1:${await httpPort()}` };
+    const { controllerUrl } = { controllerUrl: `http://${firstExternalAddress()}:${await httpPort()}` };
     await base.moveTo({ controllerUrl });
     await eventually(async () => expect(await tunnelOf('m-1')).toBe('http_tunnel_provider'), 60_000);
     const after = await findNode(world.admin, 'm-1');

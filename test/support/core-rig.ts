@@ -15,6 +15,7 @@ import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
 import type { ModuleCommand, ModuleKey } from '../../src/tunnel/module.ts';
 import type { Envelope, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { Tunnels } from '../../src/tunnel/tunnels.ts';
+import { BaseCandidates } from '../../src/vnode/base-candidates.ts';
 import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
 import { LivenessController } from '../../src/vnode/liveness-controller.ts';
 import { NodeController } from '../../src/vnode/node-controller.ts';
@@ -91,6 +92,7 @@ export class CoreRig {
   readonly pods: PodController;
   readonly vnodes: VNodeController;
   readonly liveness: LivenessController;
+  readonly candidates: BaseCandidates;
   readonly #isCluster: boolean;
   readonly #maxCommands: number;
   #commandCount = 0;
@@ -108,6 +110,8 @@ export class CoreRig {
     const tunnels = new Tunnels([this.tunnel, this.http]);
     const isFollowed = (name: string): boolean => this.leases.isFollowed(name);
     const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
+    const candidates = new BaseCandidates({ tunnels, clock, logger });
+    this.candidates = candidates;
     const recorder = {
       event: (subject: { name: string }, type: string, reason: string, message: string): void => {
         this.events.push(`${type} ${reason} ${subject.name}`);
@@ -169,6 +173,7 @@ export class CoreRig {
       tunnels,
       leases: this.leases,
       inquirer,
+      candidates,
       recorder,
       isLeaving: () => this.isLeaving,
       onLinkChange: () => {},
@@ -177,7 +182,7 @@ export class CoreRig {
       ledger: LEDGER_OPTIONS,
       ...shared,
     });
-    const liveness = { store, tunnels, inquirer, isFollowed, enqueueNode, enqueuePods };
+    const liveness = { store, tunnels, inquirer, candidates, isFollowed, enqueueNode, enqueuePods };
     this.liveness = new LivenessController({ ...liveness, ...shared });
     for (const tunnel of [this.tunnel, this.http]) {
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
@@ -243,7 +248,9 @@ export class CoreRig {
   heartbeat(identity: string): void {
     const base = this.bases.get(identity);
     if (base === undefined || base.isSilent) return;
-    if (this.#tunnelOf(base).isLinkUp) this.vnodes.onHeartbeat(this.envelope(identity), base.info);
+    const { sender } = base;
+    const envelope = { ...this.envelope(identity), ...(sender === undefined ? {} : { sender }) };
+    if (this.#tunnelOf(base).isLinkUp) this.vnodes.onHeartbeat(envelope, base.info);
   }
 
   list(identity: string, askedAt?: number): void {
@@ -290,7 +297,10 @@ export class CoreRig {
   envelope(identity: string, askedAt?: number): Envelope {
     const tunnel = this.bases.get(identity)?.tunnel ?? this.tunnel.name;
     if (tunnel === this.tunnel.name) return { tunnel, identity, publishedAt: 1_000_000 + this.clock.now() };
-    return { tunnel, identity, publishedAt: undefined, ...(askedAt === undefined ? {} : { askedAt }) };
+    if (askedAt === undefined) return { tunnel, identity, publishedAt: undefined };
+    const { sender, info } = this.bases.get(identity) ?? {};
+    const named = sender === undefined || info === undefined ? {} : { answeredBy: identity, place: info };
+    return { tunnel, identity, publishedAt: undefined, askedAt, ...named };
   }
 
   addPod(options: PodOptions = {}): void {

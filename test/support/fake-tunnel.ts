@@ -54,6 +54,7 @@ export class FakeTunnel implements Tunnel {
 
   queryModules = (base: BaseAddress): Promise<void> => this.#send('list', base);
   queryHealth = (base: BaseAddress): Promise<void> => this.#send('health', base);
+  identify = (base: BaseAddress): Promise<void> => this.queryHealth(base);
   installModule = (base: BaseAddress, spec: ModuleSpec): Promise<void> => {
     this.specs.set(moduleKeyOf(spec), spec);
     return this.#send('install', base, spec);

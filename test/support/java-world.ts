@@ -14,7 +14,7 @@ import { eventsOf, findNode, isSchedulable, pods } from './observe.ts';
 import { createPod, readyPod, removePod } from './pod-life.ts';
 import { type ControllerProcess, startWorld, type World } from './world.ts';
 
-const TOKEN = 'e2e-token';
+const TOKEN = 'e2e-token-of-bases';
 
 export interface JavaBaseOptions {
   readonly tunnel: 'http' | 'mqtt';

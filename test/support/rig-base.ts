@@ -21,6 +21,8 @@ export interface RigBase {
   answersCommands: boolean;
   /** Where it speaks, and is spoken to. */
   tunnel: TunnelName;
+  /** Where its posts over HTTP come from, when not from its own address; its answers name it then. */
+  sender?: string;
   /** `-Dactivate.new.module`: of two versions of a name the one that was installed last is active. */
   activatesNew: boolean;
   /** What becomes of a `switch`: done, refused with words, or answered as done while nothing is. */

@@ -58,7 +58,8 @@ class HttpTransport implements Transport {
 
   async fleetTarget(env: string): Promise<{ controllerUrl: string }> {
     needExternalAddress();
-    return { controllerUrl: `http://127.0.0.1:${await this.#portOf(env)}` };
+    // From an own address of the machine to itself: the sender is the address that the bases name.
+    return { controllerUrl: `http://${firstExternalAddress()}:${await this.#portOf(env)}` };
   }
 
   async stop(): Promise<void> {

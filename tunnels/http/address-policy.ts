@@ -6,12 +6,14 @@ export interface Network {
   readonly prefixLength: number;
 }
 
-/** What no base has: calling it would reach ourselves, our own machine's neighbours or nobody. */
+/** What no base has: a call would reach the controller's own machine, its neighbours or nobody. */
 const NOT_A_BASE: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],
   ['127.0.0.0', 8],
   // Link-local, and where most clouds have their metadata service.
   ['169.254.0.0', 16],
+  ['169.254.169.254', 32],
+  ['169.254.170.2', 32],
   ['224.0.0.0', 4],
   // Reserved, with the broadcast address.
   ['240.0.0.0', 4],
@@ -35,19 +37,29 @@ const NOT_A_BASE: readonly (readonly [string, number])[] = [
   ['fd20:ce::254', 128],
 ];
 
+interface RefusedRange {
+  readonly range: BlockList;
+  /** The listed networks that lie within the range. */
+  readonly listed: BlockList;
+}
+
 /**
- * Which addresses the controller calls. A heartbeat names an address and so tells us whom to call: without a
- * limit, whoever sends one can aim us at anything that we can reach (SSRF). An IPv4-mapped IPv6 address is judged
- * as the IPv4 address in it.
+ * Which addresses the controller calls. A heartbeat names the address to call: without a limit, whoever sends one can
+ * aim the controller at anything that it reaches (SSRF). A wide network does not open loopback, link-local and the
+ * like; a network that lies within such a range does. An IPv4-mapped IPv6 address is judged as the IPv4 address in it.
  */
 export class AddressPolicy {
   readonly #allowed: BlockList | undefined;
-  readonly #refused: BlockList;
+  readonly #refused = listOf(NOT_A_BASE.map(networkOf));
+  readonly #ranges: readonly RefusedRange[];
 
   /** `networks`: the only ones allowed. Default: all but those that cannot be a base's. */
   constructor(networks?: readonly Network[]) {
-    this.#allowed = networks && listOf(networks.map(({ address, prefixLength }) => [address, prefixLength]));
-    this.#refused = listOf(NOT_A_BASE);
+    this.#allowed = networks && listOf(networks);
+    this.#ranges = NOT_A_BASE.map(networkOf).map((range) => ({
+      range: listOf([range]),
+      listed: listOf((networks ?? []).filter((network) => isWithin(network, range))),
+    }));
   }
 
   /** Why `ip` is not called, to be read after the name of the field; undefined when it is. */
@@ -55,14 +67,30 @@ export class AddressPolicy {
     // A zone (`fe80::1%eth0`) chooses a network interface of ours.
     if (isIP(ip) === 0 || ip.includes('%')) return 'is not an IP address';
     const family = familyOf(ip);
-    if (this.#allowed) return this.#allowed.check(ip, family) ? undefined : 'is in none of HTTP_TUNNEL_BASE_NETWORKS';
-    return this.#refused.check(ip, family) ? 'is no address of a base' : undefined;
+    if (this.#allowed && !this.#allowed.check(ip, family)) return 'is in none of HTTP_TUNNEL_BASE_NETWORKS';
+    if (!this.#refused.check(ip, family)) return undefined;
+    const isRefused = this.#ranges.some(({ range, listed }) => range.check(ip, family) && !listed.check(ip, family));
+    return isRefused ? 'is no address of a base' : undefined;
   }
 }
 
-function listOf(networks: readonly (readonly [string, number])[]): BlockList {
+/** Whether an address, in any of its texts, is in one of the networks. */
+export function inAnyOf(networks: readonly Network[]): (ip: string) => boolean {
+  const list = listOf(networks);
+  return (ip) => isIP(ip) !== 0 && list.check(ip, familyOf(ip));
+}
+
+function networkOf([address, prefixLength]: readonly [string, number]): Network {
+  return { address, prefixLength };
+}
+
+function isWithin({ address, prefixLength }: Network, outer: Network): boolean {
+  return prefixLength >= outer.prefixLength && listOf([outer]).check(address, familyOf(address));
+}
+
+function listOf(networks: readonly Network[]): BlockList {
   const list = new BlockList();
-  for (const [address, prefixLength] of networks) list.addSubnet(address, prefixLength, familyOf(address));
+  for (const { address, prefixLength } of networks) list.addSubnet(address, prefixLength, familyOf(address));
   return list;
 }
 

@@ -18,6 +18,8 @@ export interface ArkletRequest {
   readonly payload: object;
   /** It changes nothing, and so does no harm when it is executed after we gave it up. */
   readonly isQuestion: boolean;
+  /** It leaves also where `mayCommand` says no. */
+  readonly isForAnybody?: boolean | undefined;
   /** From now until the payload leaves, on whichever connection. */
   readonly leaveWithinMs: number;
   /** From now to the whole answer. */
@@ -92,9 +94,9 @@ export class ArkletClient {
 
   /** On one connection after the other: each lands on another event loop of the base. */
   async #offer(request: ArkletRequest, payload: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
-    const { base, isQuestion: leavesUnproven, leaveWithinMs, onLeft = () => {} } = request;
+    const { base, isQuestion: leavesUnproven, isForAnybody = false, leaveWithinMs, onLeft = () => {} } = request;
     const { clock, mayCommand = () => true } = this.#options;
-    const mayLeave = (): boolean => mayCommand(base.identity);
+    const mayLeave = (): boolean => isForAnybody || mayCommand(base.identity);
     const leaveBy = clock.now() + leaveWithinMs;
     for (let busyCount = 0; ; busyCount++) {
       if (!mayLeave()) throw notAllowed();

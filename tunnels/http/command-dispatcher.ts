@@ -131,7 +131,7 @@ export class CommandDispatcher {
 
   async #exchange(
     base: BaseAddress,
-    { name, payload, isQuestion }: Command,
+    { name, payload, isQuestion, isForAnybody }: Command,
     { round, ...course }: Course,
   ): Promise<Answered> {
     const { client, policy, clock, timeoutsMs } = this.#options;
@@ -143,7 +143,10 @@ export class CommandDispatcher {
     if (base.port === 0) throw notConnected('the base has not said yet where it listens');
     const askedAt = clock.now();
     const timeoutMs = timeoutsMs[name];
-    return { askedAt, body: await client.post({ base, command: name, payload, isQuestion, timeoutMs, ...course }) };
+    return {
+      askedAt,
+      body: await client.post({ base, command: name, payload, isQuestion, isForAnybody, timeoutMs, ...course }),
+    };
   }
 
   #track(work: Promise<void>): Promise<void> {

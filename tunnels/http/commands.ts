@@ -20,6 +20,8 @@ export interface Command {
   readonly payload: object;
   /** A question changes nothing: two of a kind have the same answer. */
   readonly isQuestion: boolean;
+  /** Whether it leaves also where `mayCommand` says no. */
+  readonly isForAnybody?: boolean;
   /** Hands the answer over, or says why it cannot. */
   readonly hear: (envelope: Envelope, answer: Uint8Array, handler: TunnelHandler) => InvalidMessage | undefined;
 }
@@ -37,6 +39,9 @@ export const HEALTH_COMMAND: Command = {
   isQuestion: true,
   hear: hearing(readHealth, (handler, envelope, health) => handler.onHealth(envelope, baseHealthOf(health))),
 };
+
+/** Finds out who is at an address. */
+export const IDENTITY_COMMAND: Command = { ...HEALTH_COMMAND, isForAnybody: true };
 
 export function installCommand(spec: ModuleSpec): Command {
   return { name: 'installBiz', payload: installBizOf(spec), isQuestion: false, hear: hearingEnd('install', spec) };

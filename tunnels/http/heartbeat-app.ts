@@ -6,7 +6,9 @@ import express, {
   type Response,
 } from 'express';
 import type { Logger } from '../../src/logger.ts';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
+import { inAnyOf, type Network } from './address-policy.ts';
 import { carriesToken } from './bearer-token.ts';
 import { MAX_BATCH_BYTES } from './member-batch.ts';
 import { MEMBERS_PATH } from './member-client.ts';
@@ -19,7 +21,9 @@ const MAX_BODY_BYTES = 64 * 1024;
 export interface HeartbeatAppOptions {
   readonly tunnel: TunnelName;
   /** Default: whoever reaches us may speak for any base. */
-  readonly token?: string | undefined;
+  readonly tokens?: readonly string[] | undefined;
+  /** Behind these the sender is the rightmost address in `X-Forwarded-For` that is none of them. Default: none. */
+  readonly trustedProxies?: readonly Network[] | undefined;
   readonly logger: Logger;
   /** Takes the body of a message, or says why it cannot. `sender`: the address that it came from. */
   readonly onMessage: (type: MessageType, sender: string, body: Uint8Array) => InvalidMessage | undefined;
@@ -40,8 +44,9 @@ const PATHS: Readonly<Record<string, MessageType>> = { '/heartbeat': 'heart', '/
 
 /** The paths that bases post to, and other members. A refusal is JSON: a code and, in the message, the field. */
 export function heartbeatApp(options: HeartbeatAppOptions): Express {
-  const { token, members } = options;
+  const { tokens, trustedProxies, members } = options;
   const app = express();
+  if (trustedProxies) app.set('trust proxy', inAnyOf(trustedProxies));
   app.disable('x-powered-by');
   app.disable('etag');
   // What costs us least comes first. A compressed body is refused.
@@ -50,7 +55,7 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
     takingJson(options),
     express.raw({ ...RAW, limit }),
   ];
-  const ofBase = readBody(authenticatingBase(options, token), MAX_BODY_BYTES);
+  const ofBase = readBody(authenticatingBase(options, tokens), MAX_BODY_BYTES);
   for (const [path, type] of Object.entries(PATHS)) app.post(path, ofBase, taking(type, options));
   const paths = Object.keys(PATHS);
   if (members) {
@@ -67,10 +72,10 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
 /** Any type, since that is checked before. */
 const RAW = { type: () => true, inflate: false };
 
-function authenticatingBase(options: HeartbeatAppOptions, token: string | undefined): RequestHandler {
+function authenticatingBase(options: HeartbeatAppOptions, tokens: readonly string[] | undefined): RequestHandler {
   return (request, response, next) => {
-    if (token === undefined || carriesToken(request.headers.authorization, token)) next();
-    else refuse401(options, request, response, 'the Authorization header does not carry the token', 'Bearer');
+    if (tokens === undefined || carriesToken(request.headers.authorization, tokens)) next();
+    else refuse401(options, request, response, 'the Authorization header does not carry a valid token', 'Bearer');
   };
 }
 
@@ -160,8 +165,9 @@ function invalidOf({ tunnel }: HeartbeatAppOptions, request: Request, message: s
   return { tunnel, identity: senderOf(request), code: 'Arklet.InvalidMessage', message };
 }
 
-function senderOf({ socket }: Request): string {
-  return socket.remoteAddress ?? '';
+/** What a client of a trusted proxy writes into the header stands further left, and is not read. */
+function senderOf({ ip }: Request): string {
+  return canonicalAddress(ip ?? '');
 }
 
 function bodyOf({ body }: Request): Uint8Array {

@@ -12,6 +12,7 @@ import {
   COMMANDS,
   type Command,
   HEALTH_COMMAND,
+  IDENTITY_COMMAND,
   installCommand,
   LIST_COMMAND,
   switchCommand,
@@ -27,10 +28,12 @@ import { MESSAGE_TYPES } from './receive.ts';
 export interface HttpTunnelOptions {
   /** Where bases send their heartbeats; 0 = any free one, the log line `listening` tells which. */
   readonly port: number;
-  /** What every message of a base has to carry. Default: bases are not authenticated. */
-  readonly token?: string | undefined;
-  /** Where bases may be. Default: anywhere but loopback, link-local and the like. */
+  /** Every message of a base carries one of them. Default: bases are not authenticated. */
+  readonly tokens?: readonly string[] | undefined;
+  /** See `AddressPolicy`. */
   readonly baseNetworks?: readonly Network[] | undefined;
+  /** Proxies whose `X-Forwarded-For` says where a message came from. Default: none. */
+  readonly trustedProxies?: readonly Network[] | undefined;
   /** Who else is to hear what a base says to us. Default: nobody. */
   readonly members?: Members | undefined;
   /** After these an answer is of no use, and the connection is closed a little later. */
@@ -148,6 +151,10 @@ export class HttpTunnel implements Tunnel {
     return this.#send(base, HEALTH_COMMAND);
   }
 
+  identify(base: BaseAddress): Promise<void> {
+    return this.#send(base, IDENTITY_COMMAND);
+  }
+
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void> {
     return this.#send(base, installCommand(spec));
   }
@@ -167,9 +174,9 @@ export class HttpTunnel implements Tunnel {
     });
   }
 
-  #onAnswer({ identity }: BaseAddress, command: Command, { askedAt, body }: Answered): void {
+  #onAnswer({ identity, ip, port }: BaseAddress, command: Command, { askedAt, body }: Answered): void {
     if (!this.isUp()) throw sendFailed('the tunnel was stopped');
-    const envelope: Envelope = { tunnel: this.name, identity, publishedAt: undefined, askedAt };
+    const envelope: Envelope = { tunnel: this.name, identity, publishedAt: undefined, askedAt, place: { ip, port } };
     const invalid = this.#take(command.name, (handler) => command.hear(envelope, body, handler));
     if (!invalid) return;
     this.#invalid.add(invalid);

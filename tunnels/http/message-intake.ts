@@ -1,9 +1,10 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 import type { InvalidMessages } from '../arklet/invalid-messages.ts';
-import type { AddressPolicy } from './address-policy.ts';
+import type { AddressPolicy, Network } from './address-policy.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
 import { MemberInbox } from './member-inbox.ts';
@@ -14,7 +15,8 @@ import { type Accepted, type MessageType, receive } from './receive.ts';
 export interface MessageIntakeOptions {
   readonly tunnel: TunnelName;
   readonly port: number;
-  readonly token?: string | undefined;
+  readonly tokens?: readonly string[] | undefined;
+  readonly trustedProxies?: readonly Network[] | undefined;
   readonly members?: Members | undefined;
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly policy: AddressPolicy;
@@ -57,13 +59,14 @@ export class MessageIntake {
 
   /** Listens until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
   async run(onListening: () => void, signal: AbortSignal): Promise<void> {
-    const { tunnel, port, token, members, limits, invalid, logger } = this.#options;
-    if (token === undefined) {
+    const { tunnel, port, tokens, trustedProxies, members, limits, invalid, logger } = this.#options;
+    if (tokens === undefined) {
       logger.warn({ tunnel }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
     }
     const app = heartbeatApp({
       tunnel,
-      token,
+      tokens,
+      trustedProxies,
       logger,
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),
@@ -85,7 +88,8 @@ export class MessageIntake {
 
   #receive({ type, sender, payload }: Arrival, onAccepted?: (accepted: Accepted) => void): InvalidMessage | undefined {
     const { tunnel, policy, take } = this.#options;
-    const source = { tunnel, identity: sender };
+    // A member of an earlier version passes on the address as its socket has it.
+    const source = { tunnel, identity: canonicalAddress(sender) };
     return take(type, (handler) => receive(type, { source, payload, handler, policy, onAccepted }));
   }
 }

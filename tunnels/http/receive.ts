@@ -1,3 +1,4 @@
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
 import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
@@ -19,7 +20,7 @@ export interface Accepted {
 
 /** What a message comes with. */
 export interface Reception {
-  /** The sender's address stands in for the identity until the payload has told it. */
+  /** The sender's canonical address stands in for the identity until the payload names it. */
   readonly source: Source;
   readonly payload: Uint8Array;
   readonly handler: TunnelHandler;
@@ -43,8 +44,11 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
     return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
   const base = baseInfoOf(message);
-  onAccepted?.({ key: `heart ${baseKeyOf(base)}`, isSaidOnce: isGoingDown(message) });
-  if (isGoingDown(message)) handler.onGoingDown(envelope, base);
+  const isGoodbye = isGoingDown(message);
+  // A false message from elsewhere must not replace the true one on its way to other members.
+  const origin = canonicalAddress(base.ip) === source.identity ? '' : ' from elsewhere';
+  onAccepted?.({ key: `heart ${baseKeyOf(base)}${origin}`, isSaidOnce: isGoodbye });
+  if (isGoodbye) handler.onGoingDown(envelope, base);
   else handler.onHeartbeat(envelope, base);
   return undefined;
 }
@@ -52,7 +56,7 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
 function receiveBaselineQuery({ source, payload, handler, onAccepted }: Reception): InvalidMessage | undefined {
   const read = readFrom(source, payload, readBaseMetadata, (metadata) => metadata.identity);
   if (read.invalid) return read.invalid;
-  onAccepted?.({ key: `queryBaseline ${read.envelope.identity}`, isSaidOnce: true });
+  onAccepted?.({ key: `queryBaseline ${read.envelope.identity} ${source.identity}`, isSaidOnce: true });
   handler.onBaselineQuery(read.envelope);
   return undefined;
 }
@@ -68,7 +72,7 @@ function readFrom<T>(
   const { tunnel } = source;
   if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
   const identity = identityOf(parsed.message);
-  const envelope = { tunnel, identity, publishedAt: undefined };
+  const envelope = { tunnel, identity, publishedAt: undefined, sender: source.identity };
   const invalid = sourceFault({ tunnel, identity });
   return invalid ? { invalid, envelope } : { ...parsed, envelope };
 }

@@ -99,6 +99,10 @@ export class MqttTunnel implements Tunnel {
     return this.#send(base, 'queryAllBiz', {});
   }
 
+  identify(base: BaseAddress): Promise<void> {
+    return this.queryHealth(base);
+  }
+
   queryHealth(base: BaseAddress): Promise<void> {
     return this.#send(base, 'health', {});
   }

@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { firstExternalAddress } from '../../../samples/base-simulator/external-address.ts';
 
 const ANSWER_WITHIN_MS = 1_000;
 const PROBE_EVERY_MS = 500;
@@ -107,6 +108,8 @@ export class ServiceProxy {
     return new Promise((resolve) => {
       const asked = request({
         host: '127.0.0.1',
+        // As a Service without SNAT: a replica sees the address that the bases name.
+        localAddress: firstExternalAddress(),
         port,
         method,
         path: url,

@@ -63,8 +63,9 @@ describe('the configuration', () => {
       MQTT_CLIENT_KEY_PATH: '/key',
       ENABLE_HTTP_TUNNEL: 'true',
       HTTP_TUNNEL_LISTEN_PORT: '7000',
-      HTTP_TUNNEL_TOKEN: 'token',
+      HTTP_TUNNEL_TOKEN: 'bases-new-123456,bases-old-123456',
       HTTP_TUNNEL_BASE_NETWORKS: '10.0.0.0/8,fd00::/8',
+      HTTP_TUNNEL_TRUSTED_PROXIES: '192.0.2.0/24',
       INSTALL_DEADLINE_SECONDS: '5',
       UNINSTALL_DEADLINE_SECONDS: '6',
       UNKNOWN_MODULE_POLICY: 'keep',
@@ -100,11 +101,12 @@ describe('the configuration', () => {
       },
       http: {
         port: 7000,
-        token: 'token',
+        tokens: ['bases-new-123456', 'bases-old-123456'],
         baseNetworks: [
           { address: '10.0.0.0', prefixLength: 8 },
           { address: 'fd00::', prefixLength: 8 },
         ],
+        trustedProxies: [{ address: '192.0.2.0', prefixLength: 24 }],
       },
       installDeadlineMs: 5000,
       uninstallDeadlineMs: 6000,
@@ -132,7 +134,7 @@ describe('the configuration', () => {
   });
 
   it('needs nothing but the switch for bases over HTTP, with or without a broker', () => {
-    const http = { port: 7777, token: undefined, baseNetworks: undefined };
+    const http = { port: 7777, tokens: undefined, baseNetworks: undefined };
     expect(load({ ENABLE_HTTP_TUNNEL: 'true' })).toMatchObject({ mqtt: { port: 1883 }, http });
     expect(loadConfig({ ENABLE_HTTP_TUNNEL: 'true' }, 'host-1')).toMatchObject({ mqtt: undefined, http });
   });
@@ -207,6 +209,7 @@ describe('a wrong configuration', () => {
     ['HTTP_TUNNEL_BASE_NETWORKS', '10.0.0.0/8;fd00::/8'],
     ['HTTP_TUNNEL_BASE_NETWORKS', 'bases.example/8'],
     ['HTTP_TUNNEL_BASE_NETWORKS', 'fe80::%eth0/10'],
+    ['HTTP_TUNNEL_TRUSTED_PROXIES', 'proxy.example'],
     ['INSTALL_DEADLINE_SECONDS', '0'],
     ['UNINSTALL_DEADLINE_SECONDS', '86401'],
     ['SHARED_NAMESPACES', 'team-a'],
@@ -263,8 +266,24 @@ describe('a wrong configuration', () => {
     expect(faultsOf({ ...LEAST, ...MEMBER, ...env, ENABLE_HTTP_TUNNEL: '' })).toEqual([]);
   });
 
+  it.each(['fifteen-letters', 'bases-new-123456,short', 'bases-new-123456,bases-old-123456,bases-odd-123456'])(
+    'is one with the tokens %s of bases, which it does not show',
+    (HTTP_TUNNEL_TOKEN) => {
+      expect(faultsOf({ ...LEAST, HTTP_TUNNEL_TOKEN })).toEqual([
+        `HTTP_TUNNEL_TOKEN=***: must be ${VARIABLES.HTTP_TUNNEL_TOKEN.rule.text}`,
+      ]);
+    },
+  );
+
   it('is one in which bases know the token of the replicas', () => {
     const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: MEMBER.MEMBER_TOKEN };
+    expect(faultsOf(env)).toEqual([
+      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+    ]);
+  });
+
+  it('is one in which bases know the token of the replicas beside another one', () => {
+    const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: `bases-only-12345,${MEMBER.MEMBER_TOKEN}` };
     expect(faultsOf(env)).toEqual([
       'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
     ]);

@@ -32,11 +32,11 @@ describe('a replica that deploy/ starts', () => {
     expect(cluster).toMatchObject({ memberAddress: undefined });
   });
 
-  it('tells the others where it is when bases are found over HTTP, with a token that was changed', () => {
+  it('tells the others where it is when bases are found over HTTP, with keys that were changed', () => {
     const env = envOf(read('config.yaml').replace(/^( *)# ([A-Z_]+: )/gm, '$1$2'));
     expect(env).toMatchObject({ ENABLE_HTTP_TUNNEL: 'true', MEMBER_TOKEN: 'change-me' });
     expect(() => loadConfig(env, 'host')).toThrow(ConfigError);
-    const changed = { ...env, MEMBER_TOKEN: '0123456789abcdef' };
+    const changed = { ...env, MEMBER_TOKEN: '0123456789abcdef', HTTP_TUNNEL_TOKEN: 'fedcba9876543210' };
     expect(loadConfig(changed, 'host').cluster).toMatchObject({ memberAddress: '10.244.0.7:7777' });
   });
 

@@ -93,6 +93,7 @@ export const PURE = [
   'src/queue/phase.ts',
   'src/redact-url.ts',
   'src/tunnel/base.ts',
+  'src/tunnel/ip-address.ts',
   'src/tunnel/module.ts',
   'src/vnode/address.ts',
   'src/vnode/liveness.ts',

@@ -38,7 +38,9 @@ function plannedReads(count: number, keyOf: KeyOf, more: Parameters<typeof makeP
     records: () => [...ledger.records()].map(counted),
   };
   const sleepUntil = new Map<string, number>();
-  planBase({ pods, debts: new Map(), ledger: view, sleepUntil, unwritten: new Set(), canSwitch: true, now: 1 });
+  const ownerOf = (namespace: string): string => namespace;
+  const rest = { debts: new Map(), held: new Map(), sleepUntil, unwritten: new Set<string>(), ownerOf };
+  planBase({ ...rest, pods, ledger: view, canSwitch: true, now: 1 });
   return reads;
 }
 

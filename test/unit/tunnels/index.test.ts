@@ -66,7 +66,7 @@ describe('createTunnels', () => {
   it('makes a HTTP tunnel, besides the other', async () => {
     const http = {
       port: 0,
-      token: undefined,
+      tokens: undefined,
       baseNetworks: undefined,
       installDeadlineMs: 300_000,
       uninstallDeadlineMs: 60_000,

@@ -66,8 +66,9 @@ describe('a Node', () => {
     const { status } = nodeOf();
     expect(status?.addresses).toEqual([
       { type: 'InternalIP', address: '198.51.100.1' },
-      { type: 'Hostname', address: 'host-b1' },
+      { type: 'Hostname', address: 'vnode.b1' },
     ]);
+    expect(nodeOf().metadata.labels?.['base.koupleless.io/host-name']).toBe('host-b1');
     expect(status?.nodeInfo?.kubeletVersion).toBe('v1.35.4-koupleless-0.1.0');
     expect(status?.capacity).toEqual({ pods: '65535', memory: '262144Ki' });
     expect(status?.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([

@@ -23,10 +23,23 @@ describe('a heartbeat under an identity that somebody has', () => {
     ['over the other tunnel is refused (back)', held(http), mqtt, 'Refused'],
     ['is the base that has moved after 25 s of silence', held(http, { lastHeardAt: NOW - 25_000 }), mqtt, 'Moved'],
     ['is the base that has moved after a refused connection', held(http, { isRefusing: true }), otherPort, 'Moved'],
-    ['is the base when only a Node told of it', held(mqtt, { wasHeard: false }), http, 'Moved'],
+    ['is the base when only a Node told of it', held(http, { wasHeard: false }), otherHost, 'Moved'],
+    ['over HTTP is refused when a Node told of it over MQTT', held(mqtt, { wasHeard: false }), http, 'Refused'],
     ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
   ])('%s', (_, claim, heard, verdict) => {
-    expect(weighClaim(claim, heard, NOW)).toBe(verdict);
+    expect(weighClaim(claim, heard, NOW, 0)).toBe(verdict);
+  });
+});
+
+describe('an identity over MQTT', () => {
+  const silent = held(mqtt, { lastHeardAt: NOW - 60_000 });
+
+  it.each<[string, number | undefined, string]>([
+    ['not taken over HTTP while its link is down', undefined, 'Refused'],
+    ['not taken over HTTP before it could speak for 25 s', NOW - 24_999, 'Refused'],
+    ['taken over HTTP when it could have spoken for 25 s', NOW - 25_000, 'Moved'],
+  ])('is %s', (_, couldSpeakSince, verdict) => {
+    expect(weighClaim(silent, http, NOW, couldSpeakSince)).toBe(verdict);
   });
 });
 

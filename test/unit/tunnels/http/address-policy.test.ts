@@ -69,4 +69,39 @@ describe('AddressPolicy', () => {
     ]);
     expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is in none of HTTP_TUNNEL_BASE_NETWORKS');
   });
+
+  it.each([
+    '127.0.0.1',
+    '169.254.169.254',
+    '169.254.0.1',
+    '100.100.100.200',
+    '224.0.0.1',
+    '::ffff:127.0.0.1',
+    '::1',
+    'fe80::1',
+  ])('does not call %s for a wide network', (ip) => {
+    for (const address of ['0.0.0.0', '::'])
+      expect(new AddressPolicy([{ address, prefixLength: 0 }]).faultOf(ip)).toMatch(
+        /is no address of a base|is in none/,
+      );
+    const all = new AddressPolicy([
+      { address: '0.0.0.0', prefixLength: 0 },
+      { address: '::', prefixLength: 0 },
+    ]);
+    expect(all.faultOf(ip)).toBe('is no address of a base');
+  });
+
+  it.each([
+    ['127.0.0.0', 8, '127.0.0.1', true],
+    ['127.0.0.0', 8, '::ffff:127.0.0.1', true],
+    ['127.0.0.1', 32, '127.0.0.2', false],
+    ['126.0.0.0', 7, '127.0.0.1', false],
+    ['::1', 128, '::1', true],
+    ['169.254.0.0', 16, '169.254.7.7', true],
+    // A metadata service is listed by itself.
+    ['169.254.0.0', 16, '169.254.169.254', false],
+    ['169.254.169.254', 32, '169.254.169.254', true],
+  ])('with %s/%i listed: whether it calls %s is %s', (address, prefixLength, ip, isCalled) => {
+    expect(new AddressPolicy([{ address, prefixLength }]).faultOf(ip) === undefined).toBe(isCalled);
+  });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { rules } from '../../../../src/config/rules.ts';
 import { httpHeartbeats, RECORDED_IDENTITY } from '../recordings.ts';
 import { createTestTunnel, heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
 
@@ -27,7 +28,7 @@ describe('heartbeats over HTTP', () => {
     const [heartbeat] = await world.handler.first('heartbeat', 5);
     expect(heartbeat).toEqual({
       on: 'heartbeat',
-      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined },
+      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined, sender: '127.0.0.1' },
       base: {
         identity: RECORDED_IDENTITY,
         name: 'TO_BE_IMPLEMENTED',
@@ -125,13 +126,35 @@ describe('heartbeats over HTTP', () => {
     ]);
   });
 
+  it.each<[string | undefined, string, string?]>([
+    ['192.0.2.7', '127.0.0.1'],
+    ['192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['198.51.100.9, 192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['192.0.2.7, 10.0.0.1', '192.0.2.7', '127.0.0.1/32,10.0.0.0/8'],
+    ['192.0.2.7, 10.0.0.1', '10.0.0.1', '127.0.0.1/32'],
+    ['::ffff:192.0.2.7', '192.0.2.7', '127.0.0.1/32'],
+    ['2001:DB8:0::7', '2001:db8::7', '127.0.0.1/32'],
+    ['192.0.2.7', '127.0.0.1', '10.0.0.0/8'],
+    [undefined, '127.0.0.1', '127.0.0.1/32'],
+  ])('with X-Forwarded-For %s are from %s where the proxies are %s', async (forwarded, sender, proxies) => {
+    const trustedProxies = proxies === undefined ? undefined : rules.networks.parse(proxies);
+    await open({ trustedProxies });
+    const headers: Record<string, string> = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    await post(world.port(), heart('base-1'), { headers });
+    await post(world.port(), heart('base-1').baseMetadata, { path: '/queryBaseline', headers });
+    expect(world.handler.calls.slice(1)).toMatchObject([{ envelope: { sender } }, { envelope: { sender } }]);
+  });
+
   describe('with a token', () => {
     const TOKEN = 'correct-horse-battery';
-    beforeEach(() => open({ token: TOKEN }));
+    const OLD_TOKEN = 'former-horse-battery';
+    beforeEach(() => open({ tokens: [TOKEN, OLD_TOKEN] }));
 
     it.each([
       [200, `Bearer ${TOKEN}`],
       [200, `bearer ${TOKEN}`],
+      [200, `Bearer ${OLD_TOKEN}`],
+      [401, `Bearer ${TOKEN},${OLD_TOKEN}`],
       [401, undefined],
       [401, `Bearer ${TOKEN}x`],
       [401, `Bearer ${TOKEN.slice(1)}`],
@@ -165,7 +188,7 @@ describe('heartbeats over HTTP', () => {
     const warned = () => world.lines.filter(({ msg }) => String(msg).startsWith('HTTP_TUNNEL_TOKEN is not set'));
     await post(world.port(), heart('base-1'));
     expect(warned()).toHaveLength(1);
-    await open({ token: 'correct-horse-battery' });
+    await open({ tokens: ['correct-horse-battery'] });
     expect(warned()).toHaveLength(0);
   });
 });

@@ -81,6 +81,18 @@ describe('commands over HTTP', () => {
       ]);
     });
 
+    it('its health where no command may leave, to find out who is there', async () => {
+      answering('health', [httpHealthAnswer]);
+      const other = await runTestTunnel({ clock, mayCommand: () => false });
+      await expect(other.tunnel.queryHealth(base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
+      await other.tunnel.identify(base);
+      expect(other.handler.calls.at(-1)).toMatchObject({
+        on: 'health',
+        envelope: { identity: 'base-1', answeredBy: '192.0.2.2', place: { ip: base.ip, port: base.port } },
+      });
+      await other.stop();
+    });
+
     it('list and health, with the time when they were asked for and whose they say they are', async () => {
       answering('queryAllBiz', httpAnswers('POST /queryAllBiz {}'));
       answering('health', [httpHealthAnswer]);
@@ -93,6 +105,7 @@ describe('commands over HTTP', () => {
         identity: 'base-1',
         publishedAt: undefined,
         askedAt,
+        place: { ip: base.ip, port: base.port },
         answeredBy: '192.0.2.2',
       });
       expect(world.handler.calls.slice(1)).toEqual([

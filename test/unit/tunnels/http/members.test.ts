@@ -39,7 +39,7 @@ describe('members', () => {
     const self = { id: `controller-${startCount}`, boot: `boot-${startCount}` };
     const peers = () => replicas.filter((replica) => replica.self !== members.self).map(peerOf);
     const members: Members = { env: ENV, keys: [KEY], self, peers, ...more };
-    const tunnel = await runTestTunnel({ clock, token: BASES_TOKEN, members, ...options });
+    const tunnel = await runTestTunnel({ clock, tokens: [BASES_TOKEN], members, ...options });
     const started = { ...tunnel, self: members.self };
     replicas.push(started);
     return started;
@@ -118,6 +118,24 @@ describe('members', () => {
     const received = await Promise.all(replicas.map((replica) => memberCount(replica, 'received')));
     expect(received).toEqual([1, 1, 2]);
     expect(await seriesValue(third.metrics.tunnelMessages, { type: 'heart' })).toBe(2);
+  });
+
+  it('pass on the true heartbeat beside a false one, each with its sender', async () => {
+    const proxies = [{ address: '127.0.0.1', prefixLength: 32 }];
+    const behindProxy = await startReplica({ trustedProxies: proxies });
+    await say(behindProxy, heart('base-1'));
+    const headers = { ...bearer(BASES_TOKEN), 'x-forwarded-for': '203.0.113.9' };
+    await say(behindProxy, heart('base-1'), { headers });
+    clock.advance(1_000);
+    const beats = await first.handler.first('heartbeat', 2);
+    expect(beats.map(({ envelope }) => envelope.sender)).toEqual(['127.0.0.1', '203.0.113.9']);
+  });
+
+  it('take the sender as a member of an earlier version writes it', async () => {
+    const message = { ...messageOf(heart('base-1')), sender: '::ffff:192.0.2.9' };
+    const body = JSON.stringify({ messages: [message] });
+    expect((await postBatch(first, body)).status).toBe(200);
+    expect((await first.handler.first('heartbeat'))[0]?.envelope.sender).toBe('192.0.2.9');
   });
 
   it('are told at once what a base says once: that it asks for its baseline, that it goes down', async () => {
@@ -290,7 +308,7 @@ describe('members', () => {
     });
 
     it('need a proof also where bases need no token', async () => {
-      const open = await startReplica({ token: undefined });
+      const open = await startReplica({ tokens: undefined });
       expect((await postProven(open, { messages: [] }, '')).status).toBe(401);
       expect((await postBatch(open, { messages: [] })).status).toBe(200);
     });
