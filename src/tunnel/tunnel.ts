@@ -19,6 +19,8 @@ export interface Envelope {
   readonly askedAt?: number;
   /** The identity that an answer itself names (HTTP): at an address that is used again another base may answer. */
   readonly answeredBy?: string;
+  /** Who sent a message that is no answer (HTTP): an IPv4 address, or a /64 network of IPv6. */
+  readonly source?: string | undefined;
 }
 
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */

@@ -26,6 +26,8 @@ export interface LivenessControllerOptions {
   readonly isFollowed: (nodeName: string) => boolean;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
+  /** Called in each sweep. */
+  readonly onSweep: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -96,6 +98,7 @@ export class LivenessController {
         if (tunnel.isUp()) this.#askWhenDue(vnode, now);
       }
     }
+    this.#options.onSweep();
     this.#count();
   }
 

@@ -72,6 +72,11 @@ export class VNodeController implements TunnelHandler {
     return new ManagedVNode(vnode, this.#options);
   }
 
+  /** Looks after bases that have to answer before they get a Node; called once a second. */
+  sweep(): void {
+    this.#admission.sweep();
+  }
+
   onHeartbeat(envelope: Envelope, base: BaseInfo): void {
     const vnode = this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
@@ -84,6 +89,7 @@ export class VNodeController implements TunnelHandler {
   }
 
   onGoingDown({ identity, tunnel }: Envelope, base: BaseInfo): void {
+    this.#options.store.unproven.delete(nodeNameOf(identity));
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
     if (this.#options.leases.isFollowed(vnode.nodeName)) return;
@@ -94,6 +100,7 @@ export class VNodeController implements TunnelHandler {
   }
 
   onHealth(envelope: Envelope, health: BaseHealth): void {
+    this.#admission.prove(envelope);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     // A base that could not tell its figures has not lost its memory.

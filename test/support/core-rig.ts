@@ -16,6 +16,7 @@ import type { Envelope, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { Tunnels } from '../../src/tunnel/tunnels.ts';
 import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
 import { LivenessController } from '../../src/vnode/liveness-controller.ts';
+import type { NewBaseLimits } from '../../src/vnode/new-bases.ts';
 import { NodeController } from '../../src/vnode/node-controller.ts';
 import { VNodeController } from '../../src/vnode/vnode-controller.ts';
 import { projectNode } from '../../src/vnode/vnode-object.ts';
@@ -59,6 +60,7 @@ export interface CoreRigOptions {
   readonly unknownModulePolicy?: UnknownModulePolicy;
   /** Default: one that says nothing. */
   readonly logger?: Logger;
+  readonly newBases?: Partial<NewBaseLimits>;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
@@ -91,7 +93,12 @@ export class CoreRig {
   readonly #abort = new AbortController();
   readonly #running: Promise<unknown>[] = [];
 
-  constructor({ isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger }: CoreRigOptions = {}) {
+  constructor({
+    isCluster = false,
+    unknownModulePolicy = 'remove',
+    logger = silentLogger,
+    newBases,
+  }: CoreRigOptions = {}) {
     this.#isCluster = isCluster;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
@@ -165,9 +172,11 @@ export class CoreRig {
       enqueueNode,
       enqueuePods,
       ledger: LEDGER_OPTIONS,
+      newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },
       ...shared,
     });
-    const liveness = { store, tunnels, inquirer, isFollowed, enqueueNode, enqueuePods };
+    const onSweep = (): void => this.vnodes.sweep();
+    const liveness = { store, tunnels, inquirer, isFollowed, enqueueNode, enqueuePods, onSweep };
     this.liveness = new LivenessController({ ...liveness, ...shared });
     for (const tunnel of [this.tunnel, this.http]) {
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);

@@ -4,6 +4,7 @@ import { type Parsed, parse, type Read, type Source, sourceFault } from '../arkl
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { baseKeyOf } from './base-key.ts';
+import { sourceOf } from './source.ts';
 
 /** What a base posts. */
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;
@@ -13,6 +14,7 @@ export type MessageType = (typeof MESSAGE_TYPES)[number];
 export interface Accepted {
   /** Its kind and its base, the address included: a newer message of the same key makes it worthless. */
   readonly key: string;
+  readonly identity: string;
   /** Unlike a heartbeat, which the base repeats. */
   readonly isSaidOnce: boolean;
 }
@@ -43,7 +45,7 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
     return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
   const base = baseInfoOf(message);
-  onAccepted?.({ key: `heart ${baseKeyOf(base)}`, isSaidOnce: isGoingDown(message) });
+  onAccepted?.({ key: `heart ${baseKeyOf(base)}`, identity: base.identity, isSaidOnce: isGoingDown(message) });
   if (isGoingDown(message)) handler.onGoingDown(envelope, base);
   else handler.onHeartbeat(envelope, base);
   return undefined;
@@ -52,7 +54,8 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
 function receiveBaselineQuery({ source, payload, handler, onAccepted }: Reception): InvalidMessage | undefined {
   const read = readFrom(source, payload, readBaseMetadata, (metadata) => metadata.identity);
   if (read.invalid) return read.invalid;
-  onAccepted?.({ key: `queryBaseline ${read.envelope.identity}`, isSaidOnce: true });
+  const { identity } = read.envelope;
+  onAccepted?.({ key: `queryBaseline ${identity}`, identity, isSaidOnce: true });
   handler.onBaselineQuery(read.envelope);
   return undefined;
 }
@@ -68,7 +71,7 @@ function readFrom<T>(
   const { tunnel } = source;
   if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
   const identity = identityOf(parsed.message);
-  const envelope = { tunnel, identity, publishedAt: undefined };
+  const envelope = { tunnel, identity, publishedAt: undefined, source: sourceOf(source.identity ?? '') };
   const invalid = sourceFault({ tunnel, identity });
   return invalid ? { invalid, envelope } : { ...parsed, envelope };
 }

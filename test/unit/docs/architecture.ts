@@ -1,6 +1,14 @@
 /** What `test/architecture.test.ts` holds the sources to. A new folder or arrow is a decision: README shows it too. */
 
-export const EVERYWHERE = ['src/clock.ts', 'src/errors.ts', 'src/labels.ts', 'src/logger.ts', 'src/metrics.ts'];
+export const EVERYWHERE = [
+  'src/clock.ts',
+  'src/errors.ts',
+  'src/labels.ts',
+  'src/logger.ts',
+  'src/lru-map.ts',
+  'src/metrics.ts',
+  'src/token-bucket.ts',
+];
 /** Whom a folder or file may import besides itself; README "Import directions" shows the same. */
 export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/main.js': ['*'],
@@ -13,7 +21,9 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/errors.ts': [],
   'src/labels.ts': [],
   'src/logger.ts': [],
+  'src/lru-map.ts': [],
   'src/metrics.ts': [],
+  'src/token-bucket.ts': [],
   'src/config': EVERYWHERE,
   'src/queue': EVERYWHERE,
   'src/kube': [...EVERYWHERE, 'src/queue'],
@@ -53,6 +63,7 @@ export const PURE = [
   'src/lease/lease.ts',
   'src/lease/member.ts',
   'src/lease/renewal-streak.ts',
+  'src/lru-map.ts',
   'src/module/failure.ts',
   'src/module/message-order.ts',
   'src/module/module-ledger.ts',
@@ -77,22 +88,28 @@ export const PURE = [
   'src/pod/write-order.ts',
   'src/queue/backoff.ts',
   'src/queue/phase.ts',
+  'src/token-bucket.ts',
   'src/tunnel/base.ts',
   'src/tunnel/module.ts',
   'src/vnode/address.ts',
+  'src/vnode/arrival-rate.ts',
   'src/vnode/liveness.ts',
   'src/vnode/node-object.ts',
   'src/vnode/node-plan.ts',
   'src/vnode/restart-signs.ts',
   'src/vnode/tunnel-claim.ts',
+  'src/vnode/unproven-bases.ts',
   'src/vnode/vnode-object.ts',
   'tunnels/arklet/convert.ts',
+  'tunnels/arklet/intake-limiter.ts',
   'tunnels/arklet/message-line.ts',
   'tunnels/arklet/messages.ts',
   'tunnels/arklet/parse.ts',
   'tunnels/arklet/read.ts',
+  'tunnels/arklet/recent-sources.ts',
   'tunnels/arklet/wire-value.ts',
   'tunnels/http/address-policy.ts',
+  'tunnels/http/source.ts',
   'tunnels/mqtt/topics.ts',
 ];
 /** Parts of Node without I/O; of `node:net` only what judges an address, of `node:crypto` only hashes. */
