@@ -56,9 +56,12 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   });
 
   const replica = createReplica({ config, lanes, informer: leaseInformer, tunnels: () => tunnels.all(), ...shared });
+  const store = new VNodeStore();
   const isLed = (nodeName: string): boolean => leases.isHeld(nodeName);
   const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
-  const isOurs = (identity: string): boolean => !isFollowed(nodeNameOf(identity));
+  // A base that has to answer before it gets a Node has no leader: each replica that hears it asks.
+  const isOurs = (identity: string): boolean =>
+    !isFollowed(nodeNameOf(identity)) || store.senderOf(identity) === 'Asked';
   const tunnels = new Tunnels(
     await createTunnels({
       env,
@@ -66,12 +69,12 @@ export async function createController(parts: ControllerParts): Promise<Manager>
       version,
       mayCommand: isOurs,
       hears: isOurs,
+      senderOf: (identity) => store.senderOf(identity),
       mqtt: mqttSettingsOf(config),
       http: httpSettingsOf(config, replica),
       ...shared,
     }),
   );
-  const store = new VNodeStore();
   const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
   const candidates = new BaseCandidates({ tunnels, clock, logger });
 
@@ -150,6 +153,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     enqueueNode,
     enqueuePods,
     ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
+    newBases: config.newBases,
     ...shared,
   });
   const liveness = new LivenessController({
@@ -160,6 +164,7 @@ export async function createController(parts: ControllerParts): Promise<Manager>
     isFollowed,
     enqueueNode,
     enqueuePods,
+    onSweep: () => vnodeController.sweep(),
     ...shared,
   });
   const handOver = {

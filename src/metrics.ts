@@ -56,6 +56,11 @@ export function createMetrics() {
     events: counter('events_total', 'Kubernetes Events by what became of them.', ['result']),
     tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
+    intakeRefused: counter(
+      `${PREFIX}intake_refused_total`,
+      'Messages and connections refused unread, since there are too many.',
+      ['tunnel', 'reason'],
+    ),
     tunnelRetainedMessages: counter('tunnel_retained_messages_total', 'Retained, so possibly old, messages ignored.', [
       'tunnel',
     ]),
@@ -77,6 +82,13 @@ export function createMetrics() {
       '1 while no base of the tunnel is judged, because the link is not proven.',
       ['tunnel'],
     ),
+    unprovenBases: gauge(
+      `${PREFIX}unproven_bases`,
+      'Bases that have to answer a question before they get a Node (NEW_BASES_PER_MINUTE).',
+    ),
+    newBasesRefused: counter(`${PREFIX}new_bases_refused_total`, 'Heartbeats of new bases that made no Node, by why.', [
+      'reason',
+    ]),
     unroutableBases: counter(
       `${PREFIX}unroutable_base_addresses_total`,
       'Bases found with an address no Service can use.',

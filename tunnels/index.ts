@@ -31,6 +31,8 @@ export interface TunnelsOptions {
    * always matter. Over HTTP answers come only to who asked. Default: always.
    */
   readonly hears?: ((identity: string) => boolean) | undefined;
+  /** Who a base is to the core; messages of others are taken up to a limit. Default: all are known. */
+  readonly senderOf?: MqttTunnelOptions['senderOf'];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

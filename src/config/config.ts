@@ -35,6 +35,12 @@ export interface ClusterConfig {
   readonly rebalance: boolean;
 }
 
+export interface NewBasesConfig {
+  readonly maxVNodes: number;
+  readonly newNodesPerMinute: number;
+  readonly newBasesPerMinute: number;
+}
+
 /** Everything an operator can set, checked and frozen. */
 export interface Config {
   readonly kubeconfig: string | undefined;
@@ -44,6 +50,8 @@ export interface Config {
   /** undefined = this replica is the only one. */
   readonly cluster: ClusterConfig | undefined;
   readonly workers: number;
+  /** How many bases may be found. */
+  readonly newBases: NewBasesConfig;
   /** undefined = the tunnel is off. */
   readonly mqtt: MqttConfig | undefined;
   /** undefined = the tunnel is off. */
@@ -98,6 +106,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
     isCluster: cluster !== undefined,
     cluster,
     workers: values.VNODE_WORKER_NUM ?? 0,
+    newBases: newBasesOf(values),
     mqtt,
     http,
     installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
@@ -129,6 +138,14 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
 /** Not set, unlike set to what is told to be wrong already. */
 function isMissing(name: VariableName, values: Values, faults: readonly string[]): boolean {
   return values[name] === undefined && !faults.some((fault) => fault.startsWith(`${name}=`));
+}
+
+function newBasesOf(values: Values): NewBasesConfig {
+  return Object.freeze({
+    maxVNodes: values.MAX_VNODES ?? 0,
+    newNodesPerMinute: values.MAX_NEW_NODES_PER_MINUTE ?? 0,
+    newBasesPerMinute: values.NEW_BASES_PER_MINUTE ?? 0,
+  });
 }
 
 function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {

@@ -53,6 +53,21 @@ export const VARIABLES = {
     'How many bases (and how many Nodes) are worked on at a time.',
     '32',
   ),
+  MAX_VNODES: variable(
+    rules.integer(1, 100_000),
+    'How many bases this replica knows at most; heartbeats of further ones are refused.',
+    '5000',
+  ),
+  MAX_NEW_NODES_PER_MINUTE: variable(
+    rules.integer(1, 100_000),
+    'How many new bases get a Node at once, and then in a minute; further ones get it at a later heartbeat.',
+    '3000',
+  ),
+  NEW_BASES_PER_MINUTE: variable(
+    rules.integer(0, 100_000),
+    'If more new bases come in a minute, each has to answer a question before it gets a Node. `0`: each has to.',
+    '60',
+  ),
   ENABLE_MQTT_TUNNEL: variable(rules.boolean, 'Find bases over MQTT.', 'false'),
   MQTT_BROKER: variable(rules.host, 'Host of the broker. Required with the MQTT tunnel.'),
   MQTT_PORT: variable(rules.integer(1, 65535), 'Port of the broker.', '1883'),

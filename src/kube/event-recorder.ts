@@ -4,13 +4,13 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { backoffMs } from '../queue/backoff.ts';
 import { redactUrls } from '../redact-url.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import { isAlreadyExists, isNotFound, isRetriable } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import type { Traffic } from './concurrency-limit.ts';
 import { EventCorrelator, type EventSeries, type EventSubject, type EventType } from './event-correlator.ts';
 import { buildEvent, eventCountPatch, eventNameOf, eventNamespaceOf } from './event-object.ts';
 import { EventQueue } from './event-queue.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 const MAX_WAITING = 1000;
 /** 20 writes a second. */

@@ -1,4 +1,4 @@
-import { TokenBucket } from '../kube/token-bucket.ts';
+import { TokenBucket } from '../token-bucket.ts';
 
 /** What happens to a base in its ordinary life passes; a base that repeats itself gets one line every 10 s. */
 const RATE = { burst: 30, refillMs: 10_000 };

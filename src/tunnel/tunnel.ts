@@ -23,6 +23,8 @@ export interface Envelope {
   readonly place?: Pick<BaseInfo, 'ip' | 'port'>;
   /** Canonical address of whoever posted a message (HTTP). Undefined where the transport authenticates the base. */
   readonly sender?: string;
+  /** Who sent a message that is no answer (HTTP): an IPv4 address, or a /64 network of IPv6. */
+  readonly source?: string | undefined;
 }
 
 /** A payload that was refused. Counted and logged by the tunnel; nothing else happens to it. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
-import { TokenBucket } from '../kube/token-bucket.ts';
 import type { Logger } from '../logger.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
 import type { BaseAddress, Envelope, TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';

@@ -1,4 +1,4 @@
-import { TokenBucket } from '../kube/token-bucket.ts';
+import { TokenBucket } from '../token-bucket.ts';
 
 /** What a base says of itself is written to its Node and its Pods. */
 const CHANGE_INTERVAL_MS = 10_000;

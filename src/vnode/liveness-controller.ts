@@ -30,6 +30,8 @@ export interface LivenessControllerOptions {
   readonly isFollowed: (nodeName: string) => boolean;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
+  /** Called in each sweep. */
+  readonly onSweep: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -99,6 +101,7 @@ export class LivenessController {
       }
     }
     this.#options.candidates.sweep();
+    this.#options.onSweep();
     this.#count();
   }
 

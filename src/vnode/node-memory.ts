@@ -1,6 +1,6 @@
 import type { Traffic } from '../kube/concurrency-limit.ts';
-import { TokenBucket } from '../kube/token-bucket.ts';
 import { phaseOf } from '../queue/phase.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import { NODE_STATUS_PERIOD_MS, type NodePlan } from './node-plan.ts';
 import type { VNode } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';

@@ -1,38 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../clock.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
-import type { Logger } from '../logger.ts';
-import type { Metrics } from '../metrics.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
 import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
-import type { Tunnels } from '../tunnel/tunnels.ts';
 import { isRoutable } from './address.ts';
 import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
 import { ANSWER_WITHIN_MS, BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
+import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
 import { nodeRef } from './node-ref.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';
-import type { VNodeStore } from './vnode-store.ts';
 
-export interface VNodeAdmissionOptions {
-  readonly store: VNodeStore;
+export interface VNodeAdmissionOptions extends NewBasesOptions {
   readonly leases: NodeLeaseController;
-  readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
   readonly candidates: BaseCandidates;
   readonly recorder: EventRecorder;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
   readonly ledger: LedgerOptions;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
 }
 
 /** A base that has an identity which another one has is told of this often. */
@@ -41,6 +32,7 @@ const TELL_REFUSAL_EVERY_MS = 60_000;
 /** Who gets a VNode, and which of two bases with one identity has it. */
 export class VNodeAdmission {
   readonly #options: VNodeAdmissionOptions;
+  readonly #newBases: NewBases;
   readonly #startedAt: number;
   /** When each tunnel's link came up last. */
   readonly #linkUpAt = new Map<TunnelName, number>();
@@ -48,6 +40,7 @@ export class VNodeAdmission {
   constructor(options: VNodeAdmissionOptions) {
     this.#options = options;
     this.#startedAt = options.clock.now();
+    this.#newBases = new NewBases(options);
     for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
   }
 
@@ -74,7 +67,12 @@ export class VNodeAdmission {
       this.#refuseAt(holder, envelope);
       return undefined;
     }
-    if (vnode === undefined) return this.#settled(this.#discover(envelope.tunnel, base));
+    if (vnode === undefined) {
+      if (!this.#newBases.meet(envelope, base)) return undefined;
+      const found = this.#discover(envelope.tunnel, base);
+      this.#options.inquirer.ask(found);
+      return this.#settled(found);
+    }
     if (vnode.liveness === 'Dead') return undefined;
     const verdict = weighClaim(vnode, heard, clock.now(), this.#couldSpeakSince(vnode.tunnel));
     if (verdict === 'Refused') {
@@ -98,6 +96,28 @@ export class VNodeAdmission {
     if (isDeepStrictEqual(vnode.base, base)) return;
     vnode.base = base;
     this.#enqueue(vnode);
+  }
+
+  /** A base answers: if it had to, it becomes a VNode with that. */
+  prove(envelope: Envelope): void {
+    const { store, clock, inquirer } = this.#options;
+    if (store.get(nodeNameOf(envelope.identity))) return;
+    const proven = this.#newBases.prove(envelope);
+    if (proven === undefined) return;
+    const holder = store.heardAt(addressOf(proven));
+    if (holder && this.#stillBeats(holder)) return;
+    const vnode = this.#discover(proven.tunnel, proven.base);
+    vnode.lastBeatAt = proven.lastBeatAt;
+    vnode.hear(clock.now(), envelope.publishedAt);
+    // Its health is what it has answered.
+    vnode.healthAskedAt = proven.askedAt;
+    inquirer.askList(vnode);
+    this.#settled(vnode);
+  }
+
+  /** Looks after bases that have to answer; called once a second. */
+  sweep(): void {
+    this.#newBases.sweep();
   }
 
   /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */
@@ -159,12 +179,9 @@ export class VNodeAdmission {
   }
 
   #discover(tunnel: TunnelName, base: BaseInfo): VNode {
-    const { logger, inquirer } = this.#options;
-    logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
+    this.#options.logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
     this.#checkAddress(base);
-    const vnode = this.#add(base, tunnel);
-    inquirer.ask(vnode);
-    return vnode;
+    return this.#add(base, tunnel);
   }
 
   #add(base: BaseInfo, tunnel: TunnelName): VNode {

@@ -76,6 +76,11 @@ export class VNodeController implements TunnelHandler {
     return new ManagedVNode(vnode, this.#options);
   }
 
+  /** Looks after bases that have to answer before they get a Node; called once a second. */
+  sweep(): void {
+    this.#admission.sweep();
+  }
+
   onHeartbeat(envelope: Envelope, base: BaseInfo): void {
     if (!isFromBase(envelope, base)) {
       this.#onHint(envelope, base);
@@ -136,6 +141,10 @@ export class VNodeController implements TunnelHandler {
   onGoingDown(envelope: Envelope, base: BaseInfo): void {
     const { identity, tunnel } = envelope;
     const { store, leases, clock, inquirer } = this.#options;
+    const unproven = store.unproven.get(nodeNameOf(identity));
+    if (unproven && isFromBase(envelope, base) && isSamePlace(unproven, { tunnel, base })) {
+      store.unproven.delete(nodeNameOf(identity));
+    }
     const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
     if (leases.isFollowed(vnode.nodeName)) return;
@@ -158,6 +167,7 @@ export class VNodeController implements TunnelHandler {
 
   onHealth(envelope: Envelope, health: BaseHealth): void {
     this.#admitProven(envelope);
+    this.#admission.prove(envelope);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
     // A base that could not tell its figures has not lost its memory.

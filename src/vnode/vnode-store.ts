@@ -1,8 +1,12 @@
+import { nodeNameOf } from '../labels.ts';
 import { addressOf } from './tunnel-claim.ts';
+import { UnprovenBases } from './unproven-bases.ts';
 import type { VNode } from './vnode.ts';
 
 /** The VNodes of this process, by node name. A VNode leaves when its base is dead and its Node is gone. */
 export class VNodeStore {
+  /** Bases that are no VNodes yet. */
+  readonly unproven = new UnprovenBases();
   readonly #byName = new Map<string, VNode>();
   /** Who was heard last at an address over HTTP; emptied with the VNode. */
   readonly #byAddress = new Map<string, VNode>();
@@ -11,7 +15,15 @@ export class VNodeStore {
     return this.#byName.get(nodeName);
   }
 
+  /** Who a base is: one with a VNode, one that has to answer first, or anybody. */
+  senderOf(identity: string): 'Known' | 'Asked' | 'Unknown' {
+    const nodeName = nodeNameOf(identity);
+    if (this.#byName.has(nodeName)) return 'Known';
+    return this.unproven.get(nodeName) ? 'Asked' : 'Unknown';
+  }
+
   add(vnode: VNode): void {
+    this.unproven.delete(vnode.nodeName);
     this.#byName.set(vnode.nodeName, vnode);
   }
 

@@ -18,6 +18,7 @@ import { Tunnels } from '../../src/tunnel/tunnels.ts';
 import { BaseCandidates } from '../../src/vnode/base-candidates.ts';
 import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
 import { LivenessController } from '../../src/vnode/liveness-controller.ts';
+import type { NewBaseLimits } from '../../src/vnode/new-bases.ts';
 import { NodeController } from '../../src/vnode/node-controller.ts';
 import { VNodeController } from '../../src/vnode/vnode-controller.ts';
 import { projectNode } from '../../src/vnode/vnode-object.ts';
@@ -65,6 +66,7 @@ export interface CoreRigOptions {
   readonly logger?: Logger;
   /** Default 500. */
   readonly maxCommands?: number;
+  readonly newBases?: Partial<NewBaseLimits>;
 }
 
 /** The whole core with an API server, a tunnel, bases and time of the test's making. */
@@ -100,7 +102,13 @@ export class CoreRig {
   readonly #running: Promise<unknown>[] = [];
 
   constructor(options: CoreRigOptions = {}) {
-    const { isCluster = false, unknownModulePolicy = 'remove', logger = silentLogger, sharedNamespaces = [] } = options;
+    const {
+      isCluster = false,
+      unknownModulePolicy = 'remove',
+      logger = silentLogger,
+      sharedNamespaces = [],
+      newBases,
+    } = options;
     this.#isCluster = isCluster;
     this.#maxCommands = options.maxCommands ?? MAX_COMMANDS;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
@@ -180,9 +188,11 @@ export class CoreRig {
       enqueueNode,
       enqueuePods,
       ledger: LEDGER_OPTIONS,
+      newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },
       ...shared,
     });
-    const liveness = { store, tunnels, inquirer, candidates, isFollowed, enqueueNode, enqueuePods };
+    const onSweep = (): void => this.vnodes.sweep();
+    const liveness = { store, tunnels, inquirer, candidates, isFollowed, enqueueNode, enqueuePods, onSweep };
     this.liveness = new LivenessController({ ...liveness, ...shared });
     for (const tunnel of [this.tunnel, this.http]) {
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);

@@ -17,6 +17,8 @@ import { digestOf, MEMBER_SCHEME, type MemberVerifier } from './member-proof.ts'
 import type { MessageType } from './receive.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** As often as a base sends heartbeats. */
+const RETRY_AFTER_S = '12';
 
 export interface HeartbeatAppOptions {
   readonly tunnel: TunnelName;
@@ -25,6 +27,8 @@ export interface HeartbeatAppOptions {
   /** Behind these the sender is the rightmost address in `X-Forwarded-For` that is none of them. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
   readonly logger: Logger;
+  /** Whether a message of `sender` is taken at all; asked before anything of it is read. */
+  readonly admits: (sender: string) => boolean;
   /** Takes the body of a message, or says why it cannot. `sender`: the address that it came from. */
   readonly onMessage: (type: MessageType, sender: string, body: Uint8Array) => InvalidMessage | undefined;
   /** Hears of every message that is refused, also of those whose body is not read. */
@@ -56,7 +60,7 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
     express.raw({ ...RAW, limit }),
   ];
   const ofBase = readBody(authenticatingBase(options, tokens), MAX_BODY_BYTES);
-  for (const [path, type] of Object.entries(PATHS)) app.post(path, ofBase, taking(type, options));
+  for (const [path, type] of Object.entries(PATHS)) app.post(path, limiting(options), ofBase, taking(type, options));
   const paths = Object.keys(PATHS);
   if (members) {
     const ofMember = readBody(authenticatingMember(options, members), MAX_BATCH_BYTES);
@@ -71,6 +75,14 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
 
 /** Any type, since that is checked before. */
 const RAW = { type: () => true, inflate: false };
+
+/** A base says all that matters again with its next heartbeat. */
+function limiting({ admits }: HeartbeatAppOptions): RequestHandler {
+  return (request, response, next) => {
+    if (admits(senderOf(request))) next();
+    else sendError(response.set('Retry-After', RETRY_AFTER_S), 429, 'too many messages, try again later');
+  };
+}
 
 function authenticatingBase(options: HeartbeatAppOptions, tokens: readonly string[] | undefined): RequestHandler {
   return (request, response, next) => {

@@ -4,6 +4,7 @@ import type { Metrics } from '../../src/metrics.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
+import type { IntakeLimits, Sender } from '../arklet/intake-limiter.ts';
 import { InvalidMessages } from '../arklet/invalid-messages.ts';
 import { AddressPolicy, type Network } from './address-policy.ts';
 import { ArkletClient } from './arklet-client.ts';
@@ -43,6 +44,10 @@ export interface HttpTunnelOptions {
   readonly userAgent: string;
   /** Asked for every command at the last moments before it leaves. Default: always. */
   readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  /** Who a base is to the core. Default: all are known. */
+  readonly senderOf?: ((identity: string) => Sender) | undefined;
+  /** Default: those of `message-intake.ts`. */
+  readonly intake?: IntakeLimits | undefined;
   /** Default: those of `listener.ts`. */
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly clock: Clock;

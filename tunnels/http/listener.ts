@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../../src/logger.ts';
+import { sourceOf } from './source.ts';
 
 export interface ListenerLimits {
   /** From the first byte of a request to the end of its header. */
@@ -12,6 +13,8 @@ export interface ListenerLimits {
   readonly checkIntervalMs: number;
   /** Further ones are closed at once. */
   readonly maxConnections: number;
+  /** The same for one source; bases outside of the cluster may share the address of a gateway. */
+  readonly maxConnectionsOfSource: number;
 }
 
 /** A heartbeat is one packet; whoever needs seconds for it is ill or means ill. */
@@ -20,6 +23,7 @@ const LIMITS: ListenerLimits = {
   requestTimeoutMs: 10_000,
   checkIntervalMs: 2_000,
   maxConnections: 10_000,
+  maxConnectionsOfSource: 2_000,
 };
 const MAX_HEADER_BYTES = 8 * 1024;
 /** Bases come back after 12 s: their connections are not worth keeping. */
@@ -33,6 +37,8 @@ export interface ListenerOptions {
   readonly logger: Logger;
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly onListening: () => void;
+  /** A connection was closed, since its source has too many. */
+  readonly onRefused: (source: string) => void;
 }
 
 /** Serves `app` until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
@@ -55,8 +61,9 @@ export async function listen(options: ListenerOptions, signal: AbortSignal): Pro
   await closed;
 }
 
-function createLimited({ app, limits }: ListenerOptions): Server {
-  const { headersTimeoutMs, requestTimeoutMs, checkIntervalMs, maxConnections } = { ...LIMITS, ...limits };
+function createLimited({ app, limits, onRefused }: ListenerOptions): Server {
+  const all = { ...LIMITS, ...limits };
+  const { headersTimeoutMs, requestTimeoutMs, checkIntervalMs, maxConnections } = all;
   const server = createServer(
     {
       headersTimeout: headersTimeoutMs,
@@ -68,7 +75,28 @@ function createLimited({ app, limits }: ListenerOptions): Server {
     app,
   );
   server.maxConnections = maxConnections;
+  limitSources(server, { max: all.maxConnectionsOfSource, onRefused });
   return server;
+}
+
+function limitSources(server: Server, { max, onRefused }: { max: number; onRefused: (source: string) => void }): void {
+  /** Open connections by source; as many entries as connections at most. */
+  const counts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const source = sourceOf(socket.remoteAddress ?? '');
+    const count = counts.get(source) ?? 0;
+    if (count >= max) {
+      socket.destroy();
+      onRefused(source);
+      return;
+    }
+    counts.set(source, count + 1);
+    socket.once('close', () => {
+      const left = (counts.get(source) ?? 1) - 1;
+      if (left === 0) counts.delete(source);
+      else counts.set(source, left);
+    });
+  });
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -50,7 +50,7 @@ export class MemberRelay {
     this.#client = new MemberClient({ clock: options.clock, prover: new MemberProver(options.members) });
   }
 
-  pass(message: MemberMessage, { key, isSaidOnce }: Accepted): void {
+  pass(message: MemberMessage, { key, isSaidOnce }: Pick<Accepted, 'key' | 'isSaidOnce'>): void {
     const { members, clock, metrics } = this.#options;
     // An old goodbye would end a base that is back; one that goes unheard is seen by its silence.
     if (this.#isStopped || (isSaidOnce && members.isFenced?.())) return;

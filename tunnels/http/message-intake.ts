@@ -3,6 +3,8 @@ import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
+import { IntakeGate } from '../arklet/intake-gate.ts';
+import type { IntakeLimits, Sender } from '../arklet/intake-limiter.ts';
 import type { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { AddressPolicy, Network } from './address-policy.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
@@ -11,6 +13,11 @@ import { MemberInbox } from './member-inbox.ts';
 import { MemberVerifier } from './member-proof.ts';
 import { MemberRelay, type Members } from './member-relay.ts';
 import { type Accepted, type MessageType, receive } from './receive.ts';
+import { sourceOf } from './source.ts';
+
+/** Of one source: a gateway may stand before 3,000 bases, which send every 12 s and start at once. */
+const SOURCE = { burst: 2_500, refillMs: 4 };
+const INTAKE: IntakeLimits = { known: SOURCE, unknown: SOURCE, allUnknown: { burst: 10_000, refillMs: 1 } };
 
 export interface MessageIntakeOptions {
   readonly tunnel: TunnelName;
@@ -19,8 +26,11 @@ export interface MessageIntakeOptions {
   readonly trustedProxies?: readonly Network[] | undefined;
   readonly members?: Members | undefined;
   readonly limits?: Partial<ListenerLimits> | undefined;
+  readonly intake?: IntakeLimits | undefined;
   readonly policy: AddressPolicy;
   readonly invalid: InvalidMessages;
+  /** Who a base is to the core. Default: all are known. */
+  readonly senderOf?: ((identity: string) => Sender) | undefined;
   /** Calls `hear` with whoever is to hear a message of this type, and returns what it returns. */
   readonly take: (
     type: MessageType,
@@ -43,9 +53,11 @@ export class MessageIntake {
   readonly #options: MessageIntakeOptions;
   readonly #relay: MemberRelay | undefined;
   readonly #inbox: MemberInbox;
+  readonly #gate: IntakeGate;
 
   constructor(options: MessageIntakeOptions) {
     this.#options = options;
+    this.#gate = new IntakeGate({ ...options, limits: options.intake ?? INTAKE });
     const { tunnel, members, invalid, metrics } = options;
     this.#relay = members && new MemberRelay({ ...options, members });
     this.#inbox = new MemberInbox({
@@ -68,6 +80,7 @@ export class MessageIntake {
       tokens,
       trustedProxies,
       logger,
+      admits: (sender) => this.#gate.admitsSource(sourceOf(sender)),
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),
       members: members && {
@@ -75,7 +88,8 @@ export class MessageIntake {
         onBatch: (member, payload) => this.#inbox.take(member, payload),
       },
     });
-    await listen({ name: tunnel, port, app, logger, limits, onListening }, signal);
+    const onRefused = (source: string): void => this.#gate.refuse(source, 'Sockets');
+    await listen({ name: tunnel, port, app, logger, limits, onListening, onRefused }, signal);
     await this.#relay?.stop();
   }
 
@@ -87,9 +101,14 @@ export class MessageIntake {
   }
 
   #receive({ type, sender, payload }: Arrival, onAccepted?: (accepted: Accepted) => void): InvalidMessage | undefined {
-    const { tunnel, policy, take } = this.#options;
+    const { tunnel, policy, take, senderOf } = this.#options;
     // A member of an earlier version passes on the address as its socket has it.
     const source = { tunnel, identity: canonicalAddress(sender) };
-    return take(type, (handler) => receive(type, { source, payload, handler, policy, onAccepted }));
+    const noteAccepted = (accepted: Accepted): void => {
+      const isKnown = accepted.isFromBase && (senderOf?.(accepted.identity) ?? 'Known') === 'Known';
+      if (isKnown) this.#gate.noteKnown(sourceOf(sender));
+      onAccepted?.(accepted);
+    };
+    return take(type, (handler) => receive(type, { source, payload, handler, policy, onAccepted: noteAccepted }));
   }
 }

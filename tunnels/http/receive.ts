@@ -5,6 +5,7 @@ import { type Parsed, parse, type Read, type Source, sourceFault } from '../arkl
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { baseKeyOf } from './base-key.ts';
+import { sourceOf } from './source.ts';
 
 /** What a base posts. */
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;
@@ -14,6 +15,9 @@ export type MessageType = (typeof MESSAGE_TYPES)[number];
 export interface Accepted {
   /** Its kind and its base, the address included: a newer message of the same key makes it worthless. */
   readonly key: string;
+  readonly identity: string;
+  /** It came from the address that it names. */
+  readonly isFromBase: boolean;
   /** Unlike a heartbeat, which the base repeats. */
   readonly isSaidOnce: boolean;
 }
@@ -46,8 +50,13 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
   const base = baseInfoOf(message);
   const isGoodbye = isGoingDown(message);
   // A false message from elsewhere must not replace the true one on its way to other members.
-  const origin = canonicalAddress(base.ip) === source.identity ? '' : ' from elsewhere';
-  onAccepted?.({ key: `heart ${baseKeyOf(base)}${origin}`, isSaidOnce: isGoodbye });
+  const isFromBase = canonicalAddress(base.ip) === source.identity;
+  onAccepted?.({
+    key: `heart ${baseKeyOf(base)}${isFromBase ? '' : ' from elsewhere'}`,
+    identity: base.identity,
+    isFromBase,
+    isSaidOnce: isGoodbye,
+  });
   if (isGoodbye) handler.onGoingDown(envelope, base);
   else handler.onHeartbeat(envelope, base);
   return undefined;
@@ -56,7 +65,9 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
 function receiveBaselineQuery({ source, payload, handler, onAccepted }: Reception): InvalidMessage | undefined {
   const read = readFrom(source, payload, readBaseMetadata, (metadata) => metadata.identity);
   if (read.invalid) return read.invalid;
-  onAccepted?.({ key: `queryBaseline ${read.envelope.identity} ${source.identity}`, isSaidOnce: true });
+  const { identity } = read.envelope;
+  const key = `queryBaseline ${identity} ${source.identity}`;
+  onAccepted?.({ key, identity, isFromBase: false, isSaidOnce: true });
   handler.onBaselineQuery(read.envelope);
   return undefined;
 }
@@ -72,7 +83,8 @@ function readFrom<T>(
   const { tunnel } = source;
   if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
   const identity = identityOf(parsed.message);
-  const envelope = { tunnel, identity, publishedAt: undefined, sender: source.identity };
+  const sender = source.identity ?? '';
+  const envelope = { tunnel, identity, publishedAt: undefined, sender, source: sourceOf(sender) };
   const invalid = sourceFault({ tunnel, identity });
   return invalid ? { invalid, envelope } : { ...parsed, envelope };
 }

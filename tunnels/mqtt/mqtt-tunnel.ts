@@ -6,6 +6,8 @@ import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
+import { IntakeGate } from '../arklet/intake-gate.ts';
+import type { IntakeLimits, Sender } from '../arklet/intake-limiter.ts';
 import { InvalidMessages } from '../arklet/invalid-messages.ts';
 import type { BrokerTls } from './broker-socket.ts';
 import { deliver } from './deliver.ts';
@@ -29,6 +31,8 @@ export interface MqttTunnelOptions {
    * counted and not read. Default: always.
    */
   readonly hears?: ((identity: string) => boolean) | undefined;
+  /** Who a base is to the core. Default: all are known. */
+  readonly senderOf?: ((identity: string) => Sender) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -36,6 +40,16 @@ export interface MqttTunnelOptions {
 
 /** What tells of a base that it is there. */
 const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
+/**
+ * Of one identity. A known base may answer thousands of operations within seconds; one that is not known has hardly
+ * anything to say.
+ */
+const INTAKE: IntakeLimits = {
+  known: { burst: 10_000, refillMs: 10 },
+  unknown: { burst: 10, refillMs: 1_000 },
+  // 2,500 bases may start at once.
+  allUnknown: { burst: 2_500, refillMs: 4 },
+};
 
 /** No request id says whether a list is an answer. */
 const LISTS: ReadonlySet<MessageType> = new Set(['simpleBiz', 'biz']);
@@ -52,6 +66,7 @@ export class MqttTunnel implements Tunnel {
   readonly #topics: Topics;
   readonly #probe: LinkProbe;
   readonly #invalid: InvalidMessages;
+  readonly #gate: IntakeGate;
   readonly #commands: CommandCounter;
   readonly #connection: MqttConnection;
   #handler: TunnelHandler | undefined;
@@ -62,6 +77,7 @@ export class MqttTunnel implements Tunnel {
     this.#topics = new Topics(options.env, options.clientId);
     this.#probe = new LinkProbe(options.clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
+    this.#gate = new IntakeGate({ tunnel: this.name, ...options, limits: INTAKE });
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#connection = new MqttConnection({
       ...options,
@@ -147,12 +163,21 @@ export class MqttTunnel implements Tunnel {
   #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
     const { metrics, hears = () => true } = this.#options;
     metrics.tunnelMessages.inc({ tunnel: this.name, type });
+    if (!this.#isAdmitted(identity, type)) return;
     if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
     this.#call((handler) => {
       if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
       const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
       if (invalid) this.#invalid.add(invalid);
     });
+  }
+
+  /** Before anything is read: a flood must cost little. */
+  #isAdmitted(identity: string, type: MessageType): boolean {
+    const sender = this.#options.senderOf?.(identity) ?? 'Known';
+    if (SIGNS_OF_LIFE.has(type)) return this.#gate.admits(identity, sender === 'Known' ? sender : 'Unknown');
+    // The answer of a base that was not asked means nothing.
+    return sender !== 'Unknown' && this.#gate.admits(identity, sender);
   }
 
   #onUp(): void {

@@ -1,4 +1,4 @@
-import { LruMap } from '../../../src/kube/lru-map.ts';
+import { LruMap } from '../../../src/lru-map.ts';
 
 /**
  * Loaded into a controller of a short soak (`--import`). The only maps of this kind remember which Events were told,

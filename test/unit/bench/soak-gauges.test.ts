@@ -39,6 +39,7 @@ describe('gauges of a /metrics text', () => {
       'module_controller_members',
       'module_controller_preexisting_modules',
       'module_controller_unknown_modules',
+      'module_controller_unproven_bases',
       'module_controller_vnodes{state="Reachable"}',
       'workqueue_depth{name="pods"}',
     ]);

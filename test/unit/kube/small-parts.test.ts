@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LruMap } from '../../../src/kube/lru-map.ts';
 import { microTime, secondsTime } from '../../../src/kube/micro-time.ts';
 import { compareResourceVersions } from '../../../src/kube/resource-version.ts';
-import { TokenBucket } from '../../../src/kube/token-bucket.ts';
+import { LruMap } from '../../../src/lru-map.ts';
+import { TokenBucket } from '../../../src/token-bucket.ts';
 
 describe('microTime and secondsTime', () => {
   it.each([
@@ -41,6 +41,13 @@ describe('TokenBucket', () => {
     const bucket = new TokenBucket({ burst: 2, refillMs: 100 }, 0);
     const taken = [0, 0, 0, 99, 100, 100, 1000, 1000, 1000].map((now) => bucket.tryTake(now));
     expect(taken).toEqual([true, true, false, false, true, false, true, true, false]);
+  });
+
+  it('takes a token back, and holds no more than the burst', () => {
+    const bucket = new TokenBucket({ burst: 2, refillMs: 100 }, 0);
+    bucket.tryTake(0);
+    for (let times = 0; times < 3; times++) bucket.giveBack();
+    expect([0, 0, 0].map((now) => bucket.tryTake(now))).toEqual([true, true, false]);
   });
 
   it('tells how long to wait, and is ready then', () => {

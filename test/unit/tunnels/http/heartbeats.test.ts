@@ -28,7 +28,13 @@ describe('heartbeats over HTTP', () => {
     const [heartbeat] = await world.handler.first('heartbeat', 5);
     expect(heartbeat).toEqual({
       on: 'heartbeat',
-      envelope: { tunnel: TUNNEL, identity: RECORDED_IDENTITY, publishedAt: undefined, sender: '127.0.0.1' },
+      envelope: {
+        tunnel: TUNNEL,
+        identity: RECORDED_IDENTITY,
+        publishedAt: undefined,
+        sender: '127.0.0.1',
+        source: '127.0.0.1',
+      },
       base: {
         identity: RECORDED_IDENTITY,
         name: 'TO_BE_IMPLEMENTED',
@@ -190,6 +196,59 @@ describe('heartbeats over HTTP', () => {
     expect(warned()).toHaveLength(1);
     await open({ tokens: ['correct-horse-battery'] });
     expect(warned()).toHaveLength(0);
+  });
+
+  describe('when there are too many', () => {
+    const limit = { burst: 3, refillMs: 3_600_000 };
+
+    it('are refused with 429 before the token and the body are read, and counted', async () => {
+      await open({ intake: { known: limit, unknown: limit, allUnknown: limit } });
+      for (let index = 0; index < 3; index++) expect((await post(world.port(), 'no JSON')).status).toBe(400);
+      const answer = await post(world.port(), heart('base-1'));
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '12']);
+      expect(heard()).toEqual(['linkUp']);
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Source' })).toBe(1);
+    });
+
+    it('are taken from the address of a known base all the same', async () => {
+      await open({
+        intake: { known: limit, unknown: { ...limit, burst: 1 }, allUnknown: limit },
+        senderOf: () => 'Known',
+      });
+      for (let index = 0; index < 3; index++) expect((await post(world.port(), heart('base-1'))).status).toBe(200);
+    });
+
+    it('are refused after the first from the address of an unknown one', async () => {
+      await open({
+        intake: { known: limit, unknown: { ...limit, burst: 1 }, allUnknown: limit },
+        senderOf: () => 'Unknown',
+      });
+      expect((await post(world.port(), heart('base-1'))).status).toBe(200);
+      expect((await post(world.port(), heart('base-2'))).status).toBe(429);
+    });
+
+    it('so are the connections of one source', async () => {
+      await open({ limits: { maxConnectionsOfSource: 2 } });
+      const sockets = await Promise.all(
+        Array.from({ length: 3 }, async () => {
+          const socket = connect(world.port(), '127.0.0.1');
+          await once(socket, 'connect');
+          return socket;
+        }),
+      );
+      await Promise.any(sockets.map((socket) => once(socket, 'close')));
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Sockets' })).toBe(1);
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(sockets.filter(({ closed }) => !closed).map((socket) => once(socket, 'close')));
+      await expect
+        .poll(() =>
+          post(world.port(), heart('base-1')).then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        )
+        .toBe(200);
+    });
   });
 });
 

@@ -183,6 +183,41 @@ describe('MqttTunnel', () => {
     await second.stop();
     expect(JSON.stringify(second.lines)).not.toContain('secret');
   });
+
+  describe('when there is too much to read', () => {
+    const PREFIX = 'koupleless_default';
+    const refused = (reason: string) => seriesValue(world.metrics.intakeRefused, { reason });
+    const restart = async (options: Parameters<typeof runTestTunnel>[1]): Promise<void> => {
+      await world.stop();
+      world = runTestTunnel(broker.url, options);
+      await world.handler.first('linkUp');
+    };
+
+    it('refuses an unknown identity that floods, unread, and hears the known one beside it', async () => {
+      await restart({ senderOf: (identity) => (identity === 'base-1' ? 'Known' : 'Unknown') });
+      for (let index = 0; index < 40; index++) await broker.publish(`${PREFIX}/false/base/heart`, 'no JSON');
+      for (let index = 0; index < 40; index++) {
+        await broker.publish(`${PREFIX}/base-1/base/heart`, publishedText(heart('base-1')));
+      }
+      await world.handler.first('heartbeat', 40);
+      const invalid = await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' });
+      expect(invalid).toBeLessThan(20);
+      expect((await refused('Source')) ?? 0).toBe(40 - (invalid ?? 0));
+      const logged = world.lines.filter(({ msg }) => msg === 'messages are refused unread: too many');
+      expect(logged).toMatchObject([{ reason: 'Source', source: 'false' }]);
+    });
+
+    it('reads the answers of those only that it knows or asked', async () => {
+      const senders = { 'base-1': 'Known', 'base-2': 'Asked', 'base-3': 'Unknown' } as const;
+      await restart({ senderOf: (identity) => senders[identity as keyof typeof senders] });
+      for (const identity of ['base-3', 'base-2', 'base-1']) {
+        await broker.publish(`${PREFIX}/${identity}/base/simpleBiz`, publishedText([]));
+      }
+      await world.handler.first('moduleList', 2);
+      const heard = world.handler.calls.flatMap((call) => (call.on === 'moduleList' ? [call.envelope.identity] : []));
+      expect(heard).toEqual(['base-2', 'base-1']);
+    });
+  });
 });
 
 describe('a MqttTunnel that does not hear all bases', () => {

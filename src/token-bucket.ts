@@ -30,6 +30,11 @@ export class TokenBucket {
     return this.#tokens >= 0 ? now : now + Math.ceil(-this.#tokens * this.#options.refillMs);
   }
 
+  /** Puts back a token that was taken. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#options.burst, this.#tokens + 1);
+  }
+
   /** How long until there is one. */
   waitMs(now: number): number {
     this.#refill(now);

@@ -8,6 +8,11 @@ export class LruMap<V> {
     this.#capacity = capacity;
   }
 
+  /** The value of `key`, if it is there. Does not count as a use. */
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
   /** The value of `key`, made when it is not there; either way it now counts as used last. */
   getOrCreate(key: string, create: () => V): V {
     const value = this.#entries.get(key) ?? create();

@@ -1,0 +1,196 @@
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import { nodeNameOf } from '../labels.ts';
+import type { Logger } from '../logger.ts';
+import { LruMap } from '../lru-map.ts';
+import type { Metrics } from '../metrics.ts';
+import { TokenBucket, type TokenBucketOptions } from '../token-bucket.ts';
+import type { BaseInfo } from '../tunnel/base.ts';
+import type { Envelope, TunnelName } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import { ArrivalRate } from './arrival-rate.ts';
+import { ANSWER_WITHIN_MS, BINDS_WITHIN_MS } from './liveness.ts';
+import { isSamePlace } from './tunnel-claim.ts';
+import type { UnprovenBase } from './unproven-bases.ts';
+import type { VNodeStore } from './vnode-store.ts';
+
+/** How many bases may be found. */
+export interface NewBaseLimits {
+  readonly maxVNodes: number;
+  /** As many at once, and as many a minute after that. */
+  readonly newNodesPerMinute: number;
+  /** Above this a base has to answer a question first. */
+  readonly newBasesPerMinute: number;
+}
+
+export interface NewBasesOptions {
+  readonly store: VNodeStore;
+  readonly tunnels: Tunnels;
+  readonly newBases: NewBaseLimits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/**
+ * `VNodes`: there are MAX_VNODES. `Rate`: more than MAX_NEW_NODES_PER_MINUTE. `Questions`: too many questions without
+ * an answer. `NoAnswer`: the base did not answer its question.
+ */
+const REASONS = ['VNodes', 'Rate', 'Questions', 'NoAnswer'] as const;
+type Reason = (typeof REASONS)[number];
+
+/** Whose question it is. */
+type Asker = Pick<UnprovenBase, 'tunnel' | 'source'>;
+
+/** A base that has not answered by then has to be heard again. */
+const UNPROVEN_MS = 25_000;
+const LOG_INTERVAL_MS = 60_000;
+const MAX_SOURCES = 1_000;
+/** Questions without an answer, in all. More over MQTT: there a question is one message, and nobody waits for it. */
+const QUESTIONS: Readonly<Record<TunnelName, TokenBucketOptions>> = {
+  mqtt_tunnel_provider: { burst: 5_000, refillMs: 2 },
+  http_tunnel_provider: { burst: 4_000, refillMs: 10 },
+};
+/** For bases whose heartbeats come from one source (HTTP). */
+const QUESTIONS_OF_SOURCE: TokenBucketOptions = { burst: 512, refillMs: 200 };
+
+/**
+ * Decides which new bases become VNodes. While few come, each does at once. Above a rate a base has to answer first: a
+ * question leaves for it, and nothing else is done for it until it answers. A question costs a token, and an answer
+ * gives it back, so false addresses soon cost nothing more.
+ */
+export class NewBases {
+  readonly #options: NewBasesOptions;
+  readonly #arrivals: ArrivalRate;
+  readonly #nodes: TokenBucket;
+  readonly #questions: Readonly<Record<TunnelName, TokenBucket>>;
+  readonly #bySource = new LruMap<TokenBucket>(MAX_SOURCES);
+  readonly #loggedAt = new Map<Reason, number>();
+
+  constructor(options: NewBasesOptions) {
+    this.#options = options;
+    const { newBases, clock, metrics } = options;
+    const now = clock.now();
+    this.#arrivals = new ArrivalRate(newBases.newBasesPerMinute, now);
+    this.#nodes = new TokenBucket(perMinute(newBases.newNodesPerMinute), now);
+    this.#questions = {
+      mqtt_tunnel_provider: new TokenBucket(QUESTIONS.mqtt_tunnel_provider, now),
+      http_tunnel_provider: new TokenBucket(QUESTIONS.http_tunnel_provider, now),
+    };
+    for (const reason of REASONS) metrics.newBasesRefused.inc({ reason }, 0);
+  }
+
+  /**
+   * A heartbeat of a base without a VNode, or an answer that names it. Returns whether it becomes one now; otherwise it
+   * may have been asked.
+   */
+  meet(envelope: Envelope, base: BaseInfo): boolean {
+    const { store, clock } = this.#options;
+    const now = clock.now();
+    const known = store.unproven.get(nodeNameOf(base.identity));
+    // The answer to another question has named it.
+    const hasAnswered = envelope.answeredBy === base.identity;
+    if (hasAnswered || (known === undefined && this.#arrivals.isLow(now))) return this.#mayBecomeVNode(now);
+    const { tunnel, source } = envelope;
+    if (known !== undefined && now - known.askedAt < ANSWER_WITHIN_MS) {
+      // Of another place nothing is taken: whoever answers has not said that.
+      if (!isSamePlace(known, { tunnel, base })) return false;
+      known.base = base;
+      known.lastBeatAt = now;
+      return false;
+    }
+    if (this.#isFull() || !this.#takeQuestion({ tunnel, source }, now)) return false;
+    const unproven = { base, tunnel, source, lastBeatAt: now, askedAt: now, isFailed: false };
+    this.#count('NoAnswer', store.unproven.add(nodeNameOf(base.identity), unproven));
+    this.#ask(unproven);
+    return false;
+  }
+
+  /** An answer of a base without a VNode. Returns the base if it was asked, and becomes a VNode now. */
+  prove({ identity, tunnel, askedAt, answeredBy }: Envelope): UnprovenBase | undefined {
+    const { store, clock } = this.#options;
+    const unproven = store.unproven.get(nodeNameOf(identity));
+    if (unproven === undefined || unproven.tunnel !== tunnel) return undefined;
+    if (answeredBy !== undefined && answeredBy !== identity) return undefined;
+    // Over HTTP, where the question is known: it went to the address that the base names now.
+    if (askedAt !== undefined && askedAt < unproven.askedAt) return undefined;
+    store.unproven.delete(nodeNameOf(identity));
+    this.#giveBack(unproven);
+    return this.#mayBecomeVNode(clock.now()) ? unproven : undefined;
+  }
+
+  /** Drops those that did not answer, and asks those again that may have begun to listen. Called once a second. */
+  sweep(): void {
+    const { store, clock, metrics } = this.#options;
+    const now = clock.now();
+    this.#count('NoAnswer', store.unproven.dropAskedBefore(now - UNPROVEN_MS));
+    for (const unproven of store.unproven.values()) {
+      if (unproven.isFailed && now - unproven.lastBeatAt < BINDS_WITHIN_MS) this.#askAgain(unproven, now);
+    }
+    metrics.unprovenBases.set(store.unproven.size);
+  }
+
+  #askAgain(unproven: UnprovenBase, now: number): void {
+    if (!this.#takeQuestion(unproven, now)) return;
+    unproven.isFailed = false;
+    this.#ask(unproven);
+  }
+
+  #mayBecomeVNode(now: number): boolean {
+    if (this.#isFull()) return false;
+    if (this.#nodes.tryTake(now)) return true;
+    this.#count('Rate');
+    return false;
+  }
+
+  #isFull(): boolean {
+    const { store, newBases } = this.#options;
+    if (store.size < newBases.maxVNodes) return false;
+    this.#count('VNodes');
+    return true;
+  }
+
+  #takeQuestion({ tunnel, source }: Asker, now: number): boolean {
+    const ofSource =
+      source === undefined
+        ? undefined
+        : this.#bySource.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
+    if (ofSource?.tryTake(now) !== false) {
+      if (this.#questions[tunnel].tryTake(now)) return true;
+      ofSource?.giveBack();
+    }
+    this.#count('Questions');
+    return false;
+  }
+
+  #giveBack({ tunnel, source }: Asker): void {
+    this.#questions[tunnel].giveBack();
+    if (source !== undefined) this.#bySource.get(source)?.giveBack();
+  }
+
+  #ask(unproven: UnprovenBase): void {
+    const { tunnels, logger } = this.#options;
+    const { base, tunnel } = unproven;
+    tunnels
+      .get(tunnel)
+      ?.queryHealth(base)
+      .catch((error: unknown) => {
+        unproven.isFailed = true;
+        logger.debug({ node: nodeNameOf(base.identity), reason: messageOf(error) }, 'new base could not be asked');
+      });
+  }
+
+  #count(reason: Reason, count = 1): void {
+    if (count === 0) return;
+    const { clock, logger, metrics } = this.#options;
+    metrics.newBasesRefused.inc({ reason }, count);
+    const now = clock.now();
+    if (now - (this.#loggedAt.get(reason) ?? Number.NEGATIVE_INFINITY) < LOG_INTERVAL_MS) return;
+    this.#loggedAt.set(reason, now);
+    logger.warn({ reason }, 'new bases are refused');
+  }
+}
+
+function perMinute(count: number): TokenBucketOptions {
+  return { burst: count, refillMs: 60_000 / count };
+}

@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { IntakeLimiter, type Sender } from '../../../../tunnels/arklet/intake-limiter.ts';
+
+const LIMITS = {
+  known: { burst: 5, refillMs: 100 },
+  unknown: { burst: 2, refillMs: 1_000 },
+  allUnknown: { burst: 2_500, refillMs: 4 },
+};
+const create = (): IntakeLimiter => new IntakeLimiter(LIMITS, { now: 0, seed: 1 });
+
+/** How many of `count` messages of one source are taken. */
+function taken(limiter: IntakeLimiter, source: string, sender: Sender, count: number, now = 0): number {
+  return Array.from({ length: count }).filter(() => limiter.refusalOf(source, sender, now) === undefined).length;
+}
+
+/** A message of each of `count` new sources; returns how many are taken. */
+function flood(limiter: IntakeLimiter, name: string, count: number, now = 0): number {
+  const sources = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+  return sources.filter((source) => limiter.refusalOf(source, 'Unknown', now) === undefined).length;
+}
+
+describe('IntakeLimiter', () => {
+  it('limits each source by itself, and known ones less', () => {
+    const limiter = create();
+    expect(taken(limiter, 'a', 'Known', 10)).toBe(5);
+    expect(taken(limiter, 'b', 'Unknown', 10)).toBe(2);
+    expect(taken(limiter, 'c', 'Known', 10)).toBe(5);
+    expect(taken(limiter, 'a', 'Known', 10, 300)).toBe(3);
+    expect(limiter.refusalOf('a', 'Known', 300)).toBe('Source');
+  });
+
+  it('takes 2,500 new sources at once and then 250 a second, and all of the known ones beside them', () => {
+    const limiter = create();
+    expect(flood(limiter, 'new', 10_000)).toBe(2_500);
+    expect(limiter.refusalOf('another', 'Unknown', 0)).toBe('Unknown');
+    expect(limiter.refusalOf('base-1', 'Known', 0)).toBeUndefined();
+    expect(limiter.refusalOf('base-2', 'Asked', 0)).toBeUndefined();
+    expect(flood(limiter, 'later', 10_000, 1_000)).toBe(250);
+  });
+
+  it('prefers sources that come again after an interval of heartbeats to those that come once', () => {
+    const limiter = create();
+    flood(limiter, 'first', 10_000);
+    expect(limiter.refusalOf('honest', 'Unknown', 0)).toBe('Unknown');
+    flood(limiter, 'second', 10_000, 1_000);
+    expect(limiter.refusalOf('honest', 'Unknown', 1_000)).toBe('Unknown');
+    flood(limiter, 'third', 10_000, 10_000);
+    expect(limiter.refusalOf('stranger', 'Unknown', 10_000)).toBe('Unknown');
+    expect(limiter.refusalOf('honest', 'Unknown', 10_000)).toBeUndefined();
+  });
+
+  it('takes no more than 500 at once of those either', () => {
+    const limiter = create();
+    flood(limiter, 'used', 10_000);
+    for (const now of [20_000, 30_000]) flood(limiter, 'x', 2_500, now);
+    flood(limiter, 'again', 5_000, 30_000);
+    expect(flood(limiter, 'again', 5_000, 35_000)).toBeLessThanOrEqual(1_250 + 500);
+  });
+
+  it('knows a source for a minute after a known base was heard from it', () => {
+    const limiter = create();
+    expect(limiter.isKnown('a', 0)).toBe(false);
+    limiter.noteKnown('a', 0);
+    expect([limiter.isKnown('a', 59_999), limiter.isKnown('a', 60_000), limiter.isKnown('b', 0)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('keeps 10,000 sources at most, and no unknown one pushes out a known one', () => {
+    const limiter = create();
+    taken(limiter, 'known', 'Known', 5);
+    taken(limiter, 'unknown', 'Unknown', 2);
+    flood(limiter, 'new', 10_000);
+    expect(limiter.refusalOf('known', 'Known', 0)).toBe('Source');
+    expect(limiter.refusalOf('unknown', 'Unknown', 0)).toBe('Unknown');
+  });
+});
