@@ -31,10 +31,13 @@ export async function floodMqtt(url: string, perSecond: number): Promise<Flood> 
   });
 }
 
-/** New identities over HTTP, from one source, each with an address of its own in 127.0.0.0/8. */
+/** Where the base of a number is, as its heartbeat has it. */
+export type PlaceOf = (number: number) => { readonly ip: string; readonly port: number };
+
+/** New identities over HTTP, from one source. */
 export async function floodHttp(
   port: number,
-  { from, at, perSecond }: { from: string; at: number; perSecond: number },
+  { from, placeOf, perSecond }: { from: string; placeOf: PlaceOf; perSecond: number },
 ): Promise<Flood> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const statuses = new Map<number, number>();
@@ -57,7 +60,8 @@ export async function floodHttp(
       });
       // What is cut off by the end of the flood, or by the one that is flooded.
       sending.on('error', () => {});
-      sending.end(JSON.stringify(heartOf(`flood-${number}`, `127.9.${number >> 8}.${number & 255}`, at)));
+      const place = placeOf(number);
+      sending.end(JSON.stringify(heartOf(`flood-${number}`, place.ip, place.port)));
     },
     stop: () => Promise.resolve(agent.destroy()),
   });

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { findNode, isReady, nodes } from '../support/observe.ts';
 import { startTransport } from '../support/transport.ts';
 import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
-import { type Flood, floodHttp, floodMqtt } from './flood.ts';
+import { type Flood, floodHttp, floodMqtt, type PlaceOf } from './flood.ts';
 
 const HONEST = 10;
 /** What may get a Node without an answer, by default. */
@@ -69,26 +69,41 @@ it('a replica asks bases that it does not lead yet, so that they get their Nodes
   await eventually(async () => expect(await controller.metric('module_controller_leases_held')).toBe(HONEST));
 });
 
-it('over HTTP, from a source of its own, with forged addresses, is asked little and harms nobody', async () => {
-  const { world: at, controller } = await open('http', {
-    HTTP_TUNNEL_BASE_NETWORKS: `127.0.0.0/8,${firstExternalAddress()}/32`,
-  });
+const SOURCE = '127.0.0.2';
+
+/** What a source of its own does over HTTP while a newcomer comes. Returns how many questions for health were sent. */
+async function floodOverHttp(at: World, controller: ControllerProcess, placeOf: PlaceOf): Promise<number> {
+  const target = Number(new URL(await at.controllerUrl()).port);
+  flood = await floodHttp(target, { from: SOURCE, placeOf, perSecond: 500 });
+  await eventually(() => expect(flood?.statuses.get(429)).toBeGreaterThan(0));
+  await newcomerIsReady(at, 10_000);
+  await eventually(() => expect(flood?.sent).toBeGreaterThan(7_500));
+  await expectBounded(at, controller);
+  return controller.metric('tunnel_commands_total', '"health"');
+}
+
+const openHttp = () => open('http', { HTTP_TUNNEL_BASE_NETWORKS: `127.0.0.0/8,${firstExternalAddress()}/32` });
+
+it('over HTTP, from a source of its own with the addresses of others, is asked little and makes no Node', async () => {
+  const { world: at, controller } = await openHttp();
   // Takes connections and says nothing: what costs the controller most.
   const silent = createServer((socket) => socket.on('error', () => {}));
   await new Promise<void>((resolve) => silent.listen(0, '0.0.0.0', resolve));
   try {
     const { port } = silent.address() as { port: number };
-    const target = Number(new URL(await at.controllerUrl()).port);
-    flood = await floodHttp(target, { from: '127.0.0.2', at: port, perSecond: 500 });
-    await eventually(() => expect(flood?.statuses.get(429)).toBeGreaterThan(0));
-    await newcomerIsReady(at, 10_000);
-    await eventually(() => expect(flood?.sent).toBeGreaterThan(7_500));
-    await expectBounded(at, controller);
-    // 512 and 5 a second of the flood, and those that came before it.
-    const asked = await controller.metric('tunnel_commands_total', '"health"');
-    expect(asked).toBeLessThan(1_000);
-    expect(await controller.metric('module_controller_new_bases_refused_total', '"Questions"')).toBeGreaterThan(1_000);
+    const placeOf: PlaceOf = (number) => ({ ip: `127.9.${number >> 8}.${number & 255}`, port });
+    // 100 and 50 a second.
+    expect(await floodOverHttp(at, controller, placeOf)).toBeLessThan(2_000);
+    expect(await nodes(at.admin)).toHaveLength(HONEST + 1);
   } finally {
     silent.close();
   }
+});
+
+it('over HTTP, from a source of its own with its own address, is asked little and makes few Nodes', async () => {
+  const { world: at, controller } = await openHttp();
+  const placeOf: PlaceOf = (number) => ({ ip: SOURCE, port: 10_000 + number });
+  // 512 and 5 a second.
+  expect(await floodOverHttp(at, controller, placeOf)).toBeLessThan(2_000);
+  expect(await controller.metric('module_controller_new_bases_refused_total', '"Questions"')).toBeGreaterThan(1_000);
 });
