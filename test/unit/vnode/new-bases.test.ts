@@ -153,6 +153,26 @@ describe('above the rate of new bases', () => {
     expect(rig.store.senderOf('b3')).toBe('Unknown');
   });
 
+  it('a goodbye for it from elsewhere, or for another address, changes nothing', () => {
+    beat('b3', '192.0.2.1');
+    const envelope = { tunnel: HTTP, identity: 'b3', publishedAt: undefined } as const;
+    rig.vnodes.onGoingDown({ ...envelope, sender: '203.0.113.9' }, makeBase('b3', ADDRESS));
+    const other = { ip: '203.0.113.9', port: 1 };
+    rig.vnodes.onGoingDown({ ...envelope, sender: other.ip }, makeBase('b3', other));
+    expect(rig.store.senderOf('b3')).toBe('Asked');
+  });
+
+  it('a base of which only others tell has answered already, and is not asked twice', () => {
+    const envelope = { tunnel: HTTP, identity: 'b3', publishedAt: undefined } as const;
+    rig.vnodes.onHeartbeat({ ...envelope, sender: '203.0.113.9' }, makeBase('b3', ADDRESS));
+    expect(rig.store.get('vnode.b3')).toBeUndefined();
+    const answer = { ...envelope, askedAt: rig.clock.now(), answeredBy: 'b3', place: ADDRESS };
+    rig.clock.skip(5);
+    rig.vnodes.onHealth(answer, makeHealth());
+    expect(rig.store.get('vnode.b3')).toMatchObject({ base: ADDRESS, wasHeard: true });
+    expect(rig.store.unproven.size).toBe(0);
+  });
+
   it('no more than 8,000 wait for an answer', () => {
     for (let index = 0; index < 9_000; index++) {
       rig.clock.skip(3);
