@@ -59,9 +59,9 @@ export async function createController(parts: ControllerParts): Promise<Manager>
   const store = new VNodeStore();
   const isLed = (nodeName: string): boolean => leases.isHeld(nodeName);
   const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
-  // A base that has to answer before it gets a Node has no leader: each replica that hears it asks.
+  // A base that has to answer before it gets a Node has no leader: each replica that hears it, and is a member, asks.
   const isOurs = (identity: string): boolean =>
-    !isFollowed(nodeNameOf(identity)) || store.senderOf(identity) === 'Asked';
+    !isFollowed(nodeNameOf(identity)) || (leases.isMember() && store.senderOf(identity) === 'Asked');
   const tunnels = new Tunnels(
     await createTunnels({
       env,

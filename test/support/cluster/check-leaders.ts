@@ -1,4 +1,5 @@
 import { identityOf } from '../../../src/labels.ts';
+import { FENCE_AFTER_MS } from '../../../src/lease/member.ts';
 import type { ClusterFacts, CommandFact } from './facts.ts';
 import { sentAt } from './pauses.ts';
 import { holderAt, type Tenure, tenuresOf } from './tenures.ts';
@@ -6,8 +7,6 @@ import type { CheckOptions, Violation } from './violation.ts';
 
 /** From the successor's lease write on, what was under way may still arrive for so long. */
 export const LATE_MS = 250;
-/** A replica leads for so long after it sent its last renewal of its membership that succeeded. */
-export const FENCE_MS = 5_000;
 
 /** Each command came from the replica that held the base then, and that had renewed its membership. */
 export function commandsOfOthers(facts: ClusterFacts, { since = 0, allowedLate = {} }: CheckOptions = {}): Violation[] {
@@ -33,6 +32,7 @@ function notHolder(command: CommandFact, sent: number, tenures: readonly Tenure[
   const { replica, base, at } = command;
   const own = tenures.filter(({ holder }) => holder === replica);
   if (own.some(({ from, to }) => from <= at && sent <= to + LATE_MS)) return undefined;
+  if (isFirstQuestion(command, sent, tenures)) return undefined;
   const last = own.findLast(({ from }) => from <= at);
   const words = wordsOf(command);
   if (last) {
@@ -44,10 +44,15 @@ function notHolder(command: CommandFact, sent: number, tenures: readonly Tenure[
   return { kind: 'two leaders', at, base, text: `${words} ${when}` };
 }
 
+/** Before anybody leads a base, each replica that hears of it may ask it for its health: that changes nothing. */
+function isFirstQuestion({ command }: CommandFact, sent: number, tenures: readonly Tenure[]): boolean {
+  return command === 'health' && (holderAt(tenures, sent - LATE_MS)?.holder ?? '') === '';
+}
+
 function fenced(command: CommandFact, sent: number, renewals: ClusterFacts['renewals'] = []): Violation | undefined {
   const { base, at } = command;
   const last = renewals.reduce((newest, renewal) => (renewal.at <= at ? Math.max(newest, renewal.at) : newest), 0);
-  if (sent - last <= FENCE_MS + LATE_MS) return undefined;
+  if (sent - last <= FENCE_AFTER_MS + LATE_MS) return undefined;
   const when = last === 0 ? 'without a membership' : `${at - last} ms after it last renewed its membership`;
   return { kind: 'fenced leader', at, base, text: `${wordsOf(command)} ${when}` };
 }
