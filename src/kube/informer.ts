@@ -10,6 +10,8 @@ import type { RestLane } from './rest-lane.ts';
 import type { WatchEvent } from './watch-stream.ts';
 
 const AGE_GAUGE_INTERVAL_MS = 5000;
+/** A timer that is later than that was not held up by work: the process was stopped. */
+const PAUSED_AFTER_MS = 10_000;
 
 export interface SharedInformerOptions<T extends CachedObject> {
   /** Names the cache in metrics and logs. */
@@ -113,7 +115,10 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, kind, metrics } = this.#options;
     const gauge = metrics.informerLastEventAge.labels({ kind });
+    let dueAt = clock.now() + AGE_GAUGE_INTERVAL_MS;
     const tick = (): void => {
+      if (clock.now() - dueAt >= PAUSED_AFTER_MS) this.#listWatch.wasPaused();
+      dueAt = clock.now() + AGE_GAUGE_INTERVAL_MS;
       if (this.#lastBytesAt !== undefined) gauge.set(this.lastEventAgeMs() / 1000);
       timer = clock.setTimer(tick, AGE_GAUGE_INTERVAL_MS);
     };

@@ -19,7 +19,14 @@ const SHORT_MS = 1000;
 const MAX_RETRY_AFTER_MS = 60_000;
 const RESYNC_JITTER_MS = 1000;
 
-export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list';
+export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list' | 'paused';
+
+/** The process was stopped for a while: what the watch still has to tell is old. */
+class PausedError extends ControllerError {
+  constructor() {
+    super('Kube.WatchFailed', 'the process was stopped');
+  }
+}
 
 export interface ListWatchSink {
   /** A list begins: what the last one gathered is void. */
@@ -56,6 +63,8 @@ export class ListWatch {
   #mustList = true;
   /** False after a server has refused `sendInitialEvents`. */
   #canStreamList = true;
+  /** The watch that runs. */
+  #session: WatchSession | undefined;
   #failures = 0;
   #silencesInRow = 0;
   /** Of the watch that runs; a long wait for an answer is no health. */
@@ -86,6 +95,11 @@ export class ListWatch {
       logger[level]({ err: error, path: this.#options.path, delayMs: Math.round(delayMs) }, 'watch interrupted');
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
+  }
+
+  /** To be called after the process was stopped: lists anew instead of going through all that happened meanwhile. */
+  wasPaused(): void {
+    if (!this.#mustList) this.#session?.cut(new PausedError());
   }
 
   async #step(signal: AbortSignal): Promise<void> {
@@ -123,6 +137,7 @@ export class ListWatch {
       onListed: (resourceVersion) => this.#finishList(resourceVersion),
       onUnreadable: (why) => sink.onUnreadable(why),
     });
+    this.#session = session;
     try {
       await session.run(signal);
     } finally {
@@ -164,6 +179,8 @@ export class ListWatch {
       }
     } else if (isGone(error)) {
       return this.#relist('gone');
+    } else if (error instanceof PausedError) {
+      return this.#relist('paused');
     } else if (error instanceof RolledBackError) {
       return this.#relist('rolled-back');
     } else if (error instanceof WatchSilentError) {

@@ -71,16 +71,19 @@ export class WatchSession {
     return this.#events;
   }
 
+  /** Ends it now: `run` rejects with `reason`. */
+  cut(reason: Error): void {
+    this.#cutReason = reason;
+    this.#cut.abort();
+  }
+
   /** Resolves when the server ends the watch in good order or `signal` is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { lane, path, query, clock } = this.#options;
     const onAbort = (): void => this.#cut.abort();
     const { silenceMs = SILENCE_MS } = this.#options;
-    const guard = new InactivityGuard(clock, silenceMs, () => {
-      this.#cutReason = new WatchSilentError(silenceMs);
-      this.#cut.abort();
-    });
+    const guard = new InactivityGuard(clock, silenceMs, () => this.cut(new WatchSilentError(silenceMs)));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       const body = await lane.open({

@@ -46,12 +46,17 @@ export class FakeClock implements Clock {
     return next && next.due - this.#now;
   }
 
+  /** Moves time as for a process that is stopped: what came due runs with the next `advance`, late. */
+  stopFor(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Moves time and runs what comes due, in order of time and then of setting; also timers set on the way. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (let next = this.#next(); next && next.due <= end; next = this.#next()) {
       this.#entries.delete(next);
-      this.#now = next.due;
+      this.#now = Math.max(this.#now, next.due);
       next.callback();
     }
     this.#now = end;
@@ -63,7 +68,7 @@ export class FakeClock implements Clock {
     await settle();
     for (let next = this.#next(); next && next.due <= end; next = this.#next()) {
       this.#entries.delete(next);
-      this.#now = next.due;
+      this.#now = Math.max(this.#now, next.due);
       next.callback();
       await settle();
     }

@@ -44,6 +44,29 @@ describe('SharedInformer on a silent watch', () => {
     expect(await rig.take(1)).toEqual(['update a@300 a@311']);
   });
 
+  it.each([
+    [14_999, 0],
+    [15_000, 1],
+  ])('lists anew after the process was stopped, and not after a busy while: %i ms', async (ms, relists) => {
+    const watch = await rig.sync(5, added(pod('a', 1)));
+    await rig.take(1);
+    rig.clock.stopFor(ms);
+    rig.clock.advance(0);
+    await settle();
+    if (relists === 0) {
+      expect(await rig.total('informerRelists')).toBe(0);
+      watch.send(modified(pod('a', 6)));
+      expect(await rig.take(1)).toEqual(['update a@1 a@6']);
+      return;
+    }
+    rig.clock.advance(await rig.interruption());
+    expect(await rig.total('informerRelists')).toBe(1);
+    const second = await rig.server.next();
+    expect(second.query.sendInitialEvents).toBe('true');
+    second.send(added(pod('b', 9)), listEnd(12));
+    expect(await rig.take(2)).toEqual(['add b@9', 'delete a@1']);
+  });
+
   it('does not take two silent watches for a restored cluster when one between them had a sign of life', async () => {
     await rig.sync(5);
     rig.clock.advance(120_000);
