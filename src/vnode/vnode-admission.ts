@@ -93,7 +93,7 @@ export class VNodeAdmission {
 
   /** What a base at its former address says of itself now. */
   update(vnode: VNode, base: BaseInfo): void {
-    if (isDeepStrictEqual(vnode.base, base)) return;
+    if (isDeepStrictEqual(vnode.base, base) || !vnode.changes.admit(false, this.#options.clock.now())) return;
     vnode.base = base;
     this.#enqueue(vnode);
   }

@@ -262,6 +262,18 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(enqueued.mock.calls.length).toBeLessThanOrEqual(sent.length - asked);
   });
 
+  it('changes what is said of such a base once in 10 s', async () => {
+    await behindProxy();
+    const names = ['first', 'second', 'third'].map((name) => {
+      hint({ name });
+      return rig.store.get(NODE)?.base.name;
+    });
+    expect(names).toEqual(['first', 'first', 'first']);
+    rig.clock.skip(10_000);
+    hint({ name: 'fourth' });
+    expect(rig.store.get(NODE)?.base.name).toBe('fourth');
+  });
+
   it('has a base asked again that did not answer once', async () => {
     const base = await behindProxy();
     await rig.pass(30_000);
