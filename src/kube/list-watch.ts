@@ -97,7 +97,7 @@ export class ListWatch {
     }
   }
 
-  /** To be called after the process was stopped: lists anew instead of going through all that happened meanwhile. */
+  /** To be called after the process was stopped: lists everything again instead of reading all that happened meanwhile. */
   wasPaused(): void {
     if (!this.#mustList) this.#session?.cut(new PausedError());
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, isSchedulable, nodes } from '../support/observe.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
+import { readmeBlock } from '../support/readme-block.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from '../support/world.ts';
 
@@ -20,14 +20,6 @@ const ROUND_MS = 50;
 const HONEST_PODS = 10;
 /** The honest Pods come one after the other. Without the bounds the first was not Ready after 60 s. */
 const READY_WITHIN_MS = 8_000;
-
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-
-function readmeBlock(firstLine: string): string {
-  const block = README.split('```text\n').find((text) => text.startsWith(firstLine));
-  if (block === undefined) throw new Error(`README has no block that begins with ${firstLine}`);
-  return block.slice(0, block.indexOf('```'));
-}
 
 const passwordOf = (identity: string): string => `secret of ${identity}`;
 

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { connectAsync } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
@@ -6,21 +5,13 @@ import { startMosquitto } from '../../samples/broker/mosquitto.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
+import { readmeBlock } from '../support/readme-block.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
 
 /** Mosquitto as README describes it: its ACL, a user for each base, its settings. */
 const BASES = ['b1', 'b2'];
 const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
-
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-
-/** The block of README that begins with this line. */
-function readmeBlock(firstLine: string): string {
-  const block = README.split('```text\n').find((text) => text.startsWith(firstLine));
-  if (block === undefined) throw new Error(`README has no block that begins with ${firstLine}`);
-  return block.slice(0, block.indexOf('```'));
-}
 
 const passwordOf = (identity: string): string => `secret of ${identity}`;
 

@@ -1,10 +1,9 @@
 import { isIPv6 } from 'node:net';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 
 /** Who counts as one sender: an IPv4 address, or the /64 network of an IPv6 address, which one machine may have. */
 export function sourceOf(address: string): string {
-  const [plain = ''] = address.split('%');
-  const [, mapped] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain) ?? [];
-  if (mapped !== undefined) return mapped;
+  const plain = canonicalAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.split('::');
   const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
