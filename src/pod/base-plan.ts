@@ -78,7 +78,8 @@ export const ASK_AGAIN_MS = 5_000;
 /**
  * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
- * Containers whose module name belongs to another namespace wait, and decide nothing.
+ * Containers whose module name belongs to another namespace wait, and decide nothing; so do the others of their Pod
+ * that have not begun.
  */
 export function planBase(input: BasePlanInput): BasePlan {
   const { pods, held, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
@@ -257,6 +258,12 @@ const TAKEN: WaitingView = {
   isEnded: true,
 };
 
+const OTHER_TAKEN: WaitingView = {
+  ...TAKEN,
+  message:
+    'another module name of this Pod belongs to another namespace on this base: the Pod waits for all of its names',
+};
+
 function viewOf(
   pod: VPod,
   entry: ContainerModule,
@@ -266,7 +273,10 @@ function viewOf(
   if (entry.kind === 'invalid') {
     return { kind: 'Waiting', reason: 'CreateContainerConfigError', message: entry.message, isEnded: false };
   }
-  if (owners.isForeign(pod, entry.spec.name)) return ledger.isKnown ? TAKEN : { kind: 'Unknown' };
+  if (owners.isWithheld(pod, entry.spec.name)) {
+    if (!ledger.isKnown) return { kind: 'Unknown' };
+    return owners.isForeign(pod, entry.spec.name) ? TAKEN : OTHER_TAKEN;
+  }
   const key = moduleKeyOf(entry.spec);
   const claim = claims.get(key);
   if (claim !== undefined && fingerprintOf(entry.spec) !== claim.fingerprint) {

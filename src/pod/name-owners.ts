@@ -2,7 +2,7 @@ import type { ContainerStatus } from '../kube/objects.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import type { Debt } from './removals.ts';
-import { isTerminal, type VPod } from './vpod.ts';
+import { byCreation, isTerminal, type VPod } from './vpod.ts';
 import { NAME_TAKEN } from './waiting-reason.ts';
 
 /** Who owns the module names that Pods of a namespace ask for: the same for namespaces that share modules. */
@@ -33,8 +33,6 @@ const RANK = {
   left: 1,
   /** Its status says that the module is being installed, or failed to be. */
   tried: 2,
-  /** Nothing was done for it yet, or its name belonged to others. */
-  waiting: 3,
 } as const;
 
 interface Holder {
@@ -47,56 +45,87 @@ interface Holder {
 /**
  * Which namespace owns each module name of a base. It follows from the Pods' statuses, which tenants cannot write, so
  * every replica finds the same owner. What is left of a Pod that has ended keeps the name until it is gone.
+ * A Pod that has begun nothing gets all of its names or none: two Pods that each held a name of the other would wait
+ * for ever.
  */
 export class NameOwners {
   readonly #ownerOf: OwnerOf;
-  readonly #holders = new Map<string, Holder>();
+  /** By name. */
+  readonly #ownerByName: Map<string, string>;
+  /** Names for which nothing is done, of Pods that need a name of another owner. */
+  readonly #withheld = new Map<VPod, ReadonlySet<string>>();
 
-  constructor({ pods, debts, isLeft, ownerOf }: NameOwnersInput) {
-    this.#ownerOf = ownerOf;
-    for (const [key, { name, namespace }] of debts) {
-      if (namespace !== undefined && isLeft(key)) {
-        this.#hold(name, { owner: ownerOf(namespace), rank: RANK.left, createdAt: '', uid: '' });
-      }
-    }
-    for (const pod of pods) {
-      for (const spec of moduleSpecsOf(pod)) {
-        const rank = rankOf(pod, spec, isLeft);
-        const { createdAt, uid } = pod;
-        if (rank !== undefined) this.#hold(spec.name, { owner: ownerOf(pod.namespace), rank, createdAt, uid });
-      }
-    }
+  constructor(input: NameOwnersInput) {
+    this.#ownerOf = input.ownerOf;
+    this.#ownerByName = holdersOf(input);
+    for (const pod of [...input.pods].sort(byCreation)) this.#take(pod, untriedNamesOf(pod));
+  }
+
+  /**
+   * Whether nothing is done for a module of the Pod: its name belongs to another owner, or another name of the Pod does
+   * and the module was not begun.
+   */
+  isWithheld(pod: VPod, name: string): boolean {
+    return this.isForeign(pod, name) || this.#withheld.get(pod)?.has(name) === true;
   }
 
   /** Whether the name belongs to another owner than the Pod's. */
   isForeign(pod: VPod, name: string): boolean {
-    const owner = this.#holders.get(name)?.owner;
+    const owner = this.#ownerByName.get(name);
     return owner !== undefined && owner !== this.#ownerOf(pod.namespace);
   }
 
-  /** The modules of a Pod whose names are its own. */
+  /** The modules of a Pod for which something is done. */
   specsOf(pod: VPod): ModuleSpec[] {
-    return moduleSpecsOf(pod).filter(({ name }) => !this.isForeign(pod, name));
+    return moduleSpecsOf(pod).filter(({ name }) => !this.isWithheld(pod, name));
   }
 
   /** The modules of a Pod that ran here before their names belonged to another owner. */
   lostSpecsOf(pod: VPod): ModuleSpec[] {
     const hasRun = (name: string): boolean => statusOf(pod, name)?.containerID !== undefined;
-    return moduleSpecsOf(pod).filter(({ name }) => this.isForeign(pod, name) && hasRun(name));
+    return moduleSpecsOf(pod).filter(({ name }) => this.isWithheld(pod, name) && hasRun(name));
   }
 
-  #hold(name: string, holder: Holder): void {
-    const other = this.#holders.get(name);
-    if (other === undefined || compare(holder, other) < 0) this.#holders.set(name, holder);
+  #take(pod: VPod, names: readonly string[]): void {
+    if (names.length === 0) return;
+    if (moduleSpecsOf(pod).some(({ name }) => this.isForeign(pod, name))) {
+      this.#withheld.set(pod, new Set(names));
+      return;
+    }
+    for (const name of names) this.#ownerByName.set(name, this.#ownerOf(pod.namespace));
   }
 }
 
-/** undefined: the Pod has ended and holds nothing. */
+/** The owner of each name for which a Pod has begun, or has left something. */
+function holdersOf({ pods, debts, isLeft, ownerOf }: NameOwnersInput): Map<string, string> {
+  const holders = new Map<string, Holder>();
+  for (const [key, { name, namespace }] of debts) {
+    if (namespace !== undefined && isLeft(key)) {
+      hold(holders, name, { owner: ownerOf(namespace), rank: RANK.left, createdAt: '', uid: '' });
+    }
+  }
+  for (const pod of pods) {
+    const { createdAt, uid } = pod;
+    for (const spec of moduleSpecsOf(pod)) {
+      const rank = rankOf(pod, spec, isLeft);
+      if (rank !== undefined) hold(holders, spec.name, { owner: ownerOf(pod.namespace), rank, createdAt, uid });
+    }
+  }
+  return new Map([...holders].map(([name, { owner }]) => [name, owner]));
+}
+
+/** The modules of a Pod for which nothing was done yet, or whose names belonged to others. */
+function untriedNamesOf(pod: VPod): string[] {
+  if (isTerminal(pod)) return [];
+  const names = moduleSpecsOf(pod).map(({ name }) => name);
+  return names.filter((name) => isUntried(statusOf(pod, name)));
+}
+
+/** undefined: the Pod has ended and nothing is left of the module, or nothing was done for it yet. */
 function rankOf(pod: VPod, spec: ModuleSpec, isLeft: NameOwnersInput['isLeft']): number | undefined {
   const status = statusOf(pod, spec.name);
-  const isTried = status !== undefined && !isTaken(status);
-  if (isTerminal(pod)) return isTried && isLeft(moduleKeyOf(spec)) ? RANK.left : undefined;
-  if (!isTried) return RANK.waiting;
+  if (status === undefined || isUntried(status)) return undefined;
+  if (isTerminal(pod)) return isLeft(moduleKeyOf(spec)) ? RANK.left : undefined;
   return hasStarted(status) ? RANK.started : RANK.tried;
 }
 
@@ -105,12 +134,18 @@ function statusOf({ status }: VPod, container: string): ContainerStatus | undefi
 }
 
 /** What it ran before it lost the name does not count: the next Pod of the owner may not have started yet. */
-function isTaken({ state }: ContainerStatus): boolean {
-  return state?.waiting?.reason === NAME_TAKEN || state?.terminated?.reason === NAME_TAKEN;
+function isUntried(status: ContainerStatus | undefined): boolean {
+  const { waiting, terminated } = status?.state ?? {};
+  return status === undefined || waiting?.reason === NAME_TAKEN || terminated?.reason === NAME_TAKEN;
 }
 
 function hasStarted({ containerID, state, lastState }: ContainerStatus): boolean {
   return containerID !== undefined || state?.running !== undefined || lastState?.terminated !== undefined;
+}
+
+function hold(holders: Map<string, Holder>, name: string, holder: Holder): void {
+  const other = holders.get(name);
+  if (other === undefined || compare(holder, other) < 0) holders.set(name, holder);
 }
 
 function compare(a: Holder, b: Holder): number {
