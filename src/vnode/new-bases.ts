@@ -33,10 +33,10 @@ export interface NewBasesOptions {
 }
 
 /**
- * `VNodes`: there are MAX_VNODES. `Rate`: more than MAX_NEW_NODES_PER_MINUTE. `Questions`: too many questions without
- * an answer. `NoAnswer`: the base did not answer its question.
+ * `VNodes`: there are MAX_VNODES. `Rate`: more than MAX_NEW_NODES_PER_MINUTE. `Flapping`: the base has come and gone
+ * several times. `Questions`: too many questions without an answer. `NoAnswer`: the base did not answer its question.
  */
-const REASONS = ['VNodes', 'Rate', 'Questions', 'NoAnswer'] as const;
+const REASONS = ['VNodes', 'Rate', 'Flapping', 'Questions', 'NoAnswer'] as const;
 type Reason = (typeof REASONS)[number];
 
 /** Whose question it is. */
@@ -53,6 +53,9 @@ const QUESTIONS: Readonly<Record<TunnelName, TokenBucketOptions>> = {
 };
 /** For bases whose heartbeats come from one source (HTTP). */
 const QUESTIONS_OF_SOURCE: TokenBucketOptions = { burst: 512, refillMs: 200 };
+/** How often one identity becomes a VNode: a base that says goodbye and comes back costs a Node each time. */
+const COMINGS: TokenBucketOptions = { burst: 5, refillMs: 15_000 };
+const MAX_COMERS = 10_000;
 
 /**
  * Decides which new bases become VNodes. While few come, each does at once. Above a rate a base has to answer first: a
@@ -65,6 +68,7 @@ export class NewBases {
   readonly #nodes: TokenBucket;
   readonly #questions: Readonly<Record<TunnelName, TokenBucket>>;
   readonly #bySource = new LruMap<TokenBucket>(MAX_SOURCES);
+  readonly #comings = new LruMap<TokenBucket>(MAX_COMERS);
   readonly #loggedAt = new Map<Reason, number>();
 
   constructor(options: NewBasesOptions) {
@@ -90,7 +94,7 @@ export class NewBases {
     const known = store.unproven.get(nodeNameOf(base.identity));
     // The answer to another question has named it.
     const hasAnswered = envelope.answeredBy === base.identity;
-    if (hasAnswered || (known === undefined && this.#arrivals.isLow(now))) return this.#mayBecomeVNode(now);
+    if (hasAnswered || (known === undefined && this.#arrivals.isLow(now))) return this.#mayBecomeVNode(base.identity, now);
     const { tunnel, source } = envelope;
     if (known !== undefined && now - known.askedAt < ANSWER_WITHIN_MS) {
       // Of another place nothing is taken: whoever answers has not said that.
@@ -116,7 +120,7 @@ export class NewBases {
     if (askedAt !== undefined && askedAt < unproven.askedAt) return undefined;
     store.unproven.delete(nodeNameOf(identity));
     this.#giveBack(unproven);
-    return this.#mayBecomeVNode(clock.now()) ? unproven : undefined;
+    return this.#mayBecomeVNode(identity, clock.now()) ? unproven : undefined;
   }
 
   /** Drops those that did not answer, and asks those again that may have begun to listen. Called once a second. */
@@ -136,9 +140,15 @@ export class NewBases {
     this.#ask(unproven);
   }
 
-  #mayBecomeVNode(now: number): boolean {
+  #mayBecomeVNode(identity: string, now: number): boolean {
     if (this.#isFull()) return false;
+    const comings = this.#comings.getOrCreate(identity, () => new TokenBucket(COMINGS, now));
+    if (!comings.tryTake(now)) {
+      this.#count('Flapping');
+      return false;
+    }
     if (this.#nodes.tryTake(now)) return true;
+    comings.giveBack();
     this.#count('Rate');
     return false;
   }

@@ -3,6 +3,7 @@ import { connectAsync, type MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { startMosquitto } from '../../samples/broker/mosquitto.ts';
+import type { NodeObject } from '../../src/kube/objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, isSchedulable, nodes } from '../support/observe.ts';
@@ -14,6 +15,7 @@ import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from 
 /** One base is in the wrong hands: it has its own credential, and the rights that README gives to a base. */
 const HOSTILE = 'mallory';
 const HONEST = 'alice';
+const NEWCOMER = 'bob';
 const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
 const LIST_SIZE = 2_000;
 const ROUND_MS = 50;
@@ -29,7 +31,7 @@ let honest: Fleet;
 let client: MqttClient;
 
 beforeAll(async () => {
-  const users = Object.fromEntries([HOSTILE, HONEST].map((identity) => [identity, passwordOf(identity)]));
+  const users = Object.fromEntries([HOSTILE, HONEST, NEWCOMER].map((identity) => [identity, passwordOf(identity)]));
   const broker = await startMosquitto({
     users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
     acl: readmeBlock('pattern write koupleless_dev/%u/base/+'),
@@ -37,8 +39,7 @@ beforeAll(async () => {
   });
   world = await startWorld({ transport: new MqttTransport(broker), controlPlane: { auditLog: true } });
   controller = await world.startController(CONTROLLER);
-  const credentials = { username: HONEST, password: passwordOf(HONEST) };
-  honest = await world.startFleet({ ...credentials, bases: [{ identity: HONEST }] });
+  honest = await startBase(HONEST);
   client = await connectAsync(broker.url, { username: HOSTILE, password: passwordOf(HOSTILE) });
   await say('heart', heartOf(0));
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(2));
@@ -48,6 +49,12 @@ afterAll(async () => {
   await client?.endAsync(true);
   await world?.stop();
 });
+
+const isUsable = (node: NodeObject | undefined): boolean => node !== undefined && isSchedulable(node);
+
+function startBase(identity: string): Promise<Fleet> {
+  return world.startFleet({ username: identity, password: passwordOf(identity), bases: [{ identity }] });
+}
 
 async function say(type: string, data: unknown): Promise<void> {
   const payload = JSON.stringify({ publishTimestamp: Date.now(), data });
@@ -124,4 +131,29 @@ it('one base that floods does not slow down another one, nor fill the API server
   expect((await findNode(admin, HOSTILE))?.metadata.labels?.['base.koupleless.io/name']).toMatch(/^name-/);
   expect(await controller.metric('module_controller_unknown_modules')).toBeLessThanOrEqual(4_000);
   await removePod(admin, 'honest-0');
+});
+
+it('one base that says goodbye and comes back all the time gets a Node now and then, and keeps nobody out', async () => {
+  const { controlPlane } = world;
+  const since = await controlPlane.mark();
+  const startedAt = Date.now();
+  const isOver = new AbortController();
+  const flapping = (async () => {
+    for (let index = 0; !isOver.signal.aborted; index++) {
+      await say('heart', { ...heartOf(index), state: index % 2 === 0 ? 'DEACTIVATED' : 'ACTIVATED' });
+      await setTimeout(ROUND_MS);
+    }
+  })();
+  const refused = (): Promise<number> =>
+    controller.metric('module_controller_new_bases_refused_total', 'reason="Flapping"');
+  await eventually(async () => expect(await refused()).toBeGreaterThan(3));
+  await startBase(NEWCOMER);
+  await eventually(async () => expect(await findNode(world.admin, NEWCOMER).then(isUsable)).toBe(true), 10_000);
+  isOver.abort();
+  await flapping;
+  const seconds = (Date.now() - startedAt) / 1_000;
+  const made = await controlPlane.requestCounts({ user: CONTROLLER_USER, verb: 'create', since });
+  // Five at once, one every 15 s, and that of the newcomer.
+  expect(made.count({ resource: 'nodes' })).toBeGreaterThan(1);
+  expect(made.count({ resource: 'nodes' })).toBeLessThanOrEqual(6 + Math.ceil(seconds / 15));
 });

@@ -7,7 +7,7 @@ import { startWorld, type World } from '../world.ts';
 import { createAccount } from './accounts.ts';
 import { ClusterRecorder } from './cluster-recorder.ts';
 import { MEMBER_NAMESPACE, Replica } from './replica.ts';
-import { ServiceProxy } from './service-proxy.ts';
+import { ServiceProxy, type ServiceProxyOptions } from './service-proxy.ts';
 
 export type TunnelKind = 'mqtt' | 'http';
 
@@ -64,8 +64,8 @@ export class Cluster {
   }
 
   /** Without a replica. */
-  static async start(tunnel: TunnelKind): Promise<Cluster> {
-    const service = tunnel === 'http' ? await ServiceProxy.start() : undefined;
+  static async start(tunnel: TunnelKind, serviceOptions: ServiceProxyOptions = {}): Promise<Cluster> {
+    const service = tunnel === 'http' ? await ServiceProxy.start(serviceOptions) : undefined;
     const transport = service
       ? new ServiceTransport(service)
       : new MqttTransport(await startBroker({ record: false, recordPayloads: true }));

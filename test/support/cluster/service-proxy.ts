@@ -14,6 +14,13 @@ import { firstExternalAddress } from '../../../samples/base-simulator/external-a
 const ANSWER_WITHIN_MS = 1_000;
 const PROBE_EVERY_MS = 500;
 
+export interface ServiceProxyOptions {
+  /** A replica hangs when it has not answered by then. Default 1 s. */
+  readonly answerWithinMs?: number;
+  /** As a Service with SNAT: replicas do not see where a message came from. */
+  readonly hidesSender?: boolean;
+}
+
 interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -33,12 +40,14 @@ export class ServiceProxy {
   readonly #leftOut = new Set<number>();
   readonly #agent = new Agent({ keepAlive: false });
   readonly #answerWithinMs: number;
+  readonly #hidesSender: boolean;
   readonly #prober: NodeJS.Timeout;
   #turn = 0;
   #pinnedTo: number | undefined;
 
-  private constructor(answerWithinMs: number) {
+  private constructor({ answerWithinMs = ANSWER_WITHIN_MS, hidesSender = false }: ServiceProxyOptions) {
     this.#answerWithinMs = answerWithinMs;
+    this.#hidesSender = hidesSender;
     this.#server = createServer((incoming, response) => {
       this.#serve(incoming, response).catch(() => response.destroy());
     });
@@ -47,9 +56,8 @@ export class ServiceProxy {
     this.#prober = setInterval(() => void this.#probe(), PROBE_EVERY_MS);
   }
 
-  /** A replica hangs when it has not answered after `answerWithinMs`. */
-  static async start({ answerWithinMs = ANSWER_WITHIN_MS } = {}): Promise<ServiceProxy> {
-    const proxy = new ServiceProxy(answerWithinMs);
+  static async start(options: ServiceProxyOptions = {}): Promise<ServiceProxy> {
+    const proxy = new ServiceProxy(options);
     await new Promise<void>((resolve, reject) => {
       proxy.#server.once('error', reject);
       proxy.#server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, resolve);
@@ -108,8 +116,8 @@ export class ServiceProxy {
     return new Promise((resolve) => {
       const asked = request({
         host: '127.0.0.1',
-        // As a Service without SNAT: a replica sees the address that the bases name.
-        localAddress: firstExternalAddress(),
+        // Without SNAT a replica sees the address that the bases name.
+        localAddress: this.#hidesSender ? '127.0.0.1' : firstExternalAddress(),
         port,
         method,
         path: url,

@@ -203,6 +203,28 @@ describe('limits', () => {
     await rig.pass(60_000);
     expect(rig.store.size).toBe(5);
   });
+
+  it('a base that goes down and comes back gets five Nodes at once, then one every 15 s, and takes none of others', async () => {
+    await rig.stop();
+    await start({ newBases: { newNodesPerMinute: 10 } });
+    const envelope = { tunnel: HTTP, identity: 'b1', publishedAt: undefined } as const;
+    const comeAndGo = async (): Promise<boolean> => {
+      rig.vnodes.onHeartbeat(envelope, makeBase('b1', ADDRESS));
+      const isThere = rig.store.get('vnode.b1') !== undefined;
+      rig.vnodes.onGoingDown(envelope, makeBase('b1', ADDRESS));
+      await rig.pass(100);
+      expect(rig.store.get('vnode.b1')).toBeUndefined();
+      return isThere;
+    };
+    const came: boolean[] = [];
+    for (let time = 0; time < 20; time++) came.push(await comeAndGo());
+    expect(came).toEqual(came.map((_, time) => time < 5));
+    expect(await refused('Flapping')).toBe(15);
+    await rig.pass(13_000);
+    expect([await comeAndGo(), await comeAndGo()]).toEqual([true, false]);
+    await rig.foundBase('b2');
+    expect(nodeOf('b2')).toBeDefined();
+  });
 });
 
 it('a base whose Node another replica has made needs no answer any more', async () => {
