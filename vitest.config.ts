@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** On which transports each file runs; a file that is not named here runs in `integration` only. */
+/** What every transport has to pass: over a real Mosquitto and over HTTP, and in `test:long` over our own broker too. */
 const ON_ALL_TRANSPORTS = [
   'base-life',
   'controller-restart',
@@ -16,35 +17,108 @@ const ON_ALL_TRANSPORTS = [
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
-/** Several replicas, their faults and their upgrade: each file names its tunnel itself. */
-const SHARDING = ['sharding-mqtt', 'sharding-http', 'upgrade'];
-/** What is measured there is memory: nothing else runs beside it. */
-const SOAK = ['soak'];
+/** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
+const SHARDING = ['sharding-replicas', 'sharding-links', 'upgrade'];
+
+/** Those that take longest, because they wait, longest first: the others fill the time. */
+const STARTED_FIRST = [
+  'cost',
+  'first-contact',
+  'brake',
+  'failures',
+  'api-down',
+  'failing-installs',
+  'controller-restart',
+  'leases',
+  'clocks',
+  'base-life',
+  'versions',
+  'http-busy-base',
+  'demo',
+  'snat-replicas',
+  'one-watch',
+  'floods',
+  'two-tunnels',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification): number => {
+      const rank = STARTED_FIRST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
+      return rank < 0 ? STARTED_FIRST.length : rank;
+    };
+    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+  }
+}
 
 function filesOf(names: readonly string[]): string[] {
   return names.map((name) => `test/integration/${name}.test.ts`);
 }
 
-function integration(name: string, transport: string, files: { include: string[]; exclude?: string[] }) {
+/** Generous: a slow machine is no fault. Times that are promised stand in the tests. */
+const TIMEOUTS = { testTimeout: 180_000, hookTimeout: 180_000 };
+
+interface IntegrationOptions {
+  readonly include: string[];
+  readonly exclude?: string[];
+  readonly groupOrder?: number;
+}
+
+function integration(name: string, transport: string, { groupOrder = 1, ...files }: IntegrationOptions) {
   return {
     test: {
       name,
       ...files,
       env: { TEST_TRANSPORT: transport },
       globalSetup: ['test/integration/global-setup.ts'],
-      // Generous: a slow machine is no fault. Times that are promised stand in the tests.
-      testTimeout: 180_000,
-      hookTimeout: 180_000,
+      ...TIMEOUTS,
       // After the unit tests.
-      sequence: { groupOrder: 1 },
+      sequence: { groupOrder },
     },
   };
 }
 
+/** On real JVMs. `isLong`: installs take 90 s instead of 35 s. */
+function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: boolean; groupOrder: number }) {
+  return {
+    test: {
+      name,
+      include: [include],
+      // Its bases over MQTT have a broker beside it.
+      env: { TEST_TRANSPORT: 'http', ...(isLong ? { TEST_LONG: 'true' } : {}) },
+      globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
+      ...TIMEOUTS,
+      // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
+      maxWorkers: 2,
+      sequence: { groupOrder },
+    },
+  };
+}
+
+/** Several replicas: nothing else runs beside so many of these files, since the time to replace a lost one is promised. */
+function sharding(
+  name: string,
+  include: string[],
+  { maxWorkers, groupOrder }: { maxWorkers: number; groupOrder: number },
+) {
+  return {
+    test: {
+      name,
+      include,
+      globalSetup: ['test/integration/global-setup.ts'],
+      ...TIMEOUTS,
+      maxWorkers,
+      sequence: { groupOrder },
+    },
+  };
+}
+
+/** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
-    // Two cores carry three files of the integration tests, each with a control plane of its own: they mostly wait.
-    maxWorkers: 3,
+    // Files of the integration tests mostly wait, each with a control plane of its own.
+    maxWorkers: 5,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -52,52 +126,30 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
           // Nothing here waits for a clock; a machine under load is no fault.
           testTimeout: 60_000,
+          maxWorkers: 3,
         },
       },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING, ...SOAK]),
+        // One test of `module-life` needs our own broker.
+        exclude: filesOf([
+          ...WITH_MOSQUITTO_ONLY,
+          ...SHARDING,
+          ...ON_ALL_TRANSPORTS.filter((name) => name !== 'module-life'),
+        ]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
       }),
       integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
-      {
-        test: {
-          name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
-          // Its bases over MQTT have a broker beside it.
-          env: { TEST_TRANSPORT: 'http' },
-          globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        test: {
-          name: 'sharding',
-          include: filesOf(SHARDING),
-          globalSetup: ['test/integration/global-setup.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          // Nothing else runs beside two of these files: the time to replace a lost replica is promised.
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
-        },
-      },
-      {
-        test: {
-          name: 'soak',
-          include: filesOf(SOAK),
-          globalSetup: ['test/integration/global-setup.ts'],
-          maxWorkers: 1,
-          sequence: { groupOrder: 4 },
-        },
-      },
+      e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 2 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 3 }),
+      integration('long-aedes', 'aedes', { include: filesOf(ON_ALL_TRANSPORTS), groupOrder: 4 }),
+      e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 5 }),
+      sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 6 }),
+      // What is measured there is memory: nothing else runs beside it.
+      sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 7 }),
     ],
   },
 });

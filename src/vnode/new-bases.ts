@@ -94,7 +94,8 @@ export class NewBases {
     const known = store.unproven.get(nodeNameOf(base.identity));
     // The answer to another question has named it.
     const hasAnswered = envelope.answeredBy === base.identity;
-    if (hasAnswered || (known === undefined && this.#arrivals.isLow(now))) return this.#mayBecomeVNode(base.identity, now);
+    if (hasAnswered || (known === undefined && this.#arrivals.isLow(now)))
+      return this.#mayBecomeVNode(base.identity, now);
     const { tunnel, source } = envelope;
     if (known !== undefined && now - known.askedAt < ANSWER_WITHIN_MS) {
       // Of another place nothing is taken: whoever answers has not said that.

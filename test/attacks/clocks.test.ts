@@ -12,7 +12,7 @@ const RENEWALS_UNTIL_GIVEN_UP = 7;
 let cluster: Cluster;
 
 beforeAll(async () => {
-  cluster = await Cluster.start('mqtt');
+  cluster = await Cluster.start(['mqtt']);
   for (const id of ['controller-0', 'controller-1']) await (await cluster.add(id)).start(settableWallClock());
   for (const { process } of cluster.replicas) await process.line(({ msg }) => msg === 'tunnel is up');
   await cluster.startFleet({ count: BASES });

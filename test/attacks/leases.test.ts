@@ -18,7 +18,7 @@ let tenant: ApiClient;
 let listener: ForeignListener;
 
 beforeAll(async () => {
-  cluster = await Cluster.start('http');
+  cluster = await Cluster.start(['http']);
   for (const id of REPLICAS) await (await cluster.add(id)).start();
   for (const { process } of cluster.replicas) await process.line(({ msg }) => msg === 'tunnel is up');
   await cluster.startFleet({ count: BASES });

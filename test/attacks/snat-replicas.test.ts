@@ -12,7 +12,7 @@ let cluster: Cluster;
 let fleet: Fleet;
 
 beforeAll(async () => {
-  cluster = await Cluster.start('http', { hidesSender: true });
+  cluster = await Cluster.start(['http'], { hidesSender: true });
   for (const id of ['controller-0', 'controller-1']) await (await cluster.add(id)).start();
   for (const { process } of cluster.replicas) await process.line(({ msg }) => msg === 'tunnel is up');
   fleet = await cluster.startFleet({ count: BASES });

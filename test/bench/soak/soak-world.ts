@@ -124,7 +124,11 @@ async function createReplicas(world: World, count: number) {
     const account = `module-${clientId}`;
     await createAccount(world.controlPlane, account);
     byUser.set(`system:serviceaccount:${MEMBER_NAMESPACE}:${account}`, clientId);
-    replicas.push(new SoakReplica(await Replica.create({ world, clientId, account, brokerPort: world.broker.port })));
+    replicas.push(
+      new SoakReplica(
+        await Replica.create({ world, clientId, account, brokerPort: world.broker.port, overHttp: false }),
+      ),
+    );
   }
   return { replicas, replicaOfUser: (user: string): string | undefined => byUser.get(user) };
 }

@@ -20,7 +20,7 @@ import { ObjectRecorder, type Seen } from './object-recorder.ts';
 
 export interface RecorderOptions {
   readonly controlPlane: ControlPlane;
-  /** Commands are noted there; undefined over HTTP, where bases note who sent them. */
+  /** Commands over MQTT are noted there. */
   readonly broker: Broker | undefined;
   /** Which replica is behind a service account. */
   readonly replicaOfUser: (user: string) => string | undefined;
@@ -64,12 +64,13 @@ export class ClusterRecorder {
     return recorder;
   }
 
-  /** What its bases are told to do is noted from now on. */
-  follow(fleet: Fleet): void {
+  /** What its bases are told to do is noted from now on. Over HTTP they note who sent a command. */
+  follow(fleet: Fleet, { overHttp }: { overHttp: boolean }): void {
     this.#fleets.push(fleet);
+    if (!overHttp) return;
     const noted = new WeakSet<CommandRecord>();
     fleet.history.subscribe((record) => {
-      if (this.#options.broker || noted.has(record)) return;
+      if (noted.has(record)) return;
       noted.add(record);
       const replica = replicaOfAgent((record as { userAgent?: string }).userAgent);
       if (replica !== undefined) this.#commands.push(commandOf(replica, record));

@@ -1,5 +1,6 @@
 import type { Fleet, FleetOptions } from '../../../samples/base-simulator/fleet.ts';
 import { startBroker } from '../../../samples/broker/broker.ts';
+import type { MqttBroker } from '../../../samples/broker/mqtt-broker.ts';
 import { MANY_PODS } from '../cluster-settings.ts';
 import { ended } from '../ended.ts';
 import { MqttTransport, needExternalAddress, type Transport } from '../transport.ts';
@@ -11,37 +12,48 @@ import { ServiceProxy, type ServiceProxyOptions } from './service-proxy.ts';
 
 export type TunnelKind = 'mqtt' | 'http';
 
-/** Bases post to one address; whoever of the replicas takes it. */
-class ServiceTransport implements Transport {
-  readonly service: ServiceProxy;
+/** Over MQTT through a broker in this process. Over HTTP bases post to one address, and a replica in turn takes it. */
+class ClusterTransport implements Transport {
+  readonly #mqtt: MqttTransport | undefined;
+  readonly #service: ServiceProxy | undefined;
 
-  constructor(service: ServiceProxy) {
-    this.service = service;
+  constructor(mqtt: MqttTransport | undefined, service: ServiceProxy | undefined) {
+    this.#mqtt = mqtt;
+    this.#service = service;
   }
 
-  get broker(): never {
-    throw new Error('there is no broker over HTTP');
+  get broker(): MqttBroker {
+    if (!this.#mqtt) throw new Error('there is a broker over MQTT only');
+    return this.#mqtt.broker;
   }
 
   async controllerEnv(): Promise<Record<string, string>> {
-    return { ENABLE_HTTP_TUNNEL: 'true' };
+    return { ...(await this.#mqtt?.controllerEnv()), ...(this.#service ? { ENABLE_HTTP_TUNNEL: 'true' } : {}) };
   }
 
-  async fleetTarget(): Promise<{ controllerUrl: string }> {
-    needExternalAddress();
-    return { controllerUrl: this.service.url };
+  /** Over MQTT where there are both. */
+  async fleetTarget(): Promise<{ brokerUrl: string } | { controllerUrl: string }> {
+    if (this.#mqtt) return this.#mqtt.fleetTarget();
+    if (!this.#service) throw new Error('a cluster needs a tunnel');
+    return { controllerUrl: this.#service.url };
   }
 
-  stop(): Promise<void> {
-    return this.service.stop();
+  async stop(): Promise<void> {
+    await this.#mqtt?.stop();
+    await this.#service?.stop();
   }
+}
+
+export interface ClusterFleetOptions extends Partial<FleetOptions> {
+  /** Default: the first tunnel of the cluster. */
+  readonly over?: TunnelKind;
 }
 
 /** A world with several replicas that share its bases, each with wires that can be cut, and a recorder of it all. */
 export class Cluster {
   readonly world: World;
   readonly recorder: ClusterRecorder;
-  readonly tunnel: TunnelKind;
+  readonly tunnels: readonly TunnelKind[];
   readonly fleets: Fleet[] = [];
   /** Of its history; wall clock, ms. */
   checkedUntil = 0;
@@ -52,37 +64,43 @@ export class Cluster {
   private constructor(parts: {
     world: World;
     recorder: ClusterRecorder;
-    tunnel: TunnelKind;
+    tunnels: readonly TunnelKind[];
     accounts: Map<string, string>;
     service: ServiceProxy | undefined;
   }) {
     this.world = parts.world;
     this.recorder = parts.recorder;
-    this.tunnel = parts.tunnel;
+    this.tunnels = parts.tunnels;
     this.#accounts = parts.accounts;
     this.#service = parts.service;
   }
 
   /** Without a replica. */
-  static async start(tunnel: TunnelKind, serviceOptions: ServiceProxyOptions = {}): Promise<Cluster> {
-    const service = tunnel === 'http' ? await ServiceProxy.start(serviceOptions) : undefined;
-    const transport = service
-      ? new ServiceTransport(service)
-      : new MqttTransport(await startBroker({ record: false, recordPayloads: true }));
+  static async start(tunnels: readonly TunnelKind[], serviceOptions: ServiceProxyOptions = {}): Promise<Cluster> {
+    if (tunnels.includes('http')) needExternalAddress();
+    const service = tunnels.includes('http') ? await ServiceProxy.start(serviceOptions) : undefined;
+    const mqtt = tunnels.includes('mqtt')
+      ? new MqttTransport(await startBroker({ record: false, recordPayloads: true }))
+      : undefined;
+    const transport = new ClusterTransport(mqtt, service);
     const world = await startWorld({ transport, controlPlane: { ...MANY_PODS, auditLog: true } });
     const accounts = new Map<string, string>();
     const recorder = await ClusterRecorder.start({
       controlPlane: world.controlPlane,
-      broker: service ? undefined : world.aedes,
+      broker: mqtt && world.aedes,
       replicaOfUser: (user) => accounts.get(user),
     });
-    return new Cluster({ world, recorder, tunnel, accounts, service });
+    return new Cluster({ world, recorder, tunnels, accounts, service });
   }
 
   /** Over HTTP only. */
   get service(): ServiceProxy {
     if (!this.#service) throw new Error('there is a Service over HTTP only');
     return this.#service;
+  }
+
+  get hasService(): boolean {
+    return this.#service !== undefined;
   }
 
   get replicas(): readonly Replica[] {
@@ -105,8 +123,8 @@ export class Cluster {
     const account = `module-${name}`;
     await createAccount(world.controlPlane, account);
     this.#accounts.set(`system:serviceaccount:${MEMBER_NAMESPACE}:${account}`, clientId);
-    const brokerPort = this.#service ? undefined : world.broker.port;
-    const replica = await Replica.create({ world, clientId, account, brokerPort });
+    const brokerPort = this.tunnels.includes('mqtt') ? world.broker.port : undefined;
+    const replica = await Replica.create({ world, clientId, account, brokerPort, overHttp: this.hasService });
     this.#replicas.push(replica);
     this.#service?.add(replica.httpPort);
     return replica;
@@ -120,14 +138,30 @@ export class Cluster {
     await replica.stop();
   }
 
-  async startFleet(options: Partial<FleetOptions>): Promise<Fleet> {
+  async startFleet({ over = this.tunnels[0], ...options }: ClusterFleetOptions): Promise<Fleet> {
     // Without it a second version over MQTT is installed twice: it cannot be switched to (README, "Two versions").
-    const activateNewModule = this.tunnel === 'mqtt';
-    const fleet = await this.world.startFleet({ activateNewModule, ...options, announce: false });
-    this.recorder.follow(fleet);
+    const activateNewModule = over === 'mqtt';
+    const target = over === 'http' ? { brokerUrl: undefined, controllerUrl: this.service.url } : {};
+    const fleet = await this.world.startFleet({ activateNewModule, ...options, ...target, announce: false });
+    this.recorder.follow(fleet, { overHttp: over === 'http' });
     this.fleets.push(fleet);
     if (options.announce ?? true) fleet.announce();
     return fleet;
+  }
+
+  /** `count` bases in all, spread over the tunnels; the tunnel is a part of their names where there are two. */
+  async startFleets({ count, identityPrefix = 'base-', ...options }: { count: number } & Partial<FleetOptions>) {
+    const share = Math.ceil(count / this.tunnels.length);
+    return Promise.all(
+      this.tunnels.map((over, index) =>
+        this.startFleet({
+          ...options,
+          over,
+          count: Math.min(share, count - index * share),
+          identityPrefix: this.tunnels.length === 1 ? identityPrefix : `${over}-${identityPrefix}`,
+        }),
+      ),
+    );
   }
 
   /** Bases by holder, as the leases say. */
@@ -139,6 +173,13 @@ export class Cluster {
 
   basesOf(replica: Replica): string[] {
     return this.holdings().get(replica.clientId) ?? [];
+  }
+
+  /** Identities. */
+  basesOver(tunnel: TunnelKind): string[] {
+    return this.fleets.flatMap(({ bases }) =>
+      bases.filter((base) => base.tunnel === tunnel).map(({ identity }) => identity),
+    );
   }
 
   /** Ends every fault: wires whole, everybody awake, the dead started again. */

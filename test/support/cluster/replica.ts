@@ -15,6 +15,7 @@ export interface ReplicaOptions {
   readonly account: string;
   /** Over MQTT: the port of the broker. */
   readonly brokerPort: number | undefined;
+  readonly overHttp: boolean;
 }
 
 /** One controller of several: its process, one after the other, and its own wires to the API server and the broker. */
@@ -28,15 +29,17 @@ export class Replica {
   readonly httpPort: number;
   readonly #world: World;
   readonly #kubeconfig: string;
+  readonly #overHttp: boolean;
   #process: ControllerProcess | undefined;
 
   private constructor(
-    { world, clientId, account }: ReplicaOptions,
+    { world, clientId, account, overHttp }: ReplicaOptions,
     parts: { api: TcpProxy; broker: TcpProxy | undefined; httpPort: number; kubeconfig: string },
   ) {
     this.clientId = clientId;
     this.account = account;
     this.#world = world;
+    this.#overHttp = overHttp;
     this.api = parts.api;
     this.broker = parts.broker;
     this.httpPort = parts.httpPort;
@@ -73,7 +76,8 @@ export class Replica {
       POD_IP: '127.0.0.1',
       KUBECONFIG: this.#kubeconfig,
       WORKLOAD_MAX_LEVEL: '10',
-      ...(this.broker ? { MQTT_PORT: String(this.broker.port) } : this.#httpEnv()),
+      ...(this.broker ? { MQTT_PORT: String(this.broker.port) } : {}),
+      ...(this.#overHttp ? { HTTP_TUNNEL_LISTEN_PORT: String(this.httpPort), MEMBER_TOKEN } : {}),
       ...env,
     };
     this.#process = await this.#world.launchController(variables, root);
@@ -113,10 +117,6 @@ export class Replica {
     await this.api.stop();
     await this.broker?.stop();
     releasePort(this.httpPort);
-  }
-
-  #httpEnv(): Record<string, string> {
-    return { HTTP_TUNNEL_LISTEN_PORT: String(this.httpPort), MEMBER_TOKEN };
   }
 }
 

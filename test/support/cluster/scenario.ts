@@ -18,10 +18,15 @@ export interface Stage {
   note(text: string): void;
 }
 
+/** A replica itself, or what it stands on: the API server, and the links to it and to bases. */
+export type FaultOf = 'replicas' | 'links';
+
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */
   readonly name: string;
-  /** Default: both. */
+  /** What the fault is of. */
+  readonly of: FaultOf;
+  /** The tunnel that it needs. */
   readonly over?: TunnelKind;
   readonly allowedLate?: CheckOptions['allowedLate'];
   /** The fault, and what is promised while it lasts. Whatever it cut is healed afterwards. */
@@ -40,7 +45,7 @@ export interface Outcome {
  */
 export async function play(
   cluster: Cluster,
-  { name, act, allowedLate }: Scenario,
+  { name, act, allowedLate }: Pick<Scenario, 'name' | 'act' | 'allowedLate'>,
   rolling: readonly RollingDeployment[],
 ): Promise<Outcome> {
   const begunAt = Date.now();

@@ -12,13 +12,15 @@ import {
   takenOverByOthers,
   until,
 } from './acts.ts';
+import type { TunnelKind } from './cluster.ts';
 import { atRest, balanced, holders, movesSince, renewedSince, takenOver } from './lease-waits.ts';
-import type { Scenario } from './scenario.ts';
+import type { FaultOf, Scenario } from './scenario.ts';
 
 /** Every way to lose a replica, or what it stands on. */
-export const SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly Scenario[] = [
   {
     name: 'A-004-6: SIGKILL of one replica, then of another, until one is left',
+    of: 'replicas',
     async act(stage) {
       const { cluster } = stage;
       for (const victim of [cluster.replica(0), cluster.replica(1)]) {
@@ -33,6 +35,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'SIGTERM of one replica: it hands over and ends',
+    of: 'replicas',
     async act(stage) {
       const { cluster } = stage;
       const victim = cluster.replica(1);
@@ -46,6 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'SIGSTOP of one replica for 60 s, then SIGCONT',
+    of: 'replicas',
     allowedLate: { 'controller-2': 1 },
     async act(stage) {
       const { cluster } = stage;
@@ -62,6 +66,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'SIGSTOP of one replica after the other, each for about as long as it takes to be given up',
+    of: 'replicas',
     allowedLate: { 'controller-0': 1, 'controller-1': 1, 'controller-2': 1 },
     async act({ cluster, note }) {
       for (const [index, seconds] of [5.5, 6.5, 7.5].entries()) {
@@ -76,15 +81,18 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a replica cut off from the API server only',
+    of: 'links',
     act: (stage) => cutOff(stage, stage.cluster.replica(0), ['api']),
   },
   {
     name: 'a replica cut off from the broker only, while a Deployment on its bases rolls',
+    of: 'links',
     over: 'mqtt',
     async act(stage) {
       const { cluster } = stage;
       const victim = cluster.replica(1);
-      const bases = cluster.basesOf(victim);
+      const overMqtt = new Set(cluster.basesOver('mqtt'));
+      const bases = cluster.basesOf(victim).filter((base) => overMqtt.has(base));
       const deployment = await stage.deploy('on-cut-replica', bases.slice(0, 8));
       const since = Date.now();
       stage.note('cut');
@@ -98,15 +106,17 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a replica cut off from the API server and from what bases say',
+    of: 'links',
     async act(stage) {
       const { cluster } = stage;
       const victim = cluster.replica(2);
-      if (cluster.tunnel === 'http') cluster.service.remove(victim.httpPort);
+      if (cluster.hasService) cluster.service.remove(victim.httpPort);
       await cutOff(stage, victim, ['api', 'broker']);
     },
   },
   {
     name: 'an API server that is killed and down for 60 s',
+    of: 'links',
     act: (stage) =>
       outage(stage, {
         begin: async ({ world }) => void (await world.controlPlane.component('kube-apiserver').stopProcess('SIGKILL')),
@@ -115,6 +125,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an API server that is frozen for 60 s',
+    of: 'links',
     act: (stage) =>
       outage(stage, {
         begin: async ({ world }) => world.controlPlane.component('kube-apiserver').kill('SIGSTOP'),
@@ -123,6 +134,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an API server that is frozen for a few seconds, again and again',
+    of: 'links',
     async act({ cluster, note }) {
       await atRest(cluster);
       const before = holders(cluster);
@@ -140,32 +152,38 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'all replicas killed and restarted at once',
+    of: 'replicas',
     act: (stage) => restartAll(stage, 'SIGKILL'),
   },
   {
     name: 'all replicas ended by SIGTERM and restarted at once',
+    of: 'replicas',
     act: (stage) => restartAll(stage, 'SIGTERM'),
   },
   {
     name: 'a second process with the CLIENT_ID of one that lives: it waits, and takes over when that one is killed',
+    of: 'replicas',
     act: secondProcess,
   },
   {
     name: 'a frozen process whose CLIENT_ID another one got: it ends when it goes on',
+    of: 'replicas',
     act: replacedProcess,
   },
   {
     name: 'a fourth replica: it gets its share by the fewest moves, and goes again',
+    of: 'replicas',
     act: fourthReplica,
   },
   {
     name: 'bases that had contacted one replica only, which is killed',
+    of: 'replicas',
     over: 'http',
     async act(stage) {
       const { cluster } = stage;
       const victim = cluster.replica(0);
       cluster.service.pin(victim.httpPort);
-      const fleet = await cluster.startFleet({ count: 10, identityPrefix: 'pinned-' });
+      const fleet = await cluster.startFleet({ over: 'http', count: 10, identityPrefix: 'pinned-' });
       const pinned = fleet.bases.map(({ identity }) => identity);
       await takenOver(cluster, pinned, { by: cluster.living, since: Date.now(), withinMs: 30_000 });
       const bases = cluster.basesOf(victim);
@@ -177,3 +195,14 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
 ];
+
+/** Those for which the cluster has what they need. */
+export function scenariosOf({
+  tunnels,
+  faultsOf,
+}: {
+  tunnels: readonly TunnelKind[];
+  faultsOf: readonly FaultOf[];
+}): Scenario[] {
+  return SCENARIOS.filter(({ of, over }) => faultsOf.includes(of) && (over === undefined || tunnels.includes(over)));
+}
