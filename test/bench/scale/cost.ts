@@ -22,7 +22,7 @@ export function burstFiguresOf(thing: 'Node' | 'Pod') {
   return {
     ...COST_FIGURES,
     stageShare: { ...COST_FIGURES.stageShare, atMost: 10 },
-    cpuEach: { text: `CPU time of the controller for each ${thing}`, unit: 'ms' },
+    cpuEach: { text: `CPU time for each ${thing}`, unit: 'ms' },
     controlPlaneCpuEach: { text: `CPU time of the control plane for each ${thing}`, unit: 'ms' },
   } as const satisfies Record<string, Figure>;
 }
@@ -30,7 +30,7 @@ export function burstFiguresOf(thing: 'Node' | 'Pod') {
 /** What comes after a burst: a controller may put off what does not matter until then, and no more than that. */
 export const MINUTE_FIGURES = {
   minuteRequests: { text: 'requests for each VNode in the minute after', unit: '', atMost: 6.5 },
-  minuteCpu: { text: 'CPU time of the controller in the minute after', unit: 's' },
+  minuteCpu: { text: 'CPU time in the minute after', unit: 's' },
 } as const satisfies Record<string, Figure>;
 
 export interface Cost {
