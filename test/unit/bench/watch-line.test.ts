@@ -23,7 +23,17 @@ const TEXT = fc.oneof(
   fc.string({ unit: 'binary' }),
 );
 const NAME = fc.oneof(
-  fc.constantFrom('type', 'status', 'conditions', 'metadata', 'uid', 'name', 'object', GROUP_LABEL, 'key', 'taints'),
+  fc.constantFrom(
+    'type',
+    'status',
+    'conditions',
+    'metadata',
+    'uid',
+    'name',
+    'object',
+    GROUP_LABEL,
+    `${GROUP_LABEL}mark`,
+  ),
   fc.string(),
 );
 /** Whatever else an object may hold, with the names that are searched at other depths. */
@@ -46,7 +56,8 @@ function shuffled<T extends object>(known: fc.Arbitrary<T>, extra: readonly stri
     .map((entries) => Object.fromEntries(entries) as T);
 }
 
-const EXTRA = ['annotations', 'managedFields', 'message', 'reason', 'z'];
+/** The last ones begin as names that are searched do. */
+const EXTRA = ['annotations', 'managedFields', 'message', 'z', 'uids', 'keys', 'statusText', 'nodeNameHint'];
 
 function optional<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
   return fc.option(arbitrary, { nil: undefined });
