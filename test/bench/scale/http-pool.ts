@@ -43,6 +43,8 @@ export function watchLines(
 ): Promise<void> {
   const query = new URLSearchParams({
     watch: 'true',
+    // So that the last line is never too old to go on from.
+    allowWatchBookmarks: 'true',
     timeoutSeconds: String(WATCH_SECONDS),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
   });

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { serveCalls } from '../../../../samples/process/serve.ts';
-import { poolOf, watchLines } from '../http-pool.ts';
+import { poolOf, type WatchRequest, watchLines } from '../http-pool.ts';
 import { LeaseBook } from './lease-book.ts';
 import { NodeBook } from './node-book.ts';
 import type { ObserverCalls, ObserverOptions } from './observer.ts';
@@ -46,7 +46,7 @@ function changed(): void {
   for (const check of waits) check();
 }
 
-/** Resolves when the API server has taken the watch. One that ends ends the process: nothing is measured without it. */
+/** Resolves when the API server has taken the watch. A failure ends the process: nothing is measured without it. */
 async function watch(path: string, take: (line: Buffer) => void): Promise<Pool> {
   if (!options) throw new Error('start: the observer is not started');
   const { server, certificateAuthority: ca, credential } = options;
@@ -56,15 +56,26 @@ async function watch(path: string, take: (line: Buffer) => void): Promise<Pool> 
       take(line);
       changed();
     };
-    watchLines(pool, { path, onOpen: resolve, onLine }).then(
-      () => end(new Error(`the watch of ${path} has ended`)),
-      (error: Error) => {
-        reject(error);
-        if (!pool.destroyed) end(error);
-      },
-    );
+    keepWatching(pool, { path, onOpen: resolve, onLine }).catch((error: Error) => {
+      reject(error);
+      if (!pool.destroyed) end(error);
+    });
   });
   return pool;
+}
+
+/** The API server may end a watch at any time, as it does when it sets up a cache again: goes on behind the last line. */
+async function keepWatching(pool: Pool, request: WatchRequest): Promise<never> {
+  let last: Buffer | undefined;
+  const onLine = (line: Buffer): void => {
+    last = line;
+    request.onLine(line);
+  };
+  for (;;) {
+    const from =
+      last === undefined ? {} : { resourceVersion: JSON.parse(last.toString()).object.metadata.resourceVersion };
+    await watchLines(pool, { ...request, ...from, onLine });
+  }
 }
 
 function end(error: Error): void {
