@@ -52,9 +52,9 @@ function variantsOf(results: readonly CaseResult[]): string[] {
   return results.flatMap(({ name, variants, figures }) => {
     if (!variants) return [];
     const { text = '', unit = '' } = figures.find(({ key }) => key === variants.key) ?? {};
-    const words = Object.entries(variants.values).map(
-      ([variant, values]) => `${variant}: ${values.map(numberText).join(' ')}`,
-    );
+    const measured = Object.entries(variants.values).filter(([, values]) => values.length > 0);
+    if (measured.length === 0) return [];
+    const words = measured.map(([variant, values]) => `${variant}: ${values.map(numberText).join(' ')}`);
     return [`BEST OF  ${name}  ${text} (${unit})  ${words.join(', ')}`];
   });
 }

@@ -66,3 +66,22 @@ export function watchLines(
     );
   });
 }
+
+/**
+ * As `watchLines`, and goes on behind the last line when the API server has ended the watch, as it does when it sets up
+ * a cache again. Rejects when that cannot be.
+ */
+export async function keepWatching(pool: Pool, request: WatchRequest): Promise<never> {
+  let last: Buffer | undefined;
+  const onLine = (line: Buffer): void => {
+    last = line;
+    request.onLine(line);
+  };
+  for (;;) {
+    await watchLines(pool, { ...request, ...(last === undefined ? {} : { resourceVersion: versionOf(last) }), onLine });
+  }
+}
+
+function versionOf(line: Buffer): string {
+  return JSON.parse(line.toString()).object.metadata.resourceVersion;
+}

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { serveCalls } from '../../../../samples/process/serve.ts';
-import { poolOf, type WatchRequest, watchLines } from '../http-pool.ts';
+import { keepWatching, poolOf } from '../http-pool.ts';
 import { LeaseBook } from './lease-book.ts';
 import { NodeBook } from './node-book.ts';
 import type { ObserverCalls, ObserverOptions } from './observer.ts';
@@ -62,20 +62,6 @@ async function watch(path: string, take: (line: Buffer) => void): Promise<Pool> 
     });
   });
   return pool;
-}
-
-/** The API server may end a watch at any time, as it does when it sets up a cache again: goes on behind the last line. */
-async function keepWatching(pool: Pool, request: WatchRequest): Promise<never> {
-  let last: Buffer | undefined;
-  const onLine = (line: Buffer): void => {
-    last = line;
-    request.onLine(line);
-  };
-  for (;;) {
-    const from =
-      last === undefined ? {} : { resourceVersion: JSON.parse(last.toString()).object.metadata.resourceVersion };
-    await watchLines(pool, { ...request, ...from, onLine });
-  }
 }
 
 function end(error: Error): void {
