@@ -3,6 +3,7 @@ import type { BaseProcessOptions } from './base-process.ts';
 import { type Fault, FaultScript } from './faults.ts';
 import { CommandHistory } from './history.ts';
 import type { LinkTarget, Place } from './link.ts';
+import { SharedConnection } from './shared-connection.ts';
 import { SimulatedBase } from './simulated-base.ts';
 
 /** Where a default is not given, it is that of the fleet. A URL of either kind replaces that of the fleet. */
@@ -62,6 +63,11 @@ export interface FleetOptions extends Omit<BaseOptions, 'identity' | 'localIP' |
   identityPrefix?: string;
   /** Default true: each base announces itself once all are connected. False leaves it to `announce()`. */
   announce?: boolean;
+  /**
+   * Over MQTT: one connection for all bases of a broker, which has to let its user speak for all of them. Default false:
+   * each has its own, as in reality.
+   */
+  sharesConnection?: boolean;
   /** For the broker. */
   username?: string;
   password?: string;
@@ -96,13 +102,15 @@ const DEFAULTS = {
   listenDelayMs: 0,
 } as const;
 
-/** Simulated bases in this process, each with an MQTT connection or an HTTP server of its own. */
+/** Simulated bases in this process, each with an MQTT connection (unless shared) or an HTTP server of its own. */
 export class Fleet {
   readonly history: CommandHistory;
   readonly #options: FleetOptions;
   readonly #clock: Clock;
   readonly #faults = new FaultScript();
   readonly #bases = new Map<string, SimulatedBase>();
+  /** By the broker's URL. Kept for the life of the fleet. */
+  readonly #shared = new Map<string, SharedConnection>();
   /** Bases ever made; numbers the next one. */
   #made = 0;
 
@@ -190,7 +198,7 @@ export class Fleet {
   }
 
   #resolve(options: BaseOptions, number: number, faults: FaultScript): BaseProcessOptions {
-    const { identityPrefix = 'base-', ...ofFleet } = this.#options;
+    const { identityPrefix = 'base-', sharesConnection = false, ...ofFleet } = this.#options;
     const identity = options.identity ?? `${identityPrefix}${number}`;
     return {
       ...DEFAULTS,
@@ -203,7 +211,30 @@ export class Fleet {
       random: this.#options.random ?? Math.random,
       faults: [faults, this.#faults],
       history: this.history,
+      ...(sharesConnection ? { sharedConnectionTo: (brokerUrl) => this.#sharedConnectionTo(brokerUrl) } : {}),
     };
+  }
+
+  #sharedConnectionTo(brokerUrl: string): SharedConnection {
+    const {
+      username,
+      password,
+      clientIdPrefix,
+      reconnectMs,
+      identityPrefix = 'base-',
+    } = { ...DEFAULTS, ...this.#options };
+    const connection =
+      this.#shared.get(brokerUrl) ??
+      new SharedConnection({
+        brokerUrl,
+        clientId: `${clientIdPrefix}@@@${identityPrefix}fleet`,
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        reconnectMs,
+        clock: this.#clock,
+      });
+    this.#shared.set(brokerUrl, connection);
+    return connection;
   }
 }
 

@@ -2,6 +2,7 @@ import { firstExternalAddress } from './external-address.ts';
 import { HttpTransport } from './http-transport.ts';
 import { localAddressOf } from './local-address.ts';
 import { MqttTransport, type MqttTransportOptions } from './mqtt-transport.ts';
+import type { SharedConnection } from './shared-connection.ts';
 import type { Transport, TransportProcess, TunnelName } from './transport.ts';
 
 /** Exactly one of the two. */
@@ -25,7 +26,9 @@ export type Link =
   | { tunnel: 'http'; controllerUrl: string; localIP: string; listenAddress: string; port: number };
 
 /** What a link of either kind needs besides. */
-export interface LinkOptions extends Omit<MqttTransportOptions, 'brokerUrl'> {
+export interface LinkOptions extends Omit<MqttTransportOptions, 'brokerUrl' | 'shared'> {
+  /** Over MQTT: the connection that the bases of that broker share. Absent: each has its own. */
+  sharedConnectionTo?: (brokerUrl: string) => SharedConnection;
   /** For the controller, over HTTP. */
   token?: string;
   queriesBaseline: boolean;
@@ -53,7 +56,7 @@ export function linkOf(options: LinkTarget & Place, number: number): Link {
 }
 
 export function createTransport(link: Link, options: LinkOptions, process: TransportProcess): Transport {
-  const { username, password, env, clientIdPrefix, legacyBizTopic, reconnectMs } = options;
+  const { username, password, env, clientIdPrefix, legacyBizTopic, reconnectMs, sharedConnectionTo } = options;
   if (link.tunnel === 'http') {
     const { token, queriesBaseline, eventLoops, listenDelayMs } = options;
     const { controllerUrl, listenAddress, port } = link;
@@ -72,6 +75,7 @@ export function createTransport(link: Link, options: LinkOptions, process: Trans
       clientIdPrefix,
       legacyBizTopic,
       reconnectMs,
+      ...(sharedConnectionTo ? { shared: sharedConnectionTo(link.brokerUrl) } : {}),
     },
     process,
   );

@@ -8,7 +8,7 @@ export interface MqttConnectionOptions {
   username?: string;
   password?: string;
   /** What to subscribe to, QoS 1, at every connect. */
-  topics: string[];
+  topics: Iterable<string>;
   /** Pause before each try after a lost connection. */
   reconnectMs: number;
   clock: Clock;
@@ -44,6 +44,11 @@ export class MqttConnection {
         cause: error,
       });
     }
+  }
+
+  /** Further topics, for as long as this connection holds: `topics` says what is subscribed when it comes again. */
+  async subscribe(topics: readonly string[]): Promise<void> {
+    await this.#client?.subscribeAsync([...topics], { qos: 1 });
   }
 
   /** False when there is no connection: the message is lost. */
@@ -104,7 +109,7 @@ export class MqttConnection {
       client.once('connect', () => {
         // Nagle's algorithm holds an answer behind an acknowledgement back for 40 ms.
         if (client.stream instanceof Socket) client.stream.setNoDelay(true);
-        client.subscribe(this.#options.topics, { qos: 1 }, (error) => (error ? reject(error) : resolve()));
+        client.subscribe([...this.#options.topics], { qos: 1 }, (error) => (error ? reject(error) : resolve()));
       });
     });
   }

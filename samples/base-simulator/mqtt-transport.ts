@@ -3,6 +3,7 @@ import { isObject, parseJson } from './json.ts';
 import { readBizRequest } from './model.ts';
 import { MqttConnection, type MqttConnectionOptions } from './mqtt-connection.ts';
 import { fullBizOf, simpleBizOf } from './responses.ts';
+import type { BaseConnection, SharedConnection } from './shared-connection.ts';
 import type { Transport, TransportProcess } from './transport.ts';
 
 export interface MqttTransportOptions
@@ -10,6 +11,8 @@ export interface MqttTransportOptions
   env: string;
   clientIdPrefix: string;
   legacyBizTopic: boolean;
+  /** The base takes a seat there instead of a connection of its own. */
+  shared?: SharedConnection;
 }
 
 /** A message below `…/base/`: `data` gets the envelope, a string is sent as it is. */
@@ -23,21 +26,20 @@ export class MqttTransport implements Transport {
   readonly #runner: CommandRunner;
   readonly #legacyBizTopic: boolean;
   readonly #topicRoot: string;
-  readonly #connection: MqttConnection;
+  readonly #connection: BaseConnection;
 
   constructor(options: MqttTransportOptions, process: TransportProcess) {
-    const { env, clientIdPrefix, legacyBizTopic, ...connection } = options;
+    const { env, clientIdPrefix, legacyBizTopic, shared, ...connection } = options;
     this.#process = process;
     this.#runner = process.runner;
     this.#legacyBizTopic = legacyBizTopic;
     this.#topicRoot = `koupleless_${env.toLowerCase()}/${process.identity}`;
-    this.#connection = new MqttConnection({
-      ...connection,
-      clientId: `${clientIdPrefix}@@@${process.identity}`,
-      topics: [`${this.#topicRoot}/+`, `${this.#topicRoot}/base/baseline`],
-      clock: process.clock,
-      onMessage: (topic, payload, messageId) => void this.#onMessage(topic, payload, messageId),
-    });
+    const topics = [`${this.#topicRoot}/+`, `${this.#topicRoot}/base/baseline`];
+    const onMessage: MqttConnectionOptions['onMessage'] = (...message) => void this.#onMessage(...message);
+    const clientId = `${clientIdPrefix}@@@${process.identity}`;
+    this.#connection = shared
+      ? shared.seat({ topicRoot: this.#topicRoot, topics, onMessage })
+      : new MqttConnection({ ...connection, clientId, topics, clock: process.clock, onMessage });
   }
 
   get isConnected(): boolean {

@@ -31,6 +31,11 @@ export class Mosquitto implements MqttBroker {
     return `mqtt://127.0.0.1:${this.port}`;
   }
 
+  /** Of the shell that stands between this process and Mosquitto; undefined while it is down. */
+  get guardPid(): number | undefined {
+    return this.#guard?.pid;
+  }
+
   /** Kills the process: no client gets a DISCONNECT. */
   async pause(): Promise<void> {
     const guard = this.#guard;

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiClient } from './api-client.ts';
 import { apiServerArguments, controllerManagerArguments, etcdArguments, schedulerArguments } from './arguments.ts';
-import { renderAuditPolicy } from './audit-log.ts';
+import { type AuditLogOption, renderAuditPolicy } from './audit-log.ts';
 import { type CertificateAuthority, createCertificateAuthority, type KeyPair } from './certificates.ts';
 import { Component } from './component.ts';
 import { isEtcdReady, isHealthy, isReady, waitForNamespaceDefaults } from './health.ts';
@@ -16,7 +16,7 @@ export interface BootstrapOptions {
   supervisor: Supervisor;
   /** The directory of the binaries. */
   binaries: string;
-  auditLog: boolean;
+  auditLog: AuditLogOption;
   unsafeNoFsync: boolean;
   extraArgs: Partial<Record<ComponentName, string[]>>;
 }
@@ -88,7 +88,9 @@ async function writeIdentities({ layout, authority, auditLog }: Context): Promis
     writePrivate(layout.kubeletClientCertificate, kubeletClient.certificate),
     writePrivate(layout.kubeletClientKey, kubeletClient.privateKey),
     writePrivate(layout.serviceAccountKey, serviceAccounts.privateKey),
-    ...(auditLog ? [writePrivate(layout.auditPolicy, renderAuditPolicy())] : []),
+    ...(auditLog
+      ? [writePrivate(layout.auditPolicy, renderAuditPolicy(auditLog === true ? undefined : auditLog.users))]
+      : []),
   ]);
 }
 
@@ -119,7 +121,7 @@ function startApiServer(context: Context): Promise<{ component: Component; serve
     const server = `https://127.0.0.1:${port}`;
     const admin = createProbe(context, server);
     const component = createComponent(context, 'kube-apiserver', {
-      args: apiServerArguments(context.layout, { port, auditLog: context.auditLog }),
+      args: apiServerArguments(context.layout, { port, auditLog: context.auditLog !== false }),
       isHealthy: () => isReady(admin),
     });
     await component.start();

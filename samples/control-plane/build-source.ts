@@ -1,14 +1,19 @@
-import { spawn } from 'node:child_process';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { formatElapsed, REPORT_EVERY_MS } from '../cache/progress.ts';
 import { BuildProgress } from './build-progress.ts';
 import { type FillOptions, fillCache } from './fill-cache.ts';
+import { type GoOptions, runGo } from './go.ts';
 import { type ComponentName, ETCD_VERSION, KUBERNETES_VERSION } from './versions.ts';
 
 const MODULE_DIRECTORY = fileURLToPath(new URL('./build', import.meta.url));
+const GO: GoOptions = {
+  directory: MODULE_DIRECTORY,
+  otherwise:
+    'let the download work (CONTROL_PLANE_MIRROR, HTTPS_PROXY), or set CONTROL_PLANE_BIN_DIR to a directory that holds ' +
+    `etcd, kube-apiserver, kube-controller-manager and kube-scheduler (${KUBERNETES_VERSION})`,
+};
 
 /** The packages of the programs; the go command names a program after the last part of its path. */
 export const PROGRAM_PACKAGES: Record<ComponentName, string> = {
@@ -34,10 +39,11 @@ async function build(directory: string, onProgress: (line: string) => void): Pro
   let describe = () => `downloading Go modules, ${formatElapsed(elapsedMs())}`;
   const reporter = setInterval(() => onProgress(`building ${what}: ${describe()}`), REPORT_EVERY_MS);
   try {
-    const packages = await runGo(['list', '-deps', ...PROGRAMS]);
+    const packages = await runGo(['list', '-deps', ...PROGRAMS], GO);
     const progress = new BuildProgress({ packageCount: packages.length, programs: PROGRAMS });
     describe = () => progress.describe(elapsedMs());
-    await runGo(['build', ...buildFlags(), '-o', `${directory}/`, ...PROGRAMS], (line) => progress.take(line));
+    const onErrorLine = (line: string): void => progress.take(line);
+    await runGo(['build', ...buildFlags(), '-o', `${directory}/`, ...PROGRAMS], { ...GO, onErrorLine });
   } finally {
     clearInterval(reporter);
   }
@@ -51,32 +57,4 @@ export function buildFlags(): string[] {
   const stamps = { gitVersion: KUBERNETES_VERSION, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const defines = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
   return ['-v', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...defines].join(' ')];
-}
-
-/** Resolves with the lines of standard output. */
-async function runGo(args: string[], onErrorLine: (line: string) => void = () => {}): Promise<string[]> {
-  // The user's settings for proxies and caches count; those that would build something else do not.
-  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off', GOOS: '', GOARCH: '' };
-  const child = spawn('go', args, { cwd: MODULE_DIRECTORY, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output: string[] = [];
-  const errors: string[] = [];
-  createInterface(child.stdout).on('line', (line) => output.push(line));
-  createInterface(child.stderr).on('line', (line) => {
-    onErrorLine(line);
-    errors.push(line);
-  });
-  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve)).catch(
-    explainMissingGo,
-  );
-  if (code !== 0) throw new Error(`go ${args[0]} failed with exit code ${code}:\n${errors.slice(-25).join('\n')}`);
-  return output;
-}
-
-function explainMissingGo(error: unknown): never {
-  throw new Error(
-    'there is no "go" on the PATH: install Go 1.25 or newer (https://go.dev/doc/install), ' +
-      'let the download work (CONTROL_PLANE_MIRROR, HTTPS_PROXY), or set CONTROL_PLANE_BIN_DIR to a directory that holds ' +
-      `etcd, kube-apiserver, kube-controller-manager and kube-scheduler (${KUBERNETES_VERSION})`,
-    { cause: error },
-  );
 }

@@ -1,5 +1,5 @@
 import type { ApiClient, KubeObject } from './api-client.ts';
-import { AuditLog } from './audit-log.ts';
+import { AuditLog, type AuditLogOption } from './audit-log.ts';
 import { ensureBinaries } from './binaries.ts';
 import { bootstrap, type RunningParts } from './bootstrap.ts';
 import type { CertificateRequest, KeyPair } from './certificates.ts';
@@ -13,8 +13,8 @@ import { Supervisor } from './supervisor-client.ts';
 import type { ComponentName } from './versions.ts';
 
 export interface ControlPlaneOptions {
-  /** Count the API requests, for `requestCounts`. Default false. */
-  auditLog?: boolean;
+  /** Count the API requests, for `requestCounts`; of some users, or of all. Default false. */
+  auditLog?: AuditLogOption;
   /** etcd does not wait for the disk; the data outlives a crash of etcd, not one of the machine. Default true. */
   unsafeNoFsync?: boolean;
   /** Added behind our own arguments, so a repeated one wins. Default none. */
@@ -118,7 +118,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const parts = await bootstrap({ supervisor, binaries, auditLog, unsafeNoFsync, extraArgs });
     const tookSeconds = (performance.now() - startedAt) / 1000;
     onProgress(`control plane ready at ${parts.server} after ${tookSeconds.toFixed(1)} s`);
-    return new ControlPlane(supervisor, parts, { auditLog });
+    return new ControlPlane(supervisor, parts, { auditLog: auditLog !== false });
   } catch (error) {
     await supervisor.stop();
     throw error;

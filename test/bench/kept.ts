@@ -6,7 +6,8 @@ import type { Figure, Sizes } from './suite.ts';
 export interface KeptSuite {
   readonly suite: string;
   readonly text: string;
-  /** The second one is the floor. */
+  readonly notes?: readonly string[];
+  /** The second one is the floor; each once, whatever variants it has. */
   readonly subjects: readonly string[];
   readonly cases: readonly KeptCase[];
 }
@@ -15,6 +16,14 @@ export interface KeptSuite {
 export interface KeptCase extends Measured {
   readonly name: string;
   readonly figures: readonly KeptFigure[];
+  /** Of which the best counts. */
+  readonly variants?: KeptVariants;
+}
+
+export interface KeptVariants {
+  /** Of the figure that decides. */
+  readonly key: string;
+  readonly values: Readonly<Record<string, readonly (number | null)[]>>;
 }
 
 export interface Measured {
@@ -35,6 +44,8 @@ export interface KeptFigure extends Figure, KeptSeries {
   readonly key: string;
   readonly floor?: KeptSeries;
   readonly ratio?: KeptSeries;
+  /** By name. */
+  readonly others?: Readonly<Record<string, KeptSeries>>;
   readonly isKept?: boolean;
 }
 
@@ -45,24 +56,32 @@ export function isComplete({ runs, subjects }: CaseResult, expectedRuns: number)
   return runs.filter(({ failure }) => failure === undefined).length === expectedRuns * subjects.length;
 }
 
-export function keptCaseOf({ name, figures }: CaseResult, measured: Measured): KeptCase {
+export function keptCaseOf({ name, figures, variants }: CaseResult, measured: Measured): KeptCase {
   // What is promised is kept even when nobody could measure it: that it is missing is to be seen.
   const worthKeeping = figures.filter(
     (figure) =>
       !QUALITY_KEYS.includes(figure.key) && (figure.values.length > 0 || figure.floor || promisesOf(figure).length > 0),
   );
-  return { name, ...measured, figures: worthKeeping.map(keptFigureOf) };
+  const kept = { name, ...measured, figures: worthKeeping.map(keptFigureOf) };
+  if (!variants) return kept;
+  const values = Object.entries(variants.values).map(([variant, of]) => [variant, of.map(rounded)]);
+  return { ...kept, variants: { key: variants.key, values: Object.fromEntries(values) } };
 }
 
-function keptFigureOf({ values, median, floor, ratio, isKept, ...figure }: FigureResult): KeptFigure {
+function keptFigureOf({ values, median, floor, ratio, others, isKept, ...figure }: FigureResult): KeptFigure {
   // JSON.stringify would leave out what is undefined; what is read is to be equal to what was written.
   return {
     ...figure,
     ...keptSeriesOf({ values, median }),
     ...(floor ? { floor: keptSeriesOf(floor) } : {}),
     ...(ratio ? { ratio: keptSeriesOf(ratio) } : {}),
+    ...(others ? { others: keptOthersOf(others) } : {}),
     ...(isKept === undefined ? {} : { isKept }),
   };
+}
+
+function keptOthersOf(others: Readonly<Record<string, Series>>): Record<string, KeptSeries> {
+  return Object.fromEntries(Object.entries(others).map(([name, series]) => [name, keptSeriesOf(series)]));
 }
 
 function keptSeriesOf({ values, median }: Series): KeptSeries {

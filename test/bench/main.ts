@@ -10,8 +10,8 @@ import { readKept, writeKept } from './kept-files.ts';
 import { type BenchOptions, helpOf, type KnownSuites, parseBenchOptions, UsageError } from './options.ts';
 import { tableOf } from './report.ts';
 import type { CaseResult } from './result.ts';
-import { runSuite } from './runner.ts';
-import { caseNamesOf, type Stage, type Suite, sizesText, subjectsOf } from './suite.ts';
+import { runSuite, subjectsAmong } from './runner.ts';
+import { caseNamesOf, columnsOf, type Stage, type Suite, sizesText, subjectsOf } from './suite.ts';
 import { DEFAULT_SUITE, SUITES } from './suites.ts';
 
 /** `npm run bench`: see options.ts for the flags, suites.ts for what there is to measure. */
@@ -23,7 +23,10 @@ const ALL: Readonly<Record<string, Suite<Stage>>> = SUITES;
 
 const KNOWN: KnownSuites = {
   suites: Object.fromEntries(
-    Object.entries(ALL).map(([name, { text, defaults, steps }]) => [name, { text, defaults, cases: steps.flat() }]),
+    Object.entries(ALL).map(([name, suite]) => {
+      const { text, defaults, steps } = suite;
+      return [name, { text, defaults, cases: steps.flat(), subjects: columnsOf(subjectsOf(suite)) }];
+    }),
   ),
   byDefault: DEFAULT_SUITE,
 };
@@ -59,6 +62,7 @@ async function run(options: BenchOptions): Promise<void> {
   endOnSignals();
   // No time limit of a case has to hold the build of a control plane.
   await ensureBinaries({ onProgress: say });
+  await suite.prepare?.({ subjects: subjectsAmong(subjectsOf(suite), options.subjects), onProgress: say });
   const loadBefore = loadavg();
   const startedAt = new Date();
   const results = await runSuite(suite, {
@@ -78,7 +82,19 @@ async function run(options: BenchOptions): Promise<void> {
   const now = results.map((result) => keptCaseOf(result, measured));
   const changes = changesSince(former, now);
   const below = changes.length === 0 ? [] : ['', ...changes];
-  console.log(['', `${suite.name}: ${size}`, '', ...tableOf(results), ...below, '', `JSON: ${path}`].join('\n'));
+  console.log(
+    [
+      '',
+      `${suite.name}: ${size}`,
+      '',
+      ...tableOf(results),
+      '',
+      ...(suite.notes ?? []),
+      ...below,
+      '',
+      `JSON: ${path}`,
+    ].join('\n'),
+  );
   if (options.keep) await keep(suite, { former, results, measured });
   if (results.some(hasFailed)) process.exitCode = EXIT.failure;
 }
@@ -93,11 +109,18 @@ interface ToKeep {
 async function keep(suite: Suite<Stage>, { former, results, measured }: ToKeep): Promise<void> {
   const complete = results.filter((result) => isComplete(result, measured.runs));
   const now = complete.map((result) => keptCaseOf(result, measured));
-  for (const result of results) if (!complete.includes(result)) console.log(`NOT KEPT: ${result.name}: a run failed`);
+  for (const result of results)
+    if (!complete.includes(result)) console.log(`NOT KEPT: ${result.name}: a run is missing`);
   if (now.length === 0) return;
-  const { name, text } = suite;
+  const { name, text, notes } = suite;
   const cases = merged(former, now, caseNamesOf(suite));
-  const paths = await writeKept({ suite: name, text, subjects: subjectsOf(suite), cases });
+  const paths = await writeKept({
+    suite: name,
+    text,
+    ...(notes ? { notes } : {}),
+    subjects: columnsOf(subjectsOf(suite)),
+    cases,
+  });
   console.log(paths.map((path) => `Kept: ${path}`).join('\n'));
 }
 

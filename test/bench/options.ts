@@ -7,6 +7,8 @@ export interface BenchOptions {
   readonly sizes: Sizes;
   /** In no order; empty: all but the optional ones. */
   readonly cases: readonly string[];
+  /** By column; empty: all. */
+  readonly subjects: readonly string[];
   /** Later results are compared with this one. */
   readonly keep: boolean;
   /** Where the JSON goes; undefined: to a file with a name of its own. */
@@ -18,6 +20,8 @@ export interface KnownSuite {
   readonly text: string;
   readonly defaults: Sizes & { readonly runs: number };
   readonly cases: readonly KnownCase[];
+  /** By column. */
+  readonly subjects: readonly string[];
 }
 
 export interface KnownCase {
@@ -49,6 +53,7 @@ Usage: npm run bench -- [suite] [flags]
   --minutes N    how long it lasts, likewise
   --seed N       makes the same accidents again, likewise (default: any, which is told)
   --case NAME    only this case; may be given more than once
+  --subject NAME only this one of what is compared, with all of its variants; may be given more than once
   --keep         write test/bench/results/<suite>.json, which later results are compared with, and its picture;
                  cases that are not run now keep their former result
   --out FILE     where the JSON with all details goes (default: a file among the temporary ones)
@@ -62,7 +67,7 @@ Ends with 1 when a case could not be measured. A promise that is not kept is onl
 `;
 }
 
-function helpOfSuite([name, { text, defaults, cases }]: [string, KnownSuite]): string {
+function helpOfSuite([name, { text, defaults, cases, subjects }]: [string, KnownSuite]): string {
   const namesOf = (isOptional: boolean): string =>
     cases
       .filter((one) => (one.isOptional ?? false) === isOptional)
@@ -73,6 +78,7 @@ function helpOfSuite([name, { text, defaults, cases }]: [string, KnownSuite]): s
     `${name}: ${text}`,
     `  cases: ${namesOf(false)}`,
     ...(optional === '' ? [] : [`  only with --case: ${optional}`]),
+    ...(subjects.length > 1 ? [`  subjects: ${subjects.join(', ')}`] : []),
     `  ${Object.entries(defaults)
       .filter(([setting]) => setting !== 'seed')
       .map(([setting, number]) => `${setting}: ${number}`)
@@ -96,6 +102,10 @@ export function parseBenchOptions(args: readonly string[], known: KnownSuites): 
   if (unknown !== undefined) {
     throw new UsageError(`--case must be one of ${cases.join(', ')}, got '${unknown}'`);
   }
+  const stranger = values.subject.find((one) => !suite.subjects.includes(one));
+  if (stranger !== undefined) {
+    throw new UsageError(`--subject must be one of ${suite.subjects.join(', ')}, got '${stranger}'`);
+  }
   const { runs, bases } = suite.defaults;
   return {
     suite: name,
@@ -105,6 +115,7 @@ export function parseBenchOptions(args: readonly string[], known: KnownSuites): 
       ...Object.assign({}, ...SETTINGS.map((setting) => sizeOf(setting, values[setting], { name, ...suite }))),
     },
     cases: values.case,
+    subjects: values.subject,
     keep: values.keep,
     out: values.out,
   };
@@ -123,6 +134,7 @@ function readFlags(args: readonly string[]) {
         minutes: { type: 'string' },
         seed: { type: 'string' },
         case: { type: 'string', multiple: true, default: [] },
+        subject: { type: 'string', multiple: true, default: [] },
         keep: { type: 'boolean', default: false },
         out: { type: 'string' },
         help: { type: 'boolean', default: false },

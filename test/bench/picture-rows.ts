@@ -7,6 +7,8 @@ export interface PictureRow {
   readonly label: string;
   readonly own: Bar;
   readonly floor: Bar | undefined;
+  /** Of what else it is compared with, in the order of the suite. */
+  readonly others: readonly Bar[];
   readonly isPromised: boolean;
   readonly isMissed: boolean;
   /** The numbers in words, what was measured first. */
@@ -49,18 +51,27 @@ function compare(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }
 
-function barsOf(figure: KeptFigure, promise: Promised | undefined): Pick<PictureRow, 'own' | 'floor'> {
+function barsOf(figure: KeptFigure, promise: Promised | undefined): Pick<PictureRow, 'own' | 'floor' | 'others'> {
   const { floor, ratio } = figure;
+  const others = Object.values(figure.others ?? {});
   if (promise?.of === 'ratio') {
     // The floor is 1 in a picture of ratios; what it scattered by is shown around that.
     const share = (value: number): number => usedShare(promise, value);
     const ofFloor = (value: number): number => share(value / (floor?.median ?? Number.NaN));
-    return { own: barOf(ratio, share), floor: floor && { ...barOf(floor, ofFloor), median: share(1) } };
+    return {
+      own: barOf(ratio, share),
+      floor: floor && { ...barOf(floor, ofFloor), median: share(1) },
+      others: others.map((other) => barOf(other, ofFloor)),
+    };
   }
-  const all = [figure, ...(floor ? [floor] : [])].flatMap(({ values }) => values.map((value) => value ?? 0));
+  const all = [figure, ...(floor ? [floor] : []), ...others].flatMap(({ values }) => values.map((value) => value ?? 0));
   const scale = promise ?? { limit: Math.max(...all) / LONGEST_WITHOUT_LIMIT, isUpper: true };
   const share = (value: number): number => usedShare(scale, value);
-  return { own: barOf(figure, share), floor: floor && barOf(floor, share) };
+  return {
+    own: barOf(figure, share),
+    floor: floor && barOf(floor, share),
+    others: others.map((other) => barOf(other, share)),
+  };
 }
 
 function barOf(series: KeptSeries | undefined, share: (value: number) => number): Bar {
@@ -72,7 +83,7 @@ function barOf(series: KeptSeries | undefined, share: (value: number) => number)
 }
 
 function wordsOf(figure: KeptFigure, promises: readonly Promised[]): string[] {
-  const { median, unit, floor, ratio, isKept } = figure;
+  const { median, unit, floor, ratio, others = {}, isKept } = figure;
   const verdict = isKept === undefined ? '' : isKept ? 'kept' : 'MISSED';
   const promised = promises.length === 0 ? '' : `promised ${promises.map(promiseText).join(', ')}`;
   const own = [withUnit(median ?? undefined, unit), promised, verdict];
@@ -80,5 +91,8 @@ function wordsOf(figure: KeptFigure, promises: readonly Promised[]): string[] {
     `floor ${withUnit(floor.median ?? undefined, unit)}`,
     ratio ? `ratio ${withUnit(ratio.median ?? undefined, '')}` : '',
   ];
-  return [own, ...(compared ? [compared] : [])].map((parts) => parts.filter(Boolean).join(' · '));
+  const beside = Object.entries(others).map(([name, other]) => [
+    `${name} ${withUnit(other.median ?? undefined, unit)}`,
+  ]);
+  return [own, ...(compared ? [compared] : []), ...beside].map((parts) => parts.filter(Boolean).join(' · '));
 }

@@ -24,6 +24,7 @@ const COLOR = {
   own: '#2f6fb5',
   missed: '#c2412d',
   floor: '#9aa4af',
+  other: '#c79a2b',
 } as const;
 const BODY = { size: 12, fill: COLOR.ink } as const;
 const SMALL = { size: 11, fill: COLOR.faint } as const;
@@ -40,10 +41,12 @@ export function pictureOf(kept: KeptSuite): string {
   const newest = kept.cases.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0];
   const title = `${kept.suite}: ${kept.text}`;
   const hasFloor = groups.some(({ rows }) => rows.some(({ floor }) => floor));
+  const hasOther = groups.some(({ rows }) => rows.some(({ others }) => others.length > 0));
   const draw: ((y: number) => Drawn)[] = [
     (y) => paragraph(y, { ...BODY, size: 18, isBold: true }, title),
     (y) => paragraph(y, SMALL, newest ? `${dayOf(newest)}, ${newest.machine}` : 'nothing was measured yet'),
-    (y) => legend(y, kept.subjects, hasFloor),
+    ...(kept.notes ?? []).map((note) => (y: number) => paragraph(y, SMALL, note)),
+    (y) => legend(y, kept.subjects, { hasFloor, hasOther }),
     ...groups.flatMap(({ of, rows }) => [
       (y: number) => groupHead(y, of, newest),
       ...rows.map((row) => (y: number) => rowAt(y, row)),
@@ -89,7 +92,11 @@ function paragraph(y: number, style: TextStyle, words: string): Drawn {
   };
 }
 
-function legend(y: number, [own = '', floor = 'floor']: readonly string[], hasFloor: boolean): Drawn {
+function legend(
+  y: number,
+  [own = '', floor = 'floor', other = 'other']: readonly string[],
+  { hasFloor, hasOther }: { hasFloor: boolean; hasOther: boolean },
+): Drawn {
   const middle = y + 18;
   const bar = (color: string, height: number) => (x: number) =>
     rect({ x, y: middle - height / 2, width: 18, height }, color);
@@ -97,6 +104,7 @@ function legend(y: number, [own = '', floor = 'floor']: readonly string[], hasFl
     { words: `${own || 'measured'}, median`, draw: bar(COLOR.own, OWN_HEIGHT) },
     { words: 'the same, promise missed', draw: bar(COLOR.missed, OWN_HEIGHT) },
     ...(hasFloor ? [{ words: `${floor}, median`, draw: bar(COLOR.floor, FLOOR_HEIGHT) }] : []),
+    ...(hasOther ? [{ words: `${other}, median`, draw: bar(COLOR.other, FLOOR_HEIGHT) }] : []),
     { words: 'one run', draw: (x) => dot(x + 9, middle, COLOR.ink) },
     { words: 'promised: left of it is kept', draw: (x) => limitLine(x + 9, middle - 8, 16) },
   ];
@@ -125,6 +133,10 @@ function rowAt(y: number, row: PictureRow): Drawn {
     ...wrapped(own, WORDS.width, BODY.size).map((line) => ({ line, fill: row.isMissed ? COLOR.missed : COLOR.ink })),
     ...others.flatMap((one) => wrapped(one, WORDS.width, BODY.size)).map((line) => ({ line, fill: COLOR.faint })),
   ];
+  const beside = [
+    ...(row.floor ? [{ bar: row.floor, fill: COLOR.floor }] : []),
+    ...row.others.map((bar) => ({ bar, fill: COLOR.other })),
+  ];
   const height = Math.max(label.length, words.length, 1) * LINE + ROW_GAP;
   const top = y + ROW_GAP / 2;
   const baseline = (index: number): number => top + index * LINE + BODY.size;
@@ -134,7 +146,9 @@ function rowAt(y: number, row: PictureRow): Drawn {
       ...label.map((line, index) => text(LABEL.x, baseline(index), line, BODY)),
       rect({ x: BARS.x, y: barY, width: BARS.width, height: OWN_HEIGHT }, COLOR.track),
       ...barAt(barY, row.own, { height: OWN_HEIGHT, fill: row.isMissed ? COLOR.missed : COLOR.own }),
-      ...(row.floor ? barAt(barY + OWN_HEIGHT + 2, row.floor, { height: FLOOR_HEIGHT, fill: COLOR.floor }) : []),
+      ...beside.flatMap(({ bar, fill }, index) =>
+        barAt(barY + OWN_HEIGHT + 2 + index * (FLOOR_HEIGHT + 2), bar, { height: FLOOR_HEIGHT, fill }),
+      ),
       ...(row.isPromised ? [limitLine(BARS.x + BARS.limit, y, height)] : []),
       ...words.map(({ line, fill }, index) => text(WORDS.x, baseline(index), line, { ...BODY, fill })),
     ],

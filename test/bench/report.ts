@@ -28,13 +28,35 @@ const VERDICT: readonly Column[] = [
   { title: 'ALL VALUES', textOf: allValuesOf, dropOrder: 0 },
 ];
 
-/** A line for each figure; below them the failures. */
+/** Of what stands beside the floor. */
+function columnOfOther(name: string): Column {
+  return {
+    title: name.toUpperCase(),
+    textOf: ({ others, unit }) => (others?.[name] ? withUnit(others[name].median, unit) : ''),
+    dropOrder: 0,
+  };
+}
+
+/** A line for each figure; below them variants of which the best counts, and the failures. */
 export function tableOf(results: readonly CaseResult[]): string[] {
   const rows = results.flatMap(({ name, figures }) =>
     figures.map((figure, index): Row => ({ ...figure, caseName: index === 0 ? name : '' })),
   );
   const comparison = rows.some(({ floor }) => floor) ? COMPARISON : [];
-  return [...layout([...FIGURE, ...comparison, ...VERDICT], rows, Number.POSITIVE_INFINITY), ...failuresOf(results)];
+  const others = new Set(rows.flatMap((row) => Object.keys(row.others ?? {})));
+  const columns = [...FIGURE, ...comparison, ...[...others].map(columnOfOther), ...VERDICT];
+  return [...layout(columns, rows, Number.POSITIVE_INFINITY), ...variantsOf(results), ...failuresOf(results)];
+}
+
+function variantsOf(results: readonly CaseResult[]): string[] {
+  return results.flatMap(({ name, variants, figures }) => {
+    if (!variants) return [];
+    const { text = '', unit = '' } = figures.find(({ key }) => key === variants.key) ?? {};
+    const measured = Object.entries(variants.values).filter(([, values]) => values.length > 0);
+    if (measured.length === 0) return [];
+    const words = measured.map(([variant, values]) => `${variant}: ${values.map(numberText).join(' ')}`);
+    return [`BEST OF  ${name}  ${text} (${unit})  ${words.join(', ')}`];
+  });
 }
 
 function failuresOf(results: readonly CaseResult[]): string[] {
@@ -45,9 +67,10 @@ function failuresOf(results: readonly CaseResult[]): string[] {
   );
 }
 
-function allValuesOf({ values, floor }: Row): string {
+function allValuesOf({ values, floor, others = {} }: Row): string {
   const textOf = (series: Series['values']): string => series.map(numberText).join(' ');
-  return floor ? `${textOf(values)} | ${textOf(floor.values)}` : textOf(values);
+  const columns = [{ values }, ...(floor ? [floor] : []), ...Object.values(others)];
+  return columns.map((series) => textOf(series.values)).join(' | ');
 }
 
 export function withUnit(value: number | undefined, unit: string): string {

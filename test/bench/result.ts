@@ -1,5 +1,5 @@
 import { isKept, promisesOf } from './promises.ts';
-import type { BenchCase, Figure, Measurement } from './suite.ts';
+import { type BenchCase, columnOf, columnsOf, type Figure, type Measurement } from './suite.ts';
 import type { ProcessUsage } from './usage.ts';
 
 /** What one run of a case came to, for one subject. */
@@ -31,12 +31,22 @@ export interface Series {
 /** Values and median are those of the first subject. */
 export interface FigureResult extends Figure, Series {
   readonly key: string;
-  /** Of the second subject; absent: none of its runs has this figure. */
+  /** Of the floor; absent: none of its runs has this figure. */
   readonly floor?: Series;
-  /** The first over the second subject, each run by itself; absent: no run has both. */
+  /** The first subject over the floor, each run by itself; absent: no run has both. */
   readonly ratio?: Series;
+  /** Of what else it is compared with, by name; absent: no run of any has this figure. */
+  readonly others?: Readonly<Record<string, Series>>;
   /** undefined: nothing is promised, or not all of it was measured. */
   readonly isKept: boolean | undefined;
+}
+
+/** A subject that ran in several variants. */
+export interface Variants {
+  /** Of the figure that decides: the lowest value of a run is the best. */
+  readonly key: string;
+  /** By variant. */
+  readonly values: Readonly<Record<string, readonly number[]>>;
 }
 
 export interface CaseResult {
@@ -44,7 +54,9 @@ export interface CaseResult {
   /** Those that it runs for. */
   readonly subjects: readonly string[];
   readonly figures: readonly FigureResult[];
-  /** In the order in which they ran. */
+  /** Of which the best counts in `figures`; absent: there are none. */
+  readonly variants?: Variants;
+  /** All of them, in the order in which they ran. */
   readonly runs: readonly CaseRun[];
 }
 
@@ -92,7 +104,6 @@ function worstOf(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : Math.max(...values);
 }
 
-/** `subjects`: of the suite; of more than two the others are only in the runs. */
 export function resultOf(
   { name, figures, subjects }: Pick<BenchCase<never>, 'name' | 'figures' | 'subjects'>,
   runs: readonly CaseRun[],
@@ -101,21 +112,59 @@ export function resultOf(
   const ofCase = Object.entries(figures).map(
     ([key, figure]): ReadFigure => ({ key, ...figure, read: ({ values }) => values[key] }),
   );
+  const ofSubjects = subjects ?? ofSuite.slice(0, 1);
+  const variants = variantsOf(ofSubjects, ofCase[0], runs);
+  const best = bestRuns(runs, ofCase[0]);
   return {
     name,
-    subjects: subjects ?? ofSuite.slice(0, 1),
-    figures: [...ofCase, ...COMMON_FIGURES].map((figure) => figureResultOf(figure, runs, ofSuite)),
+    subjects: ofSubjects,
+    figures: [...ofCase, ...COMMON_FIGURES].map((figure) => figureResultOf(figure, best, columnsOf(ofSuite))),
+    ...(variants ? { variants } : {}),
     runs,
   };
+}
+
+/**
+ * Of the variants of a subject the one that was best in that run, with all of its figures: the first figure of the case
+ * is the one that decides, and less of it is better.
+ */
+function bestRuns(runs: readonly CaseRun[], decisive: ReadFigure | undefined): readonly CaseRun[] {
+  const decisiveOf = (run: CaseRun): number => {
+    const value = decisive?.read(run);
+    return value === undefined || Number.isNaN(value) ? Number.POSITIVE_INFINITY : value;
+  };
+  const best = new Map<string, CaseRun>();
+  for (const run of runs) {
+    if (run.failure !== undefined) continue;
+    const key = `${columnOf(run.subject)} ${run.run}`;
+    const before = best.get(key);
+    if (before === undefined || decisiveOf(run) < decisiveOf(before)) best.set(key, run);
+  }
+  return [...best.values()];
+}
+
+function variantsOf(
+  subjects: readonly string[],
+  decisive: ReadFigure | undefined,
+  runs: readonly CaseRun[],
+): Variants | undefined {
+  const variants = subjects.filter((subject) => subject !== columnOf(subject));
+  if (variants.length < 2 || !decisive) return undefined;
+  const valuesOf = (variant: string): number[] =>
+    runs.flatMap((run) => {
+      const value = run.subject === variant && run.failure === undefined ? decisive.read(run) : undefined;
+      return value === undefined ? [] : [value];
+    });
+  return { key: decisive.key, values: Object.fromEntries(variants.map((variant) => [variant, valuesOf(variant)])) };
 }
 
 function figureResultOf(
   { read, ...figure }: ReadFigure,
   runs: readonly CaseRun[],
-  [first, second]: readonly string[],
+  [first, second, ...more]: readonly string[],
 ): FigureResult {
   const byRun = (subject: string | undefined): Map<number, number> => {
-    const measured = runs.filter((one) => one.subject === subject && one.failure === undefined);
+    const measured = runs.filter((one) => subject !== undefined && columnOf(one.subject) === subject);
     const entries = measured.map((one) => [one.run, read(one)] as const);
     return new Map(entries.filter((entry): entry is [number, number] => entry[1] !== undefined));
   };
@@ -125,11 +174,16 @@ function figureResultOf(
     return of === undefined ? [] : [ratioOf(value, of)];
   });
   const [series, ratio] = [seriesOf([...own.values()]), seriesOf(ratios)];
+  const others = more.flatMap((name) => {
+    const of = byRun(name);
+    return of.size === 0 ? [] : [[name, seriesOf([...of.values()])] as const];
+  });
   return {
     ...figure,
     ...series,
     ...(floor.size === 0 ? {} : { floor: seriesOf([...floor.values()]) }),
     ...(ratios.length === 0 ? {} : { ratio }),
+    ...(others.length === 0 ? {} : { others: Object.fromEntries(others) }),
     isKept: isKept(promisesOf(figure), { value: series.median, ratio: ratio.median }),
   };
 }

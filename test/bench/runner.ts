@@ -3,7 +3,7 @@ import { messageOf } from '../../src/errors.ts';
 import { kernelCpuSeconds } from '../support/cost.ts';
 import { withUnit } from './report.ts';
 import { type CaseResult, type CaseRun, resultOf } from './result.ts';
-import { type BenchCase, type Measurement, type Sizes, type Stage, type Suite, subjectsOf } from './suite.ts';
+import { type BenchCase, columnOf, type Measurement, type Sizes, type Stage, type Suite, subjectsOf } from './suite.ts';
 import { rounded, UsageMeter } from './usage.ts';
 
 const PAUSE_RESOLUTION_MS = 10;
@@ -13,6 +13,8 @@ export interface RunnerOptions {
   readonly sizes: Sizes;
   /** Empty: all but the optional ones. */
   readonly cases: readonly string[];
+  /** By column; empty: all. */
+  readonly subjects: readonly string[];
   readonly onProgress: (line: string) => void;
   /** Whoever interrupts closes it. */
   readonly onStage: (stage: Stage) => void;
@@ -31,9 +33,10 @@ export async function runSuite<S extends Stage>(suite: Suite<S>, options: Runner
   );
   const subjects = subjectsOf(suite);
   failOnUnknownSubject(steps, subjects);
+  const wanted = subjectsAmong(subjects, options.subjects);
   const runs = new Map<BenchCase<S>, CaseRun[]>(steps.flat().map((benchCase) => [benchCase, []]));
   for (let run = 1; run <= options.runs; run++) {
-    for (const subject of orderOf(subjects, run)) {
+    for (const subject of orderOf(wanted, run)) {
       const ofSubject = stepsWith(steps, (one) => (one.subjects ?? subjects.slice(0, 1)).includes(subject));
       if (ofSubject.length === 0) continue;
       const done = await runSubject(suite, ofSubject, { ...options, run, subject });
@@ -41,6 +44,11 @@ export async function runSuite<S extends Stage>(suite: Suite<S>, options: Runner
     }
   }
   return [...runs].map(([benchCase, of]) => resultOf(benchCase, of, subjects));
+}
+
+/** Those that stand under one of the columns; empty: all. */
+export function subjectsAmong(subjects: readonly string[], columns: readonly string[]): readonly string[] {
+  return subjects.filter((subject) => columns.length === 0 || columns.includes(columnOf(subject)));
 }
 
 /** Alternating, so that whatever the first one leaves behind on the machine is not always to the same one's cost. */
@@ -125,12 +133,15 @@ async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOption
   pauses.enable();
   const [startedAt, kernelBefore] = [performance.now(), kernelCpuSeconds()];
   try {
-    const { values, details = {} } = await benchCase.measure(stage);
+    const measured = await benchCase.measure(stage);
     const tookSeconds = Math.round((performance.now() - startedAt) / 100) / 10;
-    onProgress(`${name}: ${wordsOf(figures, values)}`);
     const usage = meter.read(benchCase.watched(stage));
-    const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
     const kernelSeconds = rounded(kernelCpuSeconds() - kernelBefore);
+    const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
+    const later = await benchCase.afterwards?.(stage);
+    const values = { ...measured.values, ...later?.values };
+    const details = { ...measured.details, ...later?.details };
+    onProgress(`${name}: ${wordsOf(figures, values)}`);
     return { run, subject, tookSeconds, values, details, usage, pauseMs, kernelCpuSeconds: kernelSeconds };
   } catch (error) {
     onProgress(`${name} FAILED: ${messageOf(error)}`);

@@ -9,7 +9,7 @@ export interface Figure {
   readonly atMost?: number;
   /** Promised of a number of which more is better. */
   readonly atLeast?: number;
-  /** Promised of the first subject over the second: ratios within each run, of these the median. */
+  /** Promised of the first subject over the floor: ratios within each run, of these the median. */
   readonly timesFloorAtMost?: number;
 }
 
@@ -33,6 +33,8 @@ export interface BenchCase<Stage, Key extends string = string> {
   /** Whose CPU time and memory are told too: those that live before and at the end. */
   watched(stage: Stage): readonly Watched[];
   measure(stage: Stage): Promise<Measurement<Key>>;
+  /** What comes of it later; measured apart, so that it counts for nothing above. */
+  afterwards?(stage: Stage): Promise<Measurement<NoInfer<Key>>>;
   /** After its step, also when it failed. */
   finish?(stage: Stage): Promise<void>;
 }
@@ -65,10 +67,17 @@ export interface Suite<S extends Stage> {
   /** For the help. */
   readonly text: string;
   readonly defaults: Sizes & { readonly runs: number };
-  /** What is measured, and the floor that it is compared with; absent: one, without a name. */
+  /**
+   * What is measured, then what it is compared with, the floor first; absent: one, without a name. `floor 4` and
+   * `floor 8` are variants of one: of these the best counts, see `result.ts`.
+   */
   readonly subjects?: readonly string[];
+  /** What a reader of the figures has to know. */
+  readonly notes?: readonly string[];
   /** One after the other, on one stage for each run and subject. The cases of one step run side by side. */
   readonly steps: readonly (readonly BenchCase<S>[])[];
+  /** What takes long only once on a machine. */
+  prepare?(options: { subjects: readonly string[]; onProgress: (line: string) => void }): Promise<void>;
   open(options: StageOptions): S;
 }
 
@@ -79,6 +88,16 @@ export function benchCase<S, Key extends string>(of: BenchCase<S, Key>): BenchCa
 
 export function caseNamesOf<S extends Stage>({ steps }: Suite<S>): string[] {
   return steps.flat().map(({ name }) => name);
+}
+
+/** What a subject stands under: a variant, such as `floor 4`, under the name of all of them. */
+export function columnOf(subject: string): string {
+  return subject.split(' ', 1)[0] ?? '';
+}
+
+/** The columns of a comparison: what is measured, the floor, and others. */
+export function columnsOf(subjects: readonly string[]): readonly string[] {
+  return [...new Set(subjects.map(columnOf))];
 }
 
 /** '' is the one without a name. */

@@ -12,8 +12,26 @@ export function cpuSecondsOf(process: ProcessRef): number {
 
 /** CPU seconds of the kernel's own threads: what the machine spends on its memory and its disks. */
 export function kernelCpuSeconds(): number {
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.map(kernelThreadSeconds).reduce((sum, seconds) => sum + seconds, 0);
+  return allPids()
+    .map(kernelThreadSeconds)
+    .reduce((sum, seconds) => sum + seconds, 0);
+}
+
+/** The processes that this one has started itself and that still run. */
+export function childPidsOf(parent: number): number[] {
+  return allPids()
+    .filter((pid) => {
+      try {
+        return statOf(pid).parent === parent;
+      } catch {
+        return false; // it has ended meanwhile
+      }
+    })
+    .map(Number);
+}
+
+function allPids(): string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
 }
 
 /** 0 for a process, and for what has ended meanwhile. */

@@ -1,61 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { byVerbAndResource } from '../../../samples/control-plane/request-counts.ts';
-import { COMPONENT_NAMES } from '../../../samples/control-plane/versions.ts';
-import { cpuSecondsOf } from '../../support/cost.ts';
 import { commandsOfEach } from '../at-rest.ts';
-import type { Figure } from '../suite.ts';
+import type { Figure, Measurement } from '../suite.ts';
 import { rounded } from '../usage.ts';
+import { CpuMeter, type CpuSeconds, stageShareOf } from './cpu.ts';
 import { DEFAULT_RESOLUTION_MS } from './probe/probe.ts';
 import type { ScaleWorld } from './scale-world.ts';
+import type { ScaleStage } from './stage.ts';
 
-/** What every case tells besides its own figures. */
+/** What every case reports besides its own figures. */
 export const COST_FIGURES = {
   requests: { text: 'requests to the API server, watches apart', unit: '' },
   controlPlaneCpu: { text: 'CPU time of the control plane', unit: 's' },
+  stageShare: { text: 'CPU time of bases, observer and bench, of all', unit: '%' },
   mostCommands: { text: 'commands to the base that gets the most', unit: '' },
   loopDelay: { text: 'event loop delay, p99', unit: 'ms' },
+} as const satisfies Record<string, Figure>;
+
+/** What a burst of so many Nodes or Pods reports as well: CPU times hold on a busy machine, where times do not. */
+export function burstFiguresOf(thing: 'Node' | 'Pod') {
+  return {
+    ...COST_FIGURES,
+    stageShare: { ...COST_FIGURES.stageShare, atMost: 10 },
+    cpuEach: { text: `CPU time for each ${thing}`, unit: 'ms' },
+    controlPlaneCpuEach: { text: `CPU time of the control plane for each ${thing}`, unit: 'ms' },
+  } as const satisfies Record<string, Figure>;
+}
+
+/** What comes after a burst: a controller may put off what does not matter until then, and no more than that. */
+export const MINUTE_FIGURES = {
+  minuteRequests: { text: 'requests for each VNode in the minute after', unit: '', atMost: 6.5 },
+  minuteCpu: { text: 'CPU time in the minute after', unit: 's' },
 } as const satisfies Record<string, Figure>;
 
 export interface Cost {
   readonly requests: number;
   readonly controlPlaneCpu: number;
+  readonly stageShare: number;
   readonly mostCommands: number;
-  /** Absent of a subject that does not tell. */
+  /** Absent of a subject that does not report it. */
   readonly loopDelay?: number;
 }
 
-export interface Costed<T> {
+export interface Costed<T, C = Cost> {
   readonly result: T;
-  readonly cost: Cost;
+  readonly cost: C;
   readonly details: Readonly<Record<string, unknown>>;
+}
+
+interface BurstCost extends Cost {
+  readonly cpuEach: number;
+  readonly controlPlaneCpuEach: number;
 }
 
 /** What it took the subject, and the bases, while `act` ran. */
 export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Promise<Costed<T>> {
+  return (await metered(world, act)).costed;
+}
+
+/** The same of a burst of `count` Nodes or Pods. */
+export async function burst<T>(world: ScaleWorld, count: number, act: () => Promise<T>): Promise<Costed<T, BurstCost>> {
+  const { costed, cpu } = await metered(world, act);
+  const eachOf = (seconds: number): number => (1000 * seconds) / count;
+  const cost = { ...costed.cost, cpuEach: eachOf(cpu.subject), controlPlaneCpuEach: eachOf(cpu.controlPlane) };
+  return { ...costed, cost };
+}
+
+async function metered<T>(
+  world: ScaleWorld,
+  act: () => Promise<T>,
+): Promise<{ readonly costed: Costed<T>; readonly cpu: CpuSeconds }> {
   const [since, mark] = await Promise.all([world.world.controlPlane.mark(), world.fleet.mark()]);
   await world.subject.probe?.watchLoopDelay(DEFAULT_RESOLUTION_MS);
-  const cpuBefore = controlPlaneCpuOf(world);
+  const meter = new CpuMeter(world);
   const result = await act();
-  const controlPlaneCpu = rounded(controlPlaneCpuOf(world) - cpuBefore);
+  // Before anything is read: that is the bench's own work, after the burst.
+  const cpu = meter.read();
   const loop = await world.subject.probe?.takeLoopDelay();
   const [answered, history] = await Promise.all([world.requestsSince(since), world.fleet.historySummary(mark)]);
   const requests = answered.withoutWatches();
-  const { commands } = history;
-  return {
-    result,
-    cost: {
-      requests: requests.count(),
-      controlPlaneCpu,
-      mostCommands: Math.max(0, ...commandsOfEach(history)),
-      ...(loop ? { loopDelay: loop.p99 } : {}),
-    },
-    details: { requests: byVerbAndResource(requests), commands, ...(loop ? { longestLoopDelay: loop.max } : {}) },
+  const cost: Cost = {
+    requests: requests.count(),
+    controlPlaneCpu: rounded(cpu.controlPlane),
+    stageShare: stageShareOf(cpu),
+    mostCommands: Math.max(0, ...commandsOfEach(history)),
+    ...(loop ? { loopDelay: loop.p99 } : {}),
   };
+  const details = {
+    requests: byVerbAndResource(requests),
+    commands: history.commands,
+    cpuSeconds: Object.fromEntries(Object.entries(cpu).map(([part, seconds]) => [part, rounded(seconds)])),
+    ...(loop ? { longestLoopDelay: loop.max } : {}),
+  };
+  return { costed: { result, cost, details }, cpu };
 }
 
-/** Seconds of all its components, of which each has started once. */
-function controlPlaneCpuOf({ world }: ScaleWorld): number {
-  const pids = COMPONENT_NAMES.map((name) => world.controlPlane.component(name).pid);
-  return pids.reduce((sum: number, pid) => sum + (pid === undefined ? 0 : cpuSecondsOf(pid)), 0);
+/** What the minute after a burst costs. Nothing of a floor: it has nothing to put off, and renews leases only. */
+export async function minuteAfter({ world }: ScaleStage): Promise<Measurement<keyof typeof MINUTE_FIGURES>> {
+  if (world.subject.name.startsWith('floor')) return { values: {} };
+  const since = await world.world.controlPlane.mark();
+  const meter = new CpuMeter(world);
+  await delay(60_000);
+  const cpu = meter.read();
+  const requests = (await world.requestsSince(since)).withoutWatches();
+  return {
+    values: { minuteRequests: requests.count() / world.bases, minuteCpu: rounded(cpu.subject) },
+    details: { minuteAfter: byVerbAndResource(requests) },
+  };
 }
 
 /** Of sorted values; NaN of none. */

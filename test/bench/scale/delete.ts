@@ -1,5 +1,5 @@
 import { benchCase } from '../suite.ts';
-import { COST_FIGURES, costing } from './cost.ts';
+import { burst, burstFiguresOf, MINUTE_FIGURES, minuteAfter } from './cost.ts';
 import type { ScaleStage } from './stage.ts';
 import { SUBJECTS } from './subject.ts';
 
@@ -8,8 +8,9 @@ export const DELETE = benchCase({
   name: 'delete',
   subjects: SUBJECTS,
   figures: {
-    gone: { text: 'until the last Pod has gone', unit: 's', timesFloorAtMost: 1.3 },
-    ...COST_FIGURES,
+    gone: { text: 'until the last Pod has gone', unit: 's', timesFloorAtMost: 1.2 },
+    ...burstFiguresOf('Pod'),
+    ...MINUTE_FIGURES,
   },
 
   async prepare(stage: ScaleStage) {
@@ -20,7 +21,9 @@ export const DELETE = benchCase({
 
   async measure({ world }) {
     const startedAt = Date.now();
-    const { result, cost, details } = await costing(world, () => world.deleteAll());
+    const { result, cost, details } = await burst(world, world.pods, () => world.deleteAll());
     return { values: { gone: (result.last.gone - startedAt) / 1000, ...cost }, details };
   },
+
+  afterwards: minuteAfter,
 });

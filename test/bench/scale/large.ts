@@ -58,7 +58,7 @@ export const LARGE = benchCase({
 
 async function growing(world: ScaleWorld) {
   const before = await liveBytesOf(world);
-  await world.observer.takeLeaseAges();
+  await world.observer.watchLeases();
   const grownAt = performance.now();
   await world.grow((TIMES - 1) * world.bases);
   const nodes = performance.now() - grownAt;

@@ -22,6 +22,7 @@ export const RESTART = benchCase({
 
   async measure({ world }) {
     const mark = await world.fleet.mark();
+    await world.observer.watchLeases();
     let startedAt = 0;
     const { result, cost, details } = await costing(world, async () => {
       startedAt = await world.replaceController();
@@ -31,6 +32,7 @@ export const RESTART = benchCase({
       ]);
       return { heldAt, askedAt: Math.max(...asked.map(({ receivedAt }) => receivedAt)) };
     });
+    await world.observer.ignoreLeases();
     const { commands } = await world.fleet.historySummary(mark);
     return {
       values: {

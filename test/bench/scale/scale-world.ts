@@ -1,21 +1,23 @@
-import { forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
+import { type ForkOptions, forkFleet, type RemoteFleet } from '../../../samples/base-simulator/fleet-process.ts';
 import { startMosquitto } from '../../../samples/broker/mosquitto.ts';
 import type { RequestCounts } from '../../../samples/control-plane/request-counts.ts';
 import type { Remote } from '../../../samples/process/remote.ts';
 import { nodeNameOf } from '../../../src/labels.ts';
+import { childPidsOf } from '../../support/cost.ts';
 import { createPods } from '../../support/create-pods.ts';
 import { modulePod, moduleWorkload } from '../../support/manifests.ts';
 import { MqttTransport } from '../../support/transport.ts';
-import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
+import { startWorld, type World } from '../../support/world.ts';
 import { DroppedMessages } from './dropped-messages.ts';
 import type { NodesSeen } from './observer/node-book.ts';
 import { type ObserverCalls, startObserver } from './observer/observer.ts';
-import { GROUP_LABEL, type PodsSeen } from './observer/pod-book.ts';
+import type { PodsSeen } from './observer/pod-book.ts';
+import { GROUP_LABEL } from './observer/watch-line.ts';
 import { SETTINGS, type Settings, type SettingsName } from './settings.ts';
-import { launchController, type Subject, type SubjectName, startSubject } from './subject.ts';
+import { launchController, SUBJECT_USERS, type Subject, type SubjectName, startSubject } from './subject.ts';
 
 /** How long a simulated install takes. */
-export const INSTALL_MS = 50;
+const INSTALL_MS = 50;
 
 /** Long enough for a machine that is busy: what takes longer has failed. */
 const NODES_WITHIN_MS = 120_000;
@@ -41,6 +43,7 @@ export class ScaleWorld {
   /** Without those of `grow`. */
   readonly fleet: RemoteFleet;
   readonly observer: Remote<ObserverCalls>;
+  readonly brokerPid: number;
   #subject: Subject;
   #bases: number;
   /** Of `grow`. */
@@ -54,34 +57,38 @@ export class ScaleWorld {
 
   private constructor(
     options: ScaleWorldOptions,
-    parts: { world: World; fleet: RemoteFleet; observer: Remote<ObserverCalls>; subject: Subject },
+    parts: Pick<ScaleWorld, 'world' | 'fleet' | 'observer' | 'subject' | 'brokerPid'>,
   ) {
     this.#bases = options.bases;
     this.modules = options.modules;
     this.world = parts.world;
     this.fleet = parts.fleet;
     this.observer = parts.observer;
+    this.brokerPid = parts.brokerPid;
     this.#subject = parts.subject;
   }
 
   /** With bases that are connected and have said nothing yet. */
   static async start(options: ScaleWorldOptions): Promise<ScaleWorld> {
-    const { controlPlane, broker }: Settings = SETTINGS[options.settings ?? 'wide'];
+    const { controlPlane, broker, hasOwnConnections = false }: Settings = SETTINGS[options.settings ?? 'wide'];
     const mosquitto = await startMosquitto(broker === undefined ? {} : { settings: broker });
     const world = await startWorld({
       transport: new MqttTransport(mosquitto),
-      controlPlane: { ...controlPlane, auditLog: true, onProgress: options.onProgress },
+      controlPlane: { ...controlPlane, auditLog: { users: SUBJECT_USERS }, onProgress: options.onProgress },
     });
     const ends: (() => Promise<void>)[] = [() => world.stop()];
     try {
       const { server, certificateAuthority } = world.controlPlane;
       const credential = await world.controlPlane.credential({ user: 'observer', groups: ['system:masters'] });
+      if (!('certificate' in credential)) throw new Error('a user has a certificate');
       const observer = await startObserver({ server, certificateAuthority, credential });
       ends.push(() => observer.stop());
       const subject = await startSubject(options.subject, world);
       ends.push(() => subject.kill());
-      const fleet = await fleetOf(world, options.bases);
-      return new ScaleWorld(options, { world, fleet, observer, subject });
+      const fleet = await fleetOf(world, { count: options.bases, sharesConnection: !hasOwnConnections });
+      ends.push(() => fleet.stop());
+      const [brokerPid = Number.NaN] = childPidsOf(mosquitto.guardPid ?? Number.NaN);
+      return new ScaleWorld(options, { world, fleet, observer, subject, brokerPid });
     } catch (error) {
       for (const end of ends.reverse()) await end();
       throw error;
@@ -90,6 +97,16 @@ export class ScaleWorld {
 
   get subject(): Subject {
     return this.#subject;
+  }
+
+  /** Whose Pods are installed takes so long for each; nothing is installed where the subject knows no bases. */
+  get installMs(): number {
+    return this.#subject.name === 'kwok' ? 0 : INSTALL_MS;
+  }
+
+  /** With those of `grow`. */
+  get fleets(): readonly RemoteFleet[] {
+    return [this.fleet, ...this.#further];
   }
 
   get bases(): number {
@@ -146,7 +163,8 @@ export class ScaleWorld {
 
   /** So many bases more, at once; resolves when their Nodes are ready. */
   async grow(bases: number): Promise<void> {
-    const fleet = await fleetOf(this.world, bases, `more-${this.#further.length}-`);
+    const identityPrefix = `more-${this.#further.length}-`;
+    const fleet = await fleetOf(this.world, { count: bases, identityPrefix, sharesConnection: true });
     this.#further.push(fleet);
     this.#bases += bases;
     await Promise.all([this.observer.untilNodesReady(this.bases, NODES_WITHIN_MS), fleet.announce()]);
@@ -157,7 +175,7 @@ export class ScaleWorld {
    * Pods that must not meet. Resolves when all are Ready.
    */
   async place(): Promise<PodsSeen> {
-    const identities = (await Promise.all([this.fleet, ...this.#further].map((fleet) => fleet.identities()))).flat();
+    const identities = (await Promise.all(this.fleets.map((fleet) => fleet.identities()))).flat();
     const bases = identities.filter((identity) => !this.#placed.has(identity));
     for (const base of bases) this.#placed.add(base);
     const pods = bases.flatMap((base) =>
@@ -187,9 +205,9 @@ export class ScaleWorld {
     return startedAt;
   }
 
-  /** Of the subject. */
+  /** Of the subject: no others are counted. */
   readonly requestsSince = (since: RequestCounts): Promise<RequestCounts> =>
-    this.world.controlPlane.requestCounts({ user: CONTROLLER_USER, since });
+    this.world.controlPlane.requestCounts({ since });
 
   /** Installs that were executed since that mark of the fleet, beyond one for each Pod. */
   async extraInstalls(since: number): Promise<number> {
@@ -202,8 +220,7 @@ export class ScaleWorld {
   }
 
   async stop(): Promise<void> {
-    const fleets = [this.fleet, ...this.#further];
-    await Promise.all([...fleets.map((fleet) => fleet.stop()), this.observer.stop(), this.#subject.kill()]);
+    await Promise.all([...this.fleets.map((fleet) => fleet.stop()), this.observer.stop(), this.#subject.kill()]);
     await this.world.stop();
   }
 
@@ -221,8 +238,11 @@ function moduleNameOf(index: number): string {
 }
 
 /** Connected, and not announced. */
-function fleetOf({ broker, env }: World, count: number, identityPrefix = 'base-'): Promise<RemoteFleet> {
+function fleetOf(
+  { broker, env }: World,
+  options: Pick<ForkOptions, 'count' | 'identityPrefix' | 'sharesConnection'>,
+): Promise<RemoteFleet> {
   // As the README advises for bases over MQTT: without it a second version waits until the first one is deleted.
   const behaviour = { installMs: INSTALL_MS, uninstallMs: 0, activateNewModule: true };
-  return forkFleet({ brokerUrl: broker.url, env, count, identityPrefix, ...behaviour, announce: false });
+  return forkFleet({ brokerUrl: broker.url, env, ...options, ...behaviour, announce: false });
 }

@@ -6,6 +6,8 @@ export interface Settings {
   readonly controlPlane: ControlPlaneOptions;
   /** Lines of mosquitto.conf; undefined: those that the README recommends. */
   readonly broker?: string;
+  /** Bases have a connection each. Default: they share one, which is cheaper. */
+  readonly hasOwnConnections?: boolean;
 }
 
 /** Wide limits, no wait for the disk: what is measured is work, not a queue. */
@@ -21,7 +23,12 @@ export const SETTINGS = {
   /** As Kubernetes comes: 400 reads and 200 writes in flight, etcd waits for the disk. */
   'stock API server': { controlPlane: { ...MANY_PODS, unsafeNoFsync: false } },
   /** As Mosquitto comes: 20 messages in flight to a client, 1,000 queued, more are dropped. */
-  'stock Mosquitto': { controlPlane: WIDE, broker: 'sys_interval 1\n' },
+  'stock Mosquitto': {
+    controlPlane: WIDE,
+    broker: 'sys_interval 1\n',
+    // Its limits are those of one client.
+    hasOwnConnections: true,
+  },
 } as const satisfies Record<string, Settings>;
 
 export type SettingsName = keyof typeof SETTINGS;

@@ -1,12 +1,24 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Remote, remoteOf } from '../../../samples/process/remote.ts';
-import type { ControllerProcess, World } from '../../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type World } from '../../support/world.ts';
 import { startFloor } from './floor/floor-process.ts';
+import { KWOK_USER, startKwok } from './kwok/kwok.ts';
 import type { ProbeCalls } from './probe/probe.ts';
 
-export const SUBJECTS = ['controller', 'floor'] as const;
-export type SubjectName = (typeof SUBJECTS)[number];
+/**
+ * How many writes the floor has in flight. Which number is best depends on the machine and the case: too few leave the
+ * API server idle, too many make everything that runs beside it wait.
+ */
+const FLOOR_CONNECTIONS = [4, 8, 16, 32] as const;
+type FloorName = `floor ${(typeof FLOOR_CONNECTIONS)[number]}`;
+const FLOORS = FLOOR_CONNECTIONS.map((connections): FloorName => `floor ${connections}`);
+
+/** What is measured, and what it is compared with. */
+export const SUBJECTS: readonly SubjectName[] = ['controller', ...FLOORS, 'kwok'];
+/** Where writes are too few to stand in line. */
+export const STEADY_SUBJECTS: readonly SubjectName[] = ['controller', 'floor 16'];
+export type SubjectName = 'controller' | FloorName | 'kwok';
 
 export function subjectOf(name: string): SubjectName {
   const subject = SUBJECTS.find((known) => known === name);
@@ -18,10 +30,15 @@ export function subjectOf(name: string): SubjectName {
 export interface Subject {
   readonly name: SubjectName;
   readonly pid: number;
-  /** Absent where nothing is told. */
+  /** Other processes that do a part of the work. */
+  readonly helperPids?: readonly number[];
+  /** Absent where nothing is reported. */
   readonly probe?: Remote<ProbeCalls>;
   kill(): Promise<void>;
 }
+
+/** The users of all subjects: the only ones whose requests are counted. */
+export const SUBJECT_USERS: readonly string[] = [CONTROLLER_USER, KWOK_USER];
 
 const SERVICE_ACCOUNT = 'koupleless-system/module-controller';
 /**
@@ -32,16 +49,19 @@ const NODE_COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 const PRELOAD = new URL('./probe/probe-preload.ts', import.meta.url).href;
 
 /** Resolves when it hears bases and Pods. */
-export function startSubject(name: SubjectName, world: World): Promise<Subject> {
-  return name === 'floor' ? startFloorSubject(world) : startController(world);
+export async function startSubject(name: SubjectName, world: World): Promise<Subject> {
+  if (name === 'controller') return startController(world);
+  const options = await floorOptionsOf(world);
+  if (name === 'kwok') return { name, ...(await startKwok(world, options)) };
+  const floor = await startFloor({ ...options, connections: Number(name.slice('floor '.length)) });
+  return { name, pid: floor.pid, kill: () => floor.stop() };
 }
 
-async function startFloorSubject({ controlPlane, broker, env }: World): Promise<Subject> {
+async function floorOptionsOf({ controlPlane, broker, env }: World) {
   const credential = await controlPlane.credential({ serviceAccount: SERVICE_ACCOUNT });
   if (!('token' in credential)) throw new Error('a ServiceAccount has a token');
   const { server, certificateAuthority } = controlPlane;
-  const floor = await startFloor({ server, certificateAuthority, token: credential.token, brokerUrl: broker.url, env });
-  return { name: 'floor', pid: floor.pid, kill: () => floor.stop() };
+  return { server, certificateAuthority, token: credential.token, brokerUrl: broker.url, env };
 }
 
 /** Whether the first start of this source is over: it has the compiler in it, which the image has used up as well. */

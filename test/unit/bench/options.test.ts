@@ -7,11 +7,13 @@ const KNOWN: KnownSuites = {
       text: 'something',
       defaults: { runs: 5, bases: 300 },
       cases: [{ name: 'one' }, { name: 'two' }],
+      subjects: [''],
     },
     second: {
       text: 'something else',
       defaults: { runs: 3, bases: 500, modules: 4, replicas: 2 },
       cases: [{ name: 'three' }, { name: 'huge', isOptional: true }],
+      subjects: ['own', 'floor'],
     },
   },
   byDefault: 'second',
@@ -24,6 +26,7 @@ describe('the flags of the bench', () => {
       runs: 5,
       sizes: { bases: 300 },
       cases: [],
+      subjects: [],
       keep: false,
       out: undefined,
     });
@@ -45,6 +48,7 @@ describe('the flags of the bench', () => {
       runs: 1,
       sizes: { bases: 30 },
       cases: ['one', 'two'],
+      subjects: [],
       keep: true,
       out: 'a.json',
     });
@@ -55,16 +59,21 @@ describe('the flags of the bench', () => {
     });
   });
 
+  it('can ask for some of what is compared', () => {
+    const args = ['--subject', 'own', '--subject', 'floor'];
+    expect(parseBenchOptions(args, KNOWN)?.subjects).toEqual(['own', 'floor']);
+  });
+
   it('can ask for a case that else does not run', () => {
     expect(parseBenchOptions(['second', '--case', 'huge'], KNOWN)?.cases).toEqual(['huge']);
   });
 
   it('are all in the help, and what there is to measure', () => {
     expect(parseBenchOptions(['--help'], KNOWN)).toBeUndefined();
-    const flags = ['--runs', '--bases', '--modules', '--replicas', '--case', '--keep', '--out', '--help'];
+    const flags = ['--runs', '--bases', '--modules', '--replicas', '--case', '--subject', '--keep', '--out', '--help'];
     const suites = [
       'first: something\n    cases: one, two\n    runs: 5, bases: 300',
-      'cases: three\n    only with --case: huge\n    runs: 3, bases: 500, modules: 4, replicas: 2',
+      'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2',
       "'second' when none is named",
     ];
     for (const text of [...flags, ...suites]) expect(helpOf(KNOWN)).toContain(text);
@@ -75,6 +84,7 @@ describe('the flags of the bench', () => {
     [['toString'], /got 'toString'/],
     [['first', 'second'], /got 'first second'/],
     [['first', '--case', 'three'], /--case must be one of one, two, got 'three'/],
+    [['second', '--subject', 'peer'], /--subject must be one of own, floor, got 'peer'/],
     [['first', '--runs', '0'], /--runs must be a whole number from 1 to 99999, got '0'/],
     [['first', '--bases', '1.5'], /--bases/],
     [['second', '--modules', '0'], /--modules must be a whole number/],

@@ -94,6 +94,23 @@ describe('the picture', () => {
     expect(words).toEqual(expect.arrayContaining(['6 s', 'floor 4 s · ratio 1.5']));
   });
 
+  it('shows a peer beside the floor, and what a reader has to know', () => {
+    const figure = keptFigure('time', 6, {
+      timesFloorAtMost: 2,
+      floor: series(4),
+      ratio: series(1.5),
+      others: { kwok: series(7) },
+      isKept: true,
+    });
+    const suite = { subjects: ['controller', 'floor', 'kwok'], notes: ['kwok installs nothing'] };
+    const picture = pictureOf(keptSuite([keptCase('announce', [figure])], suite));
+    const words = placesOf(picture).map((place) => place.words);
+    expect(words).toEqual(expect.arrayContaining(['kwok, median', 'kwok installs nothing', 'kwok 7 s']));
+    expect(rowOf(figure)).toMatchObject({ own: { median: 0.75 }, floor: { median: 0.5 } });
+    expect(rowOf(figure)?.others).toEqual([{ median: 7 / 4 / 2, values: [7 / 4 / 2] }]);
+    expect(overlapsOf(placesOf(picture))).toEqual([]);
+  });
+
   it('says of each case how it was measured, and where if that was elsewhere', () => {
     const sizes = { bases: 1, modules: 5, replicas: 1 };
     const figures = [keptFigure('a', 1, { atMost: 2 })];

@@ -54,6 +54,22 @@ describe('the report', () => {
     expect(syncs).toMatch(/^ +syncs +7\.5 +≥ 3 +kept +7 8$/);
   });
 
+  it('has a column for a peer, and what each variant of the floor came to', () => {
+    const subjects = ['controller', 'floor 4', 'floor 8', 'kwok'];
+    const figures = { ready: { text: 'until Ready', unit: 's' }, syncs: { text: 'syncs', unit: '' } };
+    const runs = [
+      caseRun({ subject: 'controller', values: { ready: 4, syncs: 1 } }),
+      caseRun({ subject: 'floor 4', values: { ready: 3 } }),
+      caseRun({ subject: 'floor 8', values: { ready: 2 } }),
+      caseRun({ subject: 'kwok', values: { ready: 5 } }),
+    ];
+    const lines = tableOf([resultOf({ name: 'announce', figures, subjects }, runs, subjects)]);
+    expect(lines[0]).toMatch(/ FLOOR +RATIO +KWOK +PROMISED /);
+    expect(lines[1]).toMatch(/^announce +until Ready +4 s +2 s +2 +5 s +4 \| 2 \| 5$/);
+    expect(lines[2]).toMatch(/^ +syncs +1 +1$/);
+    expect(lines.at(-1)).toBe('BEST OF  announce  until Ready (s)  floor 4: 3, floor 8: 2');
+  });
+
   it('says which run of which subject failed', () => {
     const failed = caseRun({ run: 2, subject: 'floor', failure: 'no broker' });
     const lines = tableOf([

@@ -34,6 +34,16 @@ describe('what is kept of a result', () => {
     expect(kept.figures[1]).toEqual({ key: 'lost', ...CASE.figures.lost, values: [], median: null });
   });
 
+  it('has the peer, and all variants of which the best counts', () => {
+    const subjects = ['controller', 'floor 4', 'floor 8', 'kwok'];
+    const compared = ['controller', 'floor 4', 'floor 8', 'kwok'].map((subject, index) =>
+      caseRun({ subject, values: { ready: 10.00001 - index } }),
+    );
+    const { figures, variants } = keptCaseOf(resultOf({ ...CASE, subjects }, compared, subjects), MEASURED);
+    expect(figures[0]).toMatchObject({ floor: { values: [8] }, others: { kwok: { values: [7], median: 7 } } });
+    expect(variants).toEqual({ key: 'ready', values: { 'floor 4': [9], 'floor 8': [8] } });
+  });
+
   it('is read as it was written', () => {
     const endless = keptFigure('endless', null, { values: [1, null], isKept: false });
     const suite = keptSuite([kept, keptCase('other', [endless])]);

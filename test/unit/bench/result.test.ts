@@ -119,3 +119,50 @@ describe('a comparison', () => {
     expect(figures.find(({ key }) => key === 'peakMemory')).toMatchObject({ median: 110, ratio: { median: 1 } });
   });
 });
+
+describe('a floor with variants, and a peer', () => {
+  const ALL = ['controller', 'floor 4', 'floor 8', 'kwok'];
+  const figures = {
+    ready: { text: 'until Ready', unit: 's', timesFloorAtMost: 2 },
+    requests: { text: 'requests', unit: '' },
+  };
+  const ran = (run: number, subject: string, ready: number, requests: number): CaseRun =>
+    caseRun({ run, subject, values: { ready, requests } });
+  const runs = [
+    ran(1, 'controller', 6, 10),
+    ran(1, 'floor 4', 4, 1),
+    ran(1, 'floor 8', 3, 2),
+    ran(1, 'kwok', 5, 7),
+    ran(2, 'controller', 8, 11),
+    ran(2, 'floor 4', 2, 3),
+    ran(2, 'floor 8', 5, 4),
+    caseRun({ run: 2, subject: 'kwok', failure: 'no kwok' }),
+  ];
+  const result = resultOf({ name: 'case', figures, subjects: ALL }, runs, ALL);
+
+  it('counts with the variant that was best in each run, and all figures of that one', () => {
+    const [ready, requests] = result.figures;
+    expect(ready).toMatchObject({ floor: { values: [3, 2] }, ratio: { values: [2, 4], median: 3 }, isKept: false });
+    expect(requests?.floor?.values).toEqual([2, 3]);
+  });
+
+  it('keeps what each variant came to', () => {
+    expect(result.variants).toEqual({ key: 'ready', values: { 'floor 4': [4, 2], 'floor 8': [3, 5] } });
+    expect(result.runs).toEqual(runs);
+    expect('variants' in resultOf({ name: 'case', figures, subjects: SUBJECTS }, [], SUBJECTS)).toBe(false);
+  });
+
+  it('passes over a variant that failed or has no number', () => {
+    const broken = [
+      caseRun({ subject: 'floor 4', failure: 'no broker' }),
+      ran(1, 'floor 8', 9, 1),
+      ran(2, 'floor 4', Number.NaN, 1),
+      ran(2, 'floor 8', 7, 2),
+    ];
+    expect(resultOf({ name: 'case', figures, subjects: ALL }, broken, ALL).figures[0]?.floor?.values).toEqual([9, 7]);
+  });
+
+  it('stands beside the peer, which promises are not held against', () => {
+    expect(result.figures[0]?.others).toEqual({ kwok: { values: [5], median: 5 } });
+  });
+});

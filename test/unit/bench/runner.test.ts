@@ -49,11 +49,13 @@ interface RunOptions {
   readonly runs?: number;
   readonly cases?: readonly string[];
   readonly subjects?: readonly string[];
+  /** Of the command line. */
+  readonly only?: readonly string[];
   readonly sizes?: Sizes;
 }
 
 async function run(steps: BenchCase<Diary>[][], options: RunOptions = {}) {
-  const { runs = 1, cases = [], subjects, sizes = { bases: 1 } } = options;
+  const { runs = 1, cases = [], subjects, only = [], sizes = { bases: 1 } } = options;
   const opened: { options: StageOptions; stage: Diary }[] = [];
   const progress: string[] = [];
   const suite: Suite<Diary> = {
@@ -69,7 +71,7 @@ async function run(steps: BenchCase<Diary>[][], options: RunOptions = {}) {
     },
   };
   const onProgress = (line: string): void => void progress.push(line);
-  const results = await runSuite(suite, { runs, sizes, cases, onProgress, onStage: () => {} });
+  const results = await runSuite(suite, { runs, sizes, cases, subjects: only, onProgress, onStage: () => {} });
   return {
     results,
     progress,
@@ -105,6 +107,26 @@ describe('a suite', () => {
     const steps = [[caseOf('a'), caseOf('heavy', { isOptional: true })]];
     expect((await run(steps)).results.map(({ name }) => name)).toEqual(['a']);
     expect((await run(steps, { cases: ['heavy'] })).results.map(({ name }) => name)).toEqual(['heavy']);
+  });
+
+  it('runs only the subjects asked for, with all variants of each', async () => {
+    const subjects = ['own', 'floor 4', 'floor 8', 'peer'];
+    const steps = [[caseOf('a', { subjects })]];
+    expect((await run(steps, { subjects, only: ['floor'] })).subjects).toEqual(['floor 4', 'floor 8']);
+    expect((await run(steps, { subjects, only: ['own', 'peer'] })).subjects).toEqual(['own', 'peer']);
+  });
+
+  it('measures what comes later apart: its values stand beside those of the case', async () => {
+    const late: BenchCase<Diary> = {
+      ...caseOf('a'),
+      async afterwards(stage) {
+        stage.lines.push('afterwards a');
+        return { values: { rare: 7 }, details: { later: true } };
+      },
+    };
+    const { results, diaries } = await run([[late]]);
+    expect(diaries[0]).toEqual(['prepare a', 'measure a', 'afterwards a', 'finish a', 'closed']);
+    expect(results[0]?.runs[0]).toMatchObject({ values: { count: 1, rare: 7 }, details: { later: true } });
   });
 
   it('tells the stage how much of everything there is', async () => {

@@ -85,6 +85,12 @@ describe('the audit policy', () => {
     expect(watches.omitStages).toContain('ResponseComplete');
     expect(others.omitStages).toEqual(['RequestReceived']);
   });
+
+  it('writes the requests of some users only, and what no rule is about is not written', () => {
+    const { rules } = parse(renderAuditPolicy(['one', 'two']));
+    expect(rules.map(({ users }: { users: unknown }) => users)).toEqual(Array(3).fill(['one', 'two']));
+    expect(parse(renderAuditPolicy()).rules.some((rule: object) => 'users' in rule)).toBe(false);
+  });
 });
 
 describe('AuditLog', () => {

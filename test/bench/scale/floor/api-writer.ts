@@ -1,31 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
+import { poolOf } from '../http-pool.ts';
 import type { FloorCounters, FloorOptions } from './floor-process.ts';
 import { NO_ANSWER, type Verb, verdictOf } from './verdict.ts';
 
-const CONNECTIONS = 16;
 const RETRY_AFTER_MS = 100;
-/** As the real controller: an idle connection that was closed costs a handshake. */
-const IDLE_TIMEOUT_MS = 60_000;
 /** Of these, what the API server said is told; the rest is only counted. */
 const TOLD_FAILURES = 5;
 /** Nobody reads what was written: the API server needs not send all of it back. */
 const ACCEPT = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 
-export type ApiOptions = Pick<FloorOptions, 'server' | 'certificateAuthority' | 'token'>;
+export type ApiOptions = Pick<FloorOptions, 'server' | 'certificateAuthority' | 'token' | 'connections'>;
 
-/** Keep-alive connections to the API server, HTTP/1.1. */
-export function poolOf({ server, certificateAuthority: ca }: ApiOptions, connections: number): Pool {
-  return new Pool(server, {
-    connections,
-    pipelining: 1,
-    allowH2: false,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    connect: { ca, noDelay: true },
-  });
-}
-
-/** Writes, and takes no more of an answer than its status. */
+/**
+ * Writes, and takes no more of an answer than its status. One write is in flight on each connection; what is more waits
+ * here, where waiting costs the API server nothing.
+ */
 export class ApiWriter {
   readonly #pool: Pool;
   readonly #counters: Pick<FloorCounters, 'refused' | 'failed'>;
@@ -34,7 +24,7 @@ export class ApiWriter {
 
   /** What is not done is counted there. */
   constructor(options: ApiOptions, counters: Pick<FloorCounters, 'refused' | 'failed'>) {
-    this.#pool = poolOf(options, CONNECTIONS);
+    this.#pool = poolOf(options.server, { ca: options.certificateAuthority }, options.connections);
     this.#counters = counters;
     this.#headers = { authorization: `Bearer ${options.token}`, accept: ACCEPT, 'user-agent': 'floor' };
   }

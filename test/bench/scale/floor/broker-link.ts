@@ -1,11 +1,17 @@
 import { Socket } from 'node:net';
 import { connect, type MqttClient } from 'mqtt';
-import type { TopicFilters } from '../../../../tunnels/mqtt/topics.ts';
+import type { MessageType, TopicFilters, Topics } from '../../../../tunnels/mqtt/topics.ts';
 
 export interface BrokerLinkOptions {
   readonly clientId: string;
   readonly filters: TopicFilters;
   readonly onMessage: (topic: string, payload: Buffer) => void;
+}
+
+/** Of all that the controller subscribes to, messages of these types. */
+export function filtersOf(topics: Topics, types: readonly MessageType[]): TopicFilters {
+  const isWanted = (filter: string): boolean => types.some((type) => filter.endsWith(`/base/${type}`));
+  return Object.fromEntries(Object.entries(topics.filters()).filter(([filter]) => isWanted(filter)));
 }
 
 /** One connection to the broker. When it breaks, the process ends: what it would measure from then on is worth nothing. */

@@ -9,6 +9,8 @@ export interface FloorOptions {
   /** `mqtt://127.0.0.1:port` */
   brokerUrl: string;
   env: string;
+  /** How many writes are in flight at most. */
+  connections: number;
 }
 
 export interface FloorCounters {

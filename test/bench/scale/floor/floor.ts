@@ -1,7 +1,7 @@
 import type { BaseInfo } from '../../../../src/tunnel/base.ts';
-import { type TopicFilters, Topics } from '../../../../tunnels/mqtt/topics.ts';
+import { Topics } from '../../../../tunnels/mqtt/topics.ts';
 import { ApiWriter } from './api-writer.ts';
-import { BrokerLink } from './broker-link.ts';
+import { BrokerLink, filtersOf } from './broker-link.ts';
 import type { FloorCounters, FloorOptions } from './floor-process.ts';
 import { LeaseSweep, TICK_MS } from './lease-sweep.ts';
 import { installAnswerOf, newBaseOf } from './messages.ts';
@@ -35,7 +35,8 @@ export class Floor {
     const floor = new Floor(options);
     floor.#link = await BrokerLink.open(options.brokerUrl, {
       clientId: CLIENT_ID,
-      filters: heardOf(floor.#topics),
+      // Of what a base says, that it is there, and how an install ended.
+      filters: filtersOf(floor.#topics, ['heart', 'bizOperation']),
       onMessage: (topic, payload) => floor.#onMessage(topic, payload),
     });
     await PodWatch.start(options, {
@@ -130,11 +131,4 @@ export class Floor {
   async #delete(pod: FloorPod): Promise<void> {
     if (await this.#api.delete(pod.path, objects.deletionOf(pod.uid))) this.counters.deletes++;
   }
-}
-
-/** Of what a base says, that it is there, and how an install ended. */
-function heardOf(topics: Topics): TopicFilters {
-  return Object.fromEntries(
-    Object.entries(topics.filters()).filter(([filter]) => /\/base\/(heart|bizOperation)$/.test(filter)),
-  );
 }

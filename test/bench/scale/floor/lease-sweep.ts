@@ -1,9 +1,14 @@
-/** A Node is Unknown after 40 to 50 s without. */
-export const RENEWAL_MS = 30_000;
+import { RENEW_INTERVAL_MS } from '../../../../src/lease/lease.ts';
+
+/** As often as the controller renews. */
+export const RENEWAL_MS = RENEW_INTERVAL_MS;
 export const TICK_MS = 100;
 
 const SLOTS = RENEWAL_MS / TICK_MS;
-/** A lease comes 3.1 s behind the one before it. As 31 is prime, all slots are filled, and few leases are spread, too. */
+/**
+ * A lease comes 3.1 s behind the one before it. 31 and the number of slots have no common factor: all slots are used,
+ * and a few leases are spread as well.
+ */
 const STRIDE = 31;
 
 /** Which leases are to be renewed when: all of them once in each period, at any moment about as many. */

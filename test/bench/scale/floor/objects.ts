@@ -1,4 +1,5 @@
 import { microTime, secondsTime } from '../../../../src/kube/micro-time.ts';
+import type { NodeObject } from '../../../../src/kube/objects.ts';
 import { NODE_LEASE_NAMESPACE, nodeNameOf } from '../../../../src/labels.ts';
 import { newLeaseOf } from '../../../../src/lease/lease.ts';
 import type { BaseInfo } from '../../../../src/tunnel/base.ts';
@@ -17,8 +18,19 @@ export function leasePathOf(identity: string): string {
 
 /** The same as the real one, in labels, taints and size. */
 export function nodeOf(base: BaseInfo, env: string, now: Date): string {
+  return JSON.stringify(nodeObjectOf(base, env, now));
+}
+
+/** The same before anybody has said that it is ready. */
+export function bareNodeOf(base: BaseInfo, env: string): string {
+  const { status = {}, ...node } = nodeObjectOf(base, env, new Date());
+  const { conditions: _, ...bare } = status;
+  return JSON.stringify({ ...node, status: bare });
+}
+
+function nodeObjectOf(base: BaseInfo, env: string, now: Date): NodeObject {
   const facts = { base, tunnel: 'mqtt_tunnel_provider', env, version: HOLDER, health: undefined } as const;
-  return JSON.stringify(newNodeOf({ ...facts, reachability: 'Reachable' }, secondsTime(now)));
+  return newNodeOf({ ...facts, reachability: 'Reachable' }, secondsTime(now));
 }
 
 /** Without an owner: the Node, which is created beside it, has no UID yet. */

@@ -1,8 +1,8 @@
 import type { Pool } from 'undici';
-import { LineSplitter } from '../../../../src/kube/line-splitter.ts';
 import type { PodObject } from '../../../../src/kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../../../../src/labels.ts';
-import { type ApiOptions, poolOf } from './api-writer.ts';
+import { poolOf, watchLines } from '../http-pool.ts';
+import type { ApiOptions } from './api-writer.ts';
 import { eventOf, eventOfListed, type PodEvent } from './pod-line.ts';
 
 const SELECTORS = new URLSearchParams({
@@ -10,9 +10,6 @@ const SELECTORS = new URLSearchParams({
   fieldSelector: 'spec.nodeName!=',
 });
 const PATH = `/api/v1/pods?${SELECTORS}`;
-/** Unasked, the API server ends a watch after half an hour to an hour. */
-const WATCH_SECONDS = 86_400;
-const MAX_LINE_BYTES = 2 * 1024 * 1024;
 
 interface PodList {
   readonly metadata: { readonly resourceVersion: string };
@@ -33,7 +30,7 @@ export class PodWatch {
   readonly #handler: PodHandler;
 
   private constructor(options: ApiOptions, handler: PodHandler) {
-    this.#pool = poolOf(options, 1);
+    this.#pool = poolOf(options.server, { ca: options.certificateAuthority }, 1);
     this.#headers = { authorization: `Bearer ${options.token}`, accept: 'application/json', 'user-agent': 'floor' };
     this.#handler = handler;
   }
@@ -65,29 +62,13 @@ export class PodWatch {
     return metadata.resourceVersion;
   }
 
-  /** Resolves when the API server has ended it. Without undici's streams, as each line has to wait for these. */
+  /** Resolves when the API server has ended it. */
   #watch(resourceVersion: string, onOpen: () => void): Promise<void> {
-    const query = new URLSearchParams({ watch: 'true', timeoutSeconds: String(WATCH_SECONDS), resourceVersion });
-    const splitter = new LineSplitter(MAX_LINE_BYTES, () => {});
     const onLine = (line: Buffer): void => {
       const event = eventOf(line);
       // An ERROR is the last line of a watch.
       if (event !== undefined) this.#handler.onEvent(event);
     };
-    return new Promise((resolve, reject) => {
-      this.#pool.dispatch(
-        { method: 'GET', path: `${PATH}&${query}`, headers: this.#headers, bodyTimeout: 0 },
-        {
-          onRequestStart: () => {},
-          onResponseStart: (_controller, statusCode) => {
-            if (statusCode === 200) onOpen();
-            else reject(new Error(`watch of Pods: ${statusCode}`));
-          },
-          onResponseData: (_controller, chunk) => splitter.push(chunk).forEach(onLine),
-          onResponseEnd: () => resolve(),
-          onResponseError: (_controller, error) => reject(error),
-        },
-      );
-    });
+    return watchLines(this.#pool, { path: PATH, resourceVersion, headers: this.#headers, onOpen, onLine });
   }
 }

@@ -1,4 +1,4 @@
-import type { LeaseObject } from '../../../../src/kube/objects.ts';
+import type { LeaseLine } from './watch-line.ts';
 
 export interface LeaseAges {
   /** Seconds, over all leases and all looks. */
@@ -18,9 +18,9 @@ export class LeaseBook {
   readonly #ages: number[] = [];
   #looks = 0;
 
-  take({ metadata, spec }: LeaseObject, isGone: boolean): void {
-    if (isGone) this.#renewedAt.delete(metadata.name);
-    else if (spec?.renewTime) this.#renewedAt.set(metadata.name, Date.parse(spec.renewTime));
+  take({ name, isGone, renewedAt }: LeaseLine): void {
+    if (isGone) this.#renewedAt.delete(name);
+    else if (renewedAt !== undefined) this.#renewedAt.set(name, renewedAt);
   }
 
   /** How many were renewed at this time or later. */

@@ -1,5 +1,4 @@
-import type { NodeObject } from '../../../../src/kube/objects.ts';
-import { isSchedulable } from '../../../support/observe.ts';
+import type { NodeLine } from './watch-line.ts';
 
 export interface NodesSeen {
   /** Wall clock, ms: when the last of them was ready for the first time. */
@@ -20,10 +19,9 @@ export class NodeBook {
     return this.#readyAt.size;
   }
 
-  take(node: NodeObject, at: number, isGone: boolean): void {
-    const { name } = node.metadata;
+  take({ name, isUsable, isGone }: NodeLine, at: number): void {
     const wasReady = this.#readyAt.has(name);
-    if (!isGone && isSchedulable(node)) {
+    if (!isGone && isUsable) {
       if (wasReady) return;
       this.#readyAt.set(name, at);
       this.#lastReadyAt = at;

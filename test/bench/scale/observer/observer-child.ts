@@ -1,10 +1,11 @@
-import { ApiClient } from '../../../../samples/control-plane/api-client.ts';
+import type { Pool } from 'undici';
 import { serveCalls } from '../../../../samples/process/serve.ts';
-import { ObjectRecorder } from '../../../support/cluster/object-recorder.ts';
+import { keepWatching, poolOf } from '../http-pool.ts';
 import { LeaseBook } from './lease-book.ts';
 import { NodeBook } from './node-book.ts';
-import type { ObserverCalls } from './observer.ts';
-import { GROUP_LABEL, PodBook } from './pod-book.ts';
+import type { ObserverCalls, ObserverOptions } from './observer.ts';
+import { PodBook } from './pod-book.ts';
+import { GROUP_LABEL, leaseLineOf, nodeLineOf, podLineOf } from './watch-line.ts';
 
 /** The other end of `startObserver`. */
 
@@ -18,7 +19,8 @@ const PATHS = {
 
 const nodes = new NodeBook();
 const pods = new PodBook();
-const leases = new LeaseBook();
+let options: ObserverOptions | undefined;
+let leaseWatch: LeaseWatch | undefined;
 /** Looked at when something was seen; each leaves when it has its answer or its time is up. */
 const waits = new Set<() => void>();
 
@@ -44,24 +46,71 @@ function changed(): void {
   for (const check of waits) check();
 }
 
+/** Resolves when the API server has taken the watch. A failure ends the process: nothing is measured without it. */
+async function watch(path: string, take: (line: Buffer) => void): Promise<Pool> {
+  if (!options) throw new Error('start: the observer is not started');
+  const { server, certificateAuthority: ca, credential } = options;
+  const pool = poolOf(server, { ca, cert: credential.certificate, key: credential.privateKey }, 1);
+  await new Promise<void>((resolve, reject) => {
+    const onLine = (line: Buffer): void => {
+      take(line);
+      changed();
+    };
+    keepWatching(pool, { path, onOpen: resolve, onLine }).catch((error: Error) => {
+      reject(error);
+      if (!pool.destroyed) end(error);
+    });
+  });
+  return pool;
+}
+
+function end(error: Error): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
+/** Leases change more often than all else, so they are watched only while somebody asks how old they are. */
+class LeaseWatch {
+  readonly book = new LeaseBook();
+  readonly #pool: Promise<Pool>;
+  readonly #looking = setInterval(() => this.book.look(Date.now()), LOOK_EACH_MS);
+
+  constructor() {
+    this.#pool = watch(PATHS.leases, (line) => {
+      const lease = leaseLineOf(line);
+      if (lease) this.book.take(lease);
+    });
+  }
+
+  async opened(): Promise<void> {
+    await this.#pool;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#looking);
+    await (await this.#pool).destroy();
+  }
+}
+
+function leases(): LeaseBook {
+  if (!leaseWatch) throw new Error('watchLeases: leases are not watched');
+  return leaseWatch.book;
+}
+
 const calls: ObserverCalls = {
-  async start(options) {
-    const admin = new ApiClient(options);
+  async start(given) {
+    options = given;
     await Promise.all([
-      ObjectRecorder.start(admin, PATHS.nodes, ({ object, at, isGone }) => {
-        nodes.take(object, at, isGone);
-        changed();
+      watch(PATHS.nodes, (line) => {
+        const node = nodeLineOf(line);
+        if (node) nodes.take(node, Date.now());
       }),
-      ObjectRecorder.start(admin, PATHS.pods, ({ object, at, isGone }) => {
-        pods.take(object, at, isGone);
-        changed();
-      }),
-      ObjectRecorder.start(admin, PATHS.leases, ({ object, isGone }) => {
-        leases.take(object, isGone);
-        changed();
+      watch(PATHS.pods, (line) => {
+        const pod = podLineOf(line);
+        if (pod) pods.take(pod, Date.now());
       }),
     ]);
-    setInterval(() => leases.look(Date.now()), LOOK_EACH_MS);
   },
 
   async untilNodesReady(count, timeoutMs) {
@@ -87,13 +136,25 @@ const calls: ObserverCalls = {
 
   pods: (group) => pods.seen(group),
 
+  async watchLeases() {
+    leaseWatch ??= new LeaseWatch();
+    await leaseWatch.opened();
+  },
+
+  async ignoreLeases() {
+    const watched = leaseWatch;
+    leaseWatch = undefined;
+    await watched?.stop();
+  },
+
   async untilRenewed(since, count, timeoutMs) {
-    const words = (): string => `${leases.renewedSince(since)} of ${count} leases are renewed`;
-    await until(() => (leases.renewedSince(since) >= count ? true : undefined), timeoutMs, words);
+    const book = leases();
+    const words = (): string => `${book.renewedSince(since)} of ${count} leases are renewed`;
+    await until(() => (book.renewedSince(since) >= count ? true : undefined), timeoutMs, words);
     return Date.now();
   },
 
-  takeLeaseAges: () => leases.takeAges(),
+  takeLeaseAges: () => leases().takeAges(),
 };
 
 serveCalls(calls);

@@ -1,8 +1,4 @@
-import type { PodObject } from '../../../../src/kube/objects.ts';
-import { isReady } from '../../../support/observe.ts';
-
-/** Pods with the same value of this label belong together. */
-export const GROUP_LABEL = 'bench';
+import type { PodLine } from './watch-line.ts';
 
 const STEPS = ['bound', 'ready', 'gone'] as const;
 export type PodStep = (typeof STEPS)[number];
@@ -27,16 +23,13 @@ class PodGroup {
   readonly counts: Record<PodStep, number> = { bound: 0, ready: 0, gone: 0 };
   readonly #last: Record<PodStep, number> = { bound: 0, ready: 0, gone: 0 };
 
-  take(pod: PodObject, at: number, isGone: boolean): void {
-    const { uid = '' } = pod.metadata;
+  take({ uid, isBound, isReady, isGone, restarts }: PodLine, at: number): void {
     const life = this.#lives.get(uid) ?? { restarts: 0 };
     this.#lives.set(uid, life);
-    if (pod.spec?.nodeName) this.#step(life, 'bound', at);
-    if (isReady(pod)) this.#step(life, 'ready', at);
+    if (isBound) this.#step(life, 'bound', at);
+    if (isReady) this.#step(life, 'ready', at);
     if (isGone) this.#step(life, 'gone', at);
-    for (const { restartCount } of pod.status?.containerStatuses ?? []) {
-      life.restarts = Math.max(life.restarts, restartCount);
-    }
+    life.restarts = Math.max(life.restarts, restarts);
   }
 
   seen(): PodsSeen {
@@ -64,9 +57,8 @@ class PodGroup {
 export class PodBook {
   readonly #groups = new Map<string, PodGroup>();
 
-  take(pod: PodObject, at: number, isGone: boolean): void {
-    const name = pod.metadata.labels?.[GROUP_LABEL];
-    if (name !== undefined) this.#of(name).take(pod, at, isGone);
+  take(pod: PodLine, at: number): void {
+    if (pod.group !== undefined) this.#of(pod.group).take(pod, at);
   }
 
   count(group: string, step: PodStep): number {
