@@ -174,6 +174,15 @@ describe('the plan for a Node', () => {
     expect(status !== undefined).toBe(isWritten);
   });
 
+  it('writes what is used when only that moved, and not what is not known', () => {
+    const healthOf = (metaspaceUsedBytes: number | undefined) => facts({ health: makeHealth({ metaspaceUsedBytes }) });
+    const node = projectNode(nodeOf(healthOf(10 * MIB)));
+    expect(plan({ node, facts: healthOf(11 * MIB) }).writesMemory).toBe(true);
+    expect(plan({ node, facts: healthOf(9 * MIB) }).writesMemory).toBe(true);
+    expect(plan({ node, facts: healthOf(11 * MIB - 1024) }).writesMemory).toBe(false);
+    expect(plan({ node, facts: healthOf(undefined) }).writesMemory).toBe(false);
+  });
+
   it('writes memory when it is its turn, and comes back for it', () => {
     const moved = facts({ health: makeHealth({ metaspaceCommittedBytes: 100 * MIB }) });
     const early = plan({ facts: moved, memoryTurnAt: () => 105_000 });
