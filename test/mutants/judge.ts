@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { createVitest, type TestModule, type TestRunResult, type Vitest } from 'vitest/node';
+import { createVitest, type TestModule, type Vitest } from 'vitest/node';
 import { UNIT } from '../../vitest.config.ts';
 import type { JudgeMessage, Trial, TrialResult } from './trial.ts';
 import type {} from './worker-setup.ts';
@@ -59,34 +59,39 @@ class Judge {
     for (const path of changed) this.#vitest.invalidateFile(path);
     this.#vitest.provide('testTimeoutMs', testTimeoutMs);
     const startedAt = performance.now();
-    const run = await this.#vitest.runTestSpecifications([this.#vitest.getRootProject().createSpecification(testFile)]);
-    return resultOf(run, performance.now() - startedAt);
+    const { testModules, unhandledErrors } = await this.#vitest.runTestSpecifications([
+      this.#vitest.getRootProject().createSpecification(testFile),
+    ]);
+    // The others are of earlier trials.
+    const module = testModules.find((one) => one.moduleId === testFile);
+    if (module === undefined) throw new Error(`${testFile} was not run`);
+    return resultOf(module, unhandledErrors, performance.now() - startedAt);
   }
 }
 
-function resultOf({ testModules, unhandledErrors }: TestRunResult, ms: number): TrialResult {
-  const failure = failuresOf(testModules, unhandledErrors)[0];
-  const times = testModules.flatMap((one) =>
-    [...one.children.allTests()].map((test) => test.diagnostic()?.duration ?? 0),
-  );
+function resultOf(module: TestModule, unhandledErrors: readonly unknown[], ms: number): TrialResult {
+  const failure = failuresOf(module, unhandledErrors)[0];
+  if (failure === undefined && module.state() !== 'passed') throw new Error(`${module.moduleId} is ${module.state()}`);
+  const times = [...module.children.allTests()].map((test) => test.diagnostic()?.duration ?? 0);
   return {
     outcome: failure === undefined ? 'passed' : /timed out in/.test(failure) ? 'timed out' : 'failed',
     failure: failure ?? '',
     ms,
     slowestTestMs: Math.max(0, ...times),
-    probes: testModules.flatMap((one) => one.meta().probes ?? []),
+    probes: module.meta().probes ?? [],
   };
 }
 
 /** Of tests, of files that cannot be loaded, and of promises that nobody awaited. */
-function failuresOf(testModules: readonly TestModule[], unhandledErrors: readonly unknown[]): string[] {
-  const errors = testModules.flatMap((one) => [
-    ...[...one.children.allTests('failed')].map((test) => `${test.fullName}: ${test.result().errors?.[0]?.message}`),
-    ...one.errors().map(({ message }) => message),
-  ]);
-  const isUnexplained = errors.length === 0 && testModules.some((one) => one.state() !== 'passed');
-  const unhandled = unhandledErrors.map((error) => (error instanceof Error ? error.message : JSON.stringify(error)));
-  return [...errors, ...unhandled, ...(isUnexplained ? ['the file did not pass'] : [])];
+function failuresOf(module: TestModule, unhandledErrors: readonly unknown[]): string[] {
+  return [
+    ...[...module.children.allTests('failed')].map(
+      (test) => `${test.fullName}: ${test.result().errors?.[0]?.message ?? 'failed'}`,
+    ),
+    ...[...module.children.allSuites()].flatMap((suite) => suite.errors().map(({ message }) => message)),
+    ...module.errors().map(({ message }) => message),
+    ...unhandledErrors.map((error) => (error instanceof Error ? error.message : JSON.stringify(error))),
+  ];
 }
 
 function send(message: JudgeMessage): void {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { OPERATORS } from './mutants.ts';
+import { OPERATORS, type Operator } from './mutants.ts';
 
 export interface MutantOptions {
   readonly seed: number;
@@ -10,6 +10,8 @@ export interface MutantOptions {
   /** Parts of paths; empty: all. */
   readonly only: readonly string[];
   readonly tests: readonly string[];
+  /** Empty: all. */
+  readonly operators: readonly Operator[];
 }
 
 /** Wrong use of the command line; the message names every fault, one a line. */
@@ -19,13 +21,14 @@ export const HELP = `Changes single tokens of the sources, in memory, and report
 
 Usage: npm run test:mutants -- [flags]
 
-  --seed N       draws the same mutants again (default: any, which is printed)
-  --count N      how many mutants are drawn; all, when there are fewer (default: 100)
-  --only PART    only in files whose path contains this; may be given more than once
-  --tests PART   only test files whose path contains this, likewise: quick while you write one of them
-  --at-least N   ends with 1 when fewer per cent are killed (default: 90)
-  --workers N    how many test files run at a time (default: 2)
-  --help         this text
+  --seed N         draws the same mutants again (default: any, which is printed)
+  --count N        how many mutants are drawn; all, when there are fewer (default: 100)
+  --only PART      only in files whose path contains this; may be given more than once
+  --operator NAME  only this operator, likewise: a whole class of faults
+  --tests PART     only test files whose path contains this, likewise: quick while you write one of them
+  --at-least N     ends with 1 when fewer per cent are killed (default: 90)
+  --workers N      how many test files run at a time (default: 2)
+  --help           this text
 
 Every place in src and tunnels has the same chance, and is changed by one of these operators:
 
@@ -47,6 +50,7 @@ const FLAGS = {
   workers: { type: 'string' },
   only: { type: 'string', multiple: true },
   tests: { type: 'string', multiple: true },
+  operator: { type: 'string', multiple: true },
   help: { type: 'boolean' },
 } as const;
 
@@ -61,6 +65,10 @@ export function parseMutantOptions(args: readonly string[], anySeed: () => numbe
     faults.push(`--${flag} must be a whole number from ${from} to ${to}, got '${text}'`);
     return byDefault;
   };
+  const operators = texts.get('operator') ?? [];
+  for (const name of operators.filter((one) => !isOperator(one))) {
+    faults.push(`--operator must be one of ${Object.keys(OPERATORS).join(', ')}, got '${name}'`);
+  }
   const options = {
     seed: number('seed', anySeed(), 0, MAX_SEED),
     count: number('count', 100, 1, 100_000),
@@ -68,6 +76,7 @@ export function parseMutantOptions(args: readonly string[], anySeed: () => numbe
     workers: number('workers', 2, 1, 64),
     only: texts.get('only') ?? [],
     tests: texts.get('tests') ?? [],
+    operators: operators.filter(isOperator),
   };
   if (faults.length > 0) throw new UsageError(faults.join('\n'));
   return options;
@@ -92,4 +101,8 @@ function readFlags(args: readonly string[]): { texts: Map<string, string[]>; fau
     else texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? '']);
   }
   return { texts, faults };
+}
+
+function isOperator(name: string): name is Operator {
+  return Object.hasOwn(OPERATORS, name);
 }

@@ -22,18 +22,20 @@ describe('flags of test:mutants', () => {
       workers: 2,
       only: [],
       tests: [],
+      operators: [],
     });
   });
 
   it('are read', () => {
     const args = ['--seed', '5', '--count=40', '--at-least', '0', '--workers', '1', '--only', 'a', '--only', 'b'];
-    expect(parseMutantOptions([...args, '--tests', 'c'], anySeed)).toEqual({
+    expect(parseMutantOptions([...args, '--tests', 'c', '--operator', 'call'], anySeed)).toEqual({
       seed: 5,
       count: 40,
       atLeast: 0,
       workers: 1,
       only: ['a', 'b'],
       tests: ['c'],
+      operators: ['call'],
     });
   });
 
