@@ -42,7 +42,7 @@ export const OPERATORS = {
   boolean: 'true and false',
   number: 'n becomes n + 1; from 100 on, where one more is no fault that anyone sees, 2n',
   collection: 'delete(x) and add(x) become has(x)',
-  call: 'some and every, min and max, floor and ceil, startsWith and endsWith, push and unshift, shift and pop',
+  call: 'some and every, min and max, floor and ceil, startsWith and endsWith, shift and pop',
   jump: 'continue and break, in loops',
   return: 'a return without a value is removed',
 } as const;
@@ -79,8 +79,6 @@ const METHODS: Readonly<Record<string, readonly [Operator, string]>> = {
   ceil: ['call', 'floor'],
   startsWith: ['call', 'endsWith'],
   endsWith: ['call', 'startsWith'],
-  push: ['call', 'unshift'],
-  unshift: ['call', 'push'],
   shift: ['call', 'pop'],
   pop: ['call', 'shift'],
 };
@@ -160,7 +158,7 @@ function changeOf(node: Node, file: SourceFile): Change | undefined {
   if (isBinaryExpression(node)) {
     const token = node.operatorToken;
     const swap = BINARY[token.getText(file)];
-    if (swap === undefined || (swap[0] === 'boundary' && choosesAnOperand(node, file))) return;
+    if (swap === undefined || (swap[0] === 'boundary' && makesNoDifferenceAtEquality(node, file))) return;
     return { operator: swap[0], to: swap[1], start: token.getStart(file), end: token.end, node };
   }
   if (isPrefixUnaryExpression(node)) return prefixChange(node.operator, whole);
@@ -168,21 +166,9 @@ function changeOf(node: Node, file: SourceFile): Change | undefined {
     const to = node.operator === SyntaxKind.PlusPlusToken ? '--' : '++';
     return { operator: 'arithmetic', to, start: node.end - 2, end: node.end, node };
   }
-  if (isNumericLiteral(node)) return isName(node) ? undefined : { operator: 'number', to: more(whole, file), ...whole };
   if (isCallExpression(node)) return callChange(node, file);
   if (isReturnStatement(node)) return returnChange(node.expression, whole);
-  switch (node.kind) {
-    case SyntaxKind.TrueKeyword:
-      return { operator: 'boolean', to: 'false', ...whole };
-    case SyntaxKind.FalseKeyword:
-      return { operator: 'boolean', to: 'true', ...whole };
-    case SyntaxKind.ContinueStatement:
-      return jumpChange('continue', 'break', whole, file);
-    case SyntaxKind.BreakStatement:
-      return jumpChange('break', 'continue', whole, file);
-    default:
-      return;
-  }
+  return literalChange(whole, file) ?? jumpChange(whole, file);
 }
 
 type Whole = Pick<Change, 'start' | 'end' | 'node'>;
@@ -217,11 +203,23 @@ function returnChange(value: Node | undefined, whole: Whole): Change | undefined
   return value !== undefined || isLast ? undefined : { operator: 'return', to: ';', ...whole };
 }
 
-function jumpChange(from: string, to: string, { start, end, node }: Whole, file: SourceFile): Change | undefined {
-  if (file.text.slice(start, end) !== `${from};`) return;
+function literalChange(whole: Whole, file: SourceFile): Change | undefined {
+  const { node } = whole;
+  if (isNumericLiteral(node)) return isName(node) ? undefined : { operator: 'number', to: more(whole, file), ...whole };
+  if (node.kind === SyntaxKind.FalseKeyword) return { operator: 'boolean', to: 'true', ...whole };
+  if (node.kind !== SyntaxKind.TrueKeyword || isOfOnce(node)) return;
+  return { operator: 'boolean', to: 'false', ...whole };
+}
+
+const JUMPS: Readonly<Record<string, string>> = { 'continue;': 'break;', 'break;': 'continue;' };
+
+function jumpChange({ start, end, node }: Whole, file: SourceFile): Change | undefined {
+  if (node.kind !== SyntaxKind.ContinueStatement && node.kind !== SyntaxKind.BreakStatement) return;
+  const to = JUMPS[file.text.slice(start, end)];
+  if (to === undefined) return;
   let around = node.parent;
   while (!LOOPS.has(around.kind) && around.kind !== SyntaxKind.SwitchStatement) around = around.parent;
-  return LOOPS.has(around.kind) ? { operator: 'jump', to: `${to};`, start, end, node } : undefined;
+  return LOOPS.has(around.kind) ? { operator: 'jump', to, start, end, node } : undefined;
 }
 
 function more({ start, end }: Whole, file: SourceFile): string {
@@ -229,13 +227,21 @@ function more({ start, end }: Whole, file: SourceFile): string {
   return String(value < LARGE ? value + 1 : value * 2);
 }
 
+/** `{ once: true }`, which spares the removal of a listener: an AbortSignal fires once anyhow. */
+function isOfOnce(node: Node): boolean {
+  return (node.parent as { name?: Node }).name?.getText() === 'once';
+}
+
 /** The `1` of `{ 1: x }`. */
 function isName(node: Node): boolean {
   return (node.parent as { name?: Node }).name === node;
 }
 
-/** `a > b ? a : b`: which one it is makes no difference when both are the same. */
-function choosesAnOperand(comparison: BinaryExpression, file: SourceFile): boolean {
+/**
+ * `a > b ? a : b`: which one it is makes no difference when both are the same. `a < b ? -1 : 1`: an order of things
+ * that are never the same.
+ */
+function makesNoDifferenceAtEquality(comparison: BinaryExpression, file: SourceFile): boolean {
   const parent: Node = comparison.parent;
   if (!isConditionalExpression(parent) || parent.condition !== comparison) return false;
   const sorted = (...nodes: Node[]): string =>
@@ -243,7 +249,8 @@ function choosesAnOperand(comparison: BinaryExpression, file: SourceFile): boole
       .map((node) => node.getText(file))
       .sort()
       .join();
-  return sorted(comparison.left, comparison.right) === sorted(parent.whenTrue, parent.whenFalse);
+  const results = sorted(parent.whenTrue, parent.whenFalse);
+  return results === sorted(comparison.left, comparison.right) || results === '-1,1';
 }
 
 /** `logger.info(…)`: nobody promises what a log says. */

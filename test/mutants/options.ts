@@ -36,7 +36,8 @@ ${Object.entries(OPERATORS)
   .map(([name, text]) => `  ${name.padEnd(12)} ${text}`)
   .join('\n')}
 
-Texts, comments, types and calls of a logger are never changed, nor the boundary of 'a > b ? a : b'.
+Texts, comments, types and calls of a logger are never changed, nor the boundary of 'a > b ? a : b' and of the order
+'a < b ? -1 : 1', nor '{ once: true }': nothing would differ.
 A mutant that the compiler refuses is drawn again. One that a test waits or loops for ever on is killed, and counted
 apart; one that no unit test runs survives.
 `;

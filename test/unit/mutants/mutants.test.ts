@@ -74,12 +74,17 @@ describe('no mutant', () => {
     ['of what is logged', "this.#options.logger.warn({ a: b + 1, c: !d }, 'e');"],
     ['of a Map that is emptied otherwise', 'a.delete(b, c); a.delete();'],
     ['where equal operands make no difference', 'a > b ? a : b;'],
+    ['of once, for a signal that fires once', "a.addEventListener('abort', b, { once: true });"],
     ['of a jump out of a switch', 'for (;;) switch (a) { case b: break; }'],
     ['of a return at the end', 'function f() { a(); return; }'],
     ['of a return with a value', 'function f() { if (a) return b; c(); }'],
   ])('%s', (_, text) => {
     expect(made(text)).toEqual([]);
   });
+});
+
+it('of an order is its result, not its boundary', () => {
+  expect(made('a < b ? -1 : 1;')).toEqual(['a < b ? -2 : 1;', 'a < b ? -1 : 2;']);
 });
 
 describe('the compiler', () => {
