@@ -253,10 +253,12 @@ function makesNoDifferenceAtEquality(comparison: BinaryExpression, file: SourceF
   return results === sorted(comparison.left, comparison.right) || results === '-1,1';
 }
 
-/** `logger.info(…)`: nobody promises what a log says. */
+/** `logger.info(…)`, `logger[level](…)`: nobody promises what a log says. */
 function isLogCall(node: Node): boolean {
-  if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return false;
-  const target = node.expression.expression;
+  if (!isCallExpression(node)) return false;
+  const { expression: method } = node;
+  if (!isPropertyAccessExpression(method) && !isElementAccessExpression(method)) return false;
+  const target = method.expression;
   const name = isPropertyAccessExpression(target) ? target.name : target;
   return /^#?logger$/.test(name.getText());
 }

@@ -72,6 +72,7 @@ describe('no mutant', () => {
     ['of an interface', 'interface I { a: true; b: 1 }'],
     ['of the name of a property', 'f({ 1: a });'],
     ['of what is logged', "this.#options.logger.warn({ a: b + 1, c: !d }, 'e');"],
+    ['of what is logged at a level', "logger[a ? 'debug' : 'warn']({ b: c - 1 }, 'e');"],
     ['of a Map that is emptied otherwise', 'a.delete(b, c); a.delete();'],
     ['where equal operands make no difference', 'a > b ? a : b;'],
     ['of once, for a signal that fires once', "a.addEventListener('abort', b, { once: true });"],
