@@ -5,16 +5,19 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { messageOf } from '../../src/errors.ts';
 import { seededRandom } from '../support/api-fault-proxy.ts';
 import { Compiler } from './compiler.ts';
-import { Court } from './court.ts';
+import { Court, type Runner } from './court.ts';
 import { type Mutant, mutantsOf, mutatedText, probedText } from './mutants.ts';
 import { HELP, MAX_SEED, type MutantOptions, parseMutantOptions, UsageError } from './options.ts';
 import { killOf, lineOf, ratePercent, survivorsText, tableText, type Verdict } from './report.ts';
-import { PROBE } from './trial.ts';
+import { PROBE, type TrialResult } from './trial.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SOURCES = ['src/**/*.ts', 'tunnels/**/*.ts'];
 /** A machine under load is no fault: a test may take this much longer than it took alone, and these ms more. */
 const PATIENCE = { factor: 5, testMs: 10_000, fileMs: 30_000 } as const;
+
+/** A trial is repeated so often while its control fails. */
+const MAX_TRIES = 3;
 
 /** What a test file did with unchanged code. */
 interface Measured {
@@ -121,21 +124,12 @@ async function measure(court: Court, mutants: readonly Mutant[], { tests }: Muta
 async function judge(court: Court, mutants: readonly Mutant[], measured: readonly Measured[]): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   await court.forEach([...mutants.entries()], async ([index, mutant], run) => {
-    const sources = { [resolve(ROOT, mutant.path)]: mutatedText(readSource(mutant.path), mutant) };
     const files = measured
       .filter((one) => one.mutants.has(index))
-      .sort(
-        (one, other) =>
-          distance(mutant.path, one.testFile) - distance(mutant.path, other.testFile) || one.ms - other.ms,
-      );
+      .sort((a, b) => distance(mutant.path, a.testFile) - distance(mutant.path, b.testFile) || a.ms - b.ms);
     let verdict: Verdict = { mutant, outcome: files.length === 0 ? 'not run' : 'survived' };
-    for (const { testFile, ms, slowestTestMs } of files) {
-      const trial = {
-        testFile: resolve(ROOT, testFile),
-        sources,
-        testTimeoutMs: Math.ceil(PATIENCE.testMs + PATIENCE.factor * slowestTestMs),
-      };
-      const kill = killOf(mutant, testFile, await run(trial, Math.ceil(PATIENCE.fileMs + PATIENCE.factor * ms)));
+    for (const file of files) {
+      const kill = killOf(mutant, file.testFile, await resultOf(mutant, file, run));
       if (kill === undefined) continue;
       verdict = kill;
       break;
@@ -144,6 +138,25 @@ async function judge(court: Court, mutants: readonly Mutant[], measured: readonl
     console.log(`${String(verdicts.length).padStart(4)} ${lineOf(verdict)}`);
   });
   return verdicts;
+}
+
+/** A failure counts when the unchanged code passes right after it: a busy machine, or a flaky test, kills no mutant. */
+async function resultOf(mutant: Mutant, { testFile, ms, slowestTestMs }: Measured, run: Runner): Promise<TrialResult> {
+  const trial = {
+    testFile: resolve(ROOT, testFile),
+    sources: { [resolve(ROOT, mutant.path)]: mutatedText(readSource(mutant.path), mutant) },
+    testTimeoutMs: Math.ceil(PATIENCE.testMs + PATIENCE.factor * slowestTestMs),
+  };
+  const limitMs = Math.ceil(PATIENCE.fileMs + PATIENCE.factor * ms);
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const result = await run(trial, limitMs);
+    if (result.outcome === 'passed') return result;
+    const control = await run({ ...trial, sources: {} }, limitMs);
+    if (control.outcome === 'passed') return result;
+  }
+  throw new Error(
+    `${testFile} passes with unchanged code and then fails: the machine is too busy, or the test is flaky`,
+  );
 }
 
 /** The test that is named after the file first, then those of its folder: they most often kill. */
