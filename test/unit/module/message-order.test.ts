@@ -53,6 +53,15 @@ describe('an answer', () => {
     expect(order.isOldResult('a:1', 'install', 1_000)).toBe(false);
   });
 
+  it('keeps its place among the newest when it is renewed', () => {
+    const order = new MessageOrder();
+    order.isOldResult('a:1', 'install', 1_000);
+    order.isOldResult('b:1', 'install', 1_001);
+    order.isOldResult('a:1', 'uninstall', 61_000);
+    order.isOldResult('c:1', 'install', 61_500);
+    expect(order.isOldResult('b:1', 'install', 1_001)).toBe(false);
+  });
+
   it('is forgotten when another process is heard', () => {
     const order = new MessageOrder();
     order.isOldResult('a:1', 'install', 1_000);
