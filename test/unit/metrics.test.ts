@@ -23,9 +23,8 @@ describe('a histogram', () => {
     const histogram = metrics.registry.getSingleMetric(name) as typeof metrics.queueSeconds;
     histogram.observe(labels as never, 0.003);
     const { values } = await histogram.get();
-    expect(
-      values.flatMap(({ labels: { le } }: { labels: { le?: unknown } }) => (typeof le === 'number' ? [le] : [])),
-    ).toEqual(buckets);
+    const bounds = values.map(({ labels: all }) => (all as { le?: unknown }).le);
+    expect(bounds.filter((le) => typeof le === 'number')).toEqual(buckets);
   });
 });
 
