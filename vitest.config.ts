@@ -113,6 +113,15 @@ function sharding(
   };
 }
 
+/** `npm run test:mutants` runs it too. */
+export const UNIT = {
+  name: 'unit',
+  include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
+  // Nothing here waits for a clock; a machine under load is no fault.
+  testTimeout: 60_000,
+  maxWorkers: 3,
+};
+
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
@@ -120,15 +129,7 @@ export default defineConfig({
     maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
-      {
-        test: {
-          name: 'unit',
-          include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
-          // Nothing here waits for a clock; a machine under load is no fault.
-          testTimeout: 60_000,
-          maxWorkers: 3,
-        },
-      },
+      { test: UNIT },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
         // One test of `module-life` needs our own broker.

@@ -26,7 +26,7 @@ export function redactUrls(text: string): string {
 
 /** The same for a text that is one URL as a whole, whatever characters it has. */
 export function redactUrl(url: string): string {
-  return redactToken(url, url.indexOf('?'));
+  return redactToken(url, placeOf('?', url));
 }
 
 /**
@@ -35,9 +35,9 @@ export function redactUrl(url: string): string {
  * does not make another jar.
  */
 export function imageIdOf(url: string): string {
-  const query = url.indexOf('?');
-  if (query < 0) return redactUrl(url);
-  const place = redactToken(url.slice(0, query), -1);
+  const query = placeOf('?', url);
+  if (query === undefined) return redactUrl(url);
+  const place = redactToken(url.slice(0, query), undefined);
   const digest = createHash('sha256')
     .update(`${place}${url.slice(query)}`)
     .digest('hex');
@@ -58,15 +58,20 @@ function isSuspect(text: string): boolean {
   return text.includes(':/') || text.includes('.jar?');
 }
 
-/** Where the query of the first URL begins, which takes the rest of the token along; -1 = there is none. */
-function queryIn(token: string): number {
-  const starts = [token.indexOf('.jar?'), token.indexOf(':/')].filter((start) => start >= 0);
-  return token.indexOf('?', Math.min(...starts));
+/** Where the query of the first URL begins, which takes the rest of the token along; undefined: there is none. */
+function queryIn(token: string): number | undefined {
+  const starts = ['.jar?', ':/'].map((start) => placeOf(start, token)).filter((start) => start !== undefined);
+  return placeOf('?', token, Math.min(...starts));
 }
 
-function redactToken(token: string, query: number): string {
-  const before = query < 0 ? token : token.slice(0, query);
-  const after = query < 0 ? '' : token.slice(query);
+function placeOf(part: string, text: string, from?: number): number | undefined {
+  const place = text.indexOf(part, from);
+  return place < 0 ? undefined : place;
+}
+
+function redactToken(token: string, query: number | undefined): string {
+  const before = token.slice(0, query);
+  const after = query === undefined ? '' : token.slice(query);
   const tail = after === '' || REDACTED_QUERY.test(after) ? after : `?${HIDDEN}`;
   // A class path has several URLs in one token.
   const [first = '', ...others] = before.split(/(:\/+)/);

@@ -79,7 +79,10 @@ export class ConfigError extends ControllerError {
   }
 }
 
-type Values = { [N in VariableName]: (typeof VARIABLES)[N] extends Variable<infer T> ? T | undefined : never };
+type ValueOf<V> = V extends Variable<infer T> ? (V extends { readonly default: string } ? T : T | undefined) : never;
+
+/** One that is against its rule is missing: the configuration is refused then. */
+type Values = { readonly [N in VariableName]: ValueOf<(typeof VARIABLES)[N]> };
 
 const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN', 'MEMBER_TOKEN']);
 
@@ -101,22 +104,22 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze({
     kubeconfig: values.KUBECONFIG,
-    env: values.ENV ?? '',
+    env: values.ENV,
     clientId,
     isCluster: cluster !== undefined,
     cluster,
-    workers: values.VNODE_WORKER_NUM ?? 0,
+    workers: values.VNODE_WORKER_NUM,
     newBases: newBasesOf(values),
     mqtt,
     http,
-    installDeadlineMs: (values.INSTALL_DEADLINE_SECONDS ?? 0) * 1000,
-    uninstallDeadlineMs: (values.UNINSTALL_DEADLINE_SECONDS ?? 0) * 1000,
-    unknownModulePolicy: values.UNKNOWN_MODULE_POLICY ?? 'remove',
+    installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
+    uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
+    unknownModulePolicy: values.UNKNOWN_MODULE_POLICY,
     sharedNamespaces: values.SHARED_NAMESPACES ?? [],
-    healthProbePort: values.HEALTH_PROBE_PORT ?? 0,
-    metricsPort: values.METRICS_PORT ?? 0,
-    logLevel: values.LOG_LEVEL ?? '',
-    pod: Object.freeze({ name: values.POD_NAME, namespace: values.POD_NAMESPACE ?? '', ip: values.POD_IP }),
+    healthProbePort: values.HEALTH_PROBE_PORT,
+    metricsPort: values.METRICS_PORT,
+    logLevel: values.LOG_LEVEL,
+    pod: Object.freeze({ name: values.POD_NAME, namespace: values.POD_NAMESPACE, ip: values.POD_IP }),
     withoutEffect: WITHOUT_EFFECT.filter((name) => (env[name] ?? '') !== ''),
   });
 }
@@ -142,9 +145,9 @@ function isMissing(name: VariableName, values: Values, faults: readonly string[]
 
 function newBasesOf(values: Values): NewBasesConfig {
   return Object.freeze({
-    maxVNodes: values.MAX_VNODES ?? 0,
-    newNodesPerMinute: values.MAX_NEW_NODES_PER_MINUTE ?? 0,
-    newBasesPerMinute: values.NEW_BASES_PER_MINUTE ?? 0,
+    maxVNodes: values.MAX_VNODES,
+    newNodesPerMinute: values.MAX_NEW_NODES_PER_MINUTE,
+    newBasesPerMinute: values.NEW_BASES_PER_MINUTE,
   });
 }
 
@@ -158,10 +161,10 @@ function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
   }
   return Object.freeze({
     host: values.MQTT_BROKER ?? '',
-    port: values.MQTT_PORT ?? 0,
+    port: values.MQTT_PORT,
     username: values.MQTT_USERNAME,
     password: values.MQTT_PASSWORD,
-    clientPrefix: values.MQTT_CLIENT_PREFIX ?? '',
+    clientPrefix: values.MQTT_CLIENT_PREFIX,
     caPath: values.MQTT_CA_PATH,
     clientCertPath: values.MQTT_CLIENT_CRT_PATH,
     clientKeyPath: values.MQTT_CLIENT_KEY_PATH,
@@ -171,7 +174,7 @@ function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
 function httpOf(values: Values): HttpConfig | undefined {
   if (values.ENABLE_HTTP_TUNNEL !== true) return undefined;
   return Object.freeze({
-    port: values.HTTP_TUNNEL_LISTEN_PORT ?? 0,
+    port: values.HTTP_TUNNEL_LISTEN_PORT,
     tokens: values.HTTP_TUNNEL_TOKEN,
     baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
     trustedProxies: values.HTTP_TUNNEL_TRUSTED_PROXIES,
@@ -187,8 +190,8 @@ function clusterOf(values: Values, faults: string[]): ClusterConfig | undefined 
   return Object.freeze({
     memberAddress: isHeard ? memberAddressOf(values) : undefined,
     memberKeys: isHeard ? values.MEMBER_TOKEN : undefined,
-    maxLevel: values.WORKLOAD_MAX_LEVEL ?? 0,
-    rebalance: values.REBALANCE ?? true,
+    maxLevel: values.WORKLOAD_MAX_LEVEL,
+    rebalance: values.REBALANCE,
   });
 }
 

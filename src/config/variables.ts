@@ -7,6 +7,11 @@ export interface Variable<T> {
   readonly meaning: string;
 }
 
+/** Its value is always there. */
+type WithDefault<T> = Variable<T> & { readonly default: string };
+
+function variable<T>(rule: Rule<T>, meaning: string): Variable<T>;
+function variable<T>(rule: Rule<T>, meaning: string, defaultText: string): WithDefault<T>;
 function variable<T>(rule: Rule<T>, meaning: string, defaultText?: string): Variable<T> {
   return defaultText === undefined ? { rule, meaning } : { rule, meaning, default: defaultText };
 }

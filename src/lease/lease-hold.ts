@@ -65,11 +65,12 @@ export function observe(
 ): boolean {
   const { lease: known } = hold;
   if (lease.uid === hold.deleted?.uid) return false;
-  const isSame = known?.uid === lease.uid;
-  const order = isSame ? compareResourceVersions(lease.resourceVersion, known.resourceVersion) : 1;
-  if (order < 0) return false;
-  // Of one version, heard as an answer and from the watch, the first one stays: the other is garbage at once.
-  if (order === 0) return true;
+  if (known?.uid === lease.uid) {
+    const order = compareResourceVersions(lease.resourceVersion, known.resourceVersion);
+    if (order < 0) return false;
+    // Of one version, heard as an answer and from the watch, the first one stays: the other is garbage at once.
+    if (order === 0) return true;
+  }
   const isNewlyOurs = lease.holder === me.holder && known !== undefined && known.holder !== lease.holder;
   if (isNewlyOurs) hold.isGiven = !hold.isClaiming;
   hold.changedAt = me.now;

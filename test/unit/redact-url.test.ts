@@ -49,6 +49,12 @@ describe('a text', () => {
     );
   });
 
+  it('has a query from its first question mark on, wherever that is', () => {
+    expect(redactUrl('?sig=s3cret')).toBe('?***');
+    expect(redactUrl('x?sig=s3cret')).toBe('x?***');
+    expect(redactUrl('x.jar')).toBe('x.jar');
+  });
+
   it('hides a word that is too long to be a URL that people read', () => {
     expect(redactUrls(`at https://h/${'x'.repeat(8_192)} now`)).toBe('at *** now');
   });

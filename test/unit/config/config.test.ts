@@ -128,6 +128,29 @@ describe('the configuration', () => {
     });
   });
 
+  it.each([
+    ['WORKLOAD_MAX_LEVEL', 1, 100],
+    ['VNODE_WORKER_NUM', 1, 256],
+    ['MAX_VNODES', 1, 100_000],
+    ['MAX_NEW_NODES_PER_MINUTE', 1, 100_000],
+    ['NEW_BASES_PER_MINUTE', 0, 100_000],
+    ['MQTT_PORT', 1, 65_535],
+    ['HTTP_TUNNEL_LISTEN_PORT', 0, 65_535],
+    ['INSTALL_DEADLINE_SECONDS', 1, 86_400],
+    ['UNINSTALL_DEADLINE_SECONDS', 1, 86_400],
+    ['HEALTH_PROBE_PORT', 0, 65_535],
+    ['METRICS_PORT', 0, 65_535],
+  ])('has %s from %d to %d', (name, min, max) => {
+    const isTaken = (value: number): boolean => faultsOf({ ...LEAST, [name]: String(value) }).length === 0;
+    expect([min - 1, min, max, max + 1].map(isTaken)).toEqual([false, true, true, false]);
+  });
+
+  it('takes values at the limits of their rules', () => {
+    const least = { ...LEAST, SHARED_NAMESPACES: `a+${'b'.repeat(63)}`, CLIENT_ID: 'x'.repeat(128) };
+    expect(faultsOf({ ...least, HTTP_TUNNEL_BASE_NETWORKS: '10.0.0.1/32, fd00::1/128, 0.0.0.0/0' })).toEqual([]);
+    expect(faultsOf({ ...LEAST, ENABLE_MQTT_TUNNEL: '1', ENABLE_HTTP_TUNNEL: '0' })).toEqual([]);
+  });
+
   it('names the replica by CLIENT_ID, else by its Pod, else by its host, never at random', () => {
     expect(load({ CLIENT_ID: 'c', POD_NAME: 'p' }).clientId).toBe('c');
     expect(load({ POD_NAME: 'p' }).clientId).toBe('p');

@@ -29,6 +29,12 @@ describe('leases that have to go', () => {
     expect(given.filter(({ to }) => to === 'b')).toHaveLength(1);
   });
 
+  it('go to those of whom nothing is known as to those who have none', () => {
+    const given = spread(leases(2), [member('b'), member('c')], new Map([['b', 0]]));
+    expect(given.map(({ to }) => to).sort()).toEqual(['b', 'c']);
+    expect(spread(leases(1), [member('b'), member('c')], new Map([['b', 1]]))[0]?.to).toBe('c');
+  });
+
   it('go to those who have the tunnel', () => {
     const others = [member('b', { tunnels: ['http'] }), member('c')];
     expect(spread(leases(3), others, new Map([['c', 100]])).map(({ to }) => to)).toEqual(['c', 'c', 'c']);

@@ -64,3 +64,24 @@ describe('the silence of others', () => {
     expect(new RenewalStreak().provableAt(0, 6_000)).toBe(Number.POSITIVE_INFINITY);
   });
 });
+
+describe('what a renewal proves', () => {
+  it('holds for what was written up to it, and for nothing later', () => {
+    const streak = joinedAt(0);
+    streak.renewed(10_000, '7');
+    streak.seen('9');
+    expect(['6', '7', '8'].map((version) => streak.covers(version))).toEqual([true, true, false]);
+  });
+
+  it('comes when it is sent as much later as the silence is long, since the last change or our start', () => {
+    const streak = joinedAt(5_000);
+    expect([streak.provableAt(8_000, 3_000), streak.provableAt(2_000, 3_000)]).toEqual([11_000, 8_000]);
+  });
+
+  it('is known at once when the watch was ahead of the answer', () => {
+    const streak = joinedAt(0);
+    expect(streak.seen('7')).toBe(false);
+    expect(streak.renewed(10_000, '7')).toBe(true);
+    expect(streak.renewed(11_000, '8')).toBe(false);
+  });
+});

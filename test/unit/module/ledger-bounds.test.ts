@@ -29,6 +29,15 @@ describe('the records of one base', () => {
     expect(before).toHaveLength(MAX_RECORDS);
   });
 
+  it('have room for a list up to the last one, whatever of it is there already', () => {
+    const ledger = makeLedger();
+    ledger.takeList(listOf(0), {}, 0);
+    const rest = (count: number) => Array.from({ length: count }, (_, index) => idOf(`new-${index}:1`));
+    expect(ledger.hasRoomFor([...listOf(0), ...rest(2_000)])).toBe(true);
+    expect(ledger.hasRoomFor([...listOf(0), ...rest(2_001)])).toBe(false);
+    expect([ledger.hasRoomFor(rest(2_000)), ledger.hasRoomFor(rest(2_001))]).toEqual([true, false]);
+  });
+
   it('keep what a refused list lacks and a Pod wants, also when it is refused again and again', () => {
     const ledger = makeLedger();
     ledger.takeList(listOf(0), {}, 0);

@@ -63,6 +63,139 @@ describe('a module that a Pod asks for', () => {
   });
 });
 
+describe('a module that a Pod asks for, shown to the Pod', () => {
+  const input = (record: Partial<ModuleRecord> | undefined, more: object = {}) => ({
+    record: record && makeRecord(KEY, record),
+    claim,
+    askedAt: NOW - 1_000,
+    now: NOW,
+    ...ALONE,
+    ...more,
+  });
+  const inFlight = {
+    command: 'install',
+    sentAt: NOW - 500,
+    deadlineAt: NOW + 60_000,
+    uncertain: false,
+    isBusy: false,
+    fingerprint: undefined,
+    isReplacing: false,
+  } as const;
+
+  it('is not installed with a fault, and has ended then', () => {
+    const decision = decideModule(input(undefined, { fault: 'no version' }));
+    expect(decision).toEqual({
+      view: { kind: 'Waiting', reason: 'CreateContainerConfigError', message: 'no version', isEnded: true },
+      keeps: false,
+    });
+  });
+
+  it('is looked at 15 s after the command or the last question, and 3 s where the command may be lost', () => {
+    expect(decideModule(input({ inFlight }))).toEqual({
+      view: { kind: 'Installing', sinceMs: NOW - 500, isSwitch: false },
+      keeps: false,
+      lookAt: NOW - 500 + 15_000,
+      wakeAt: NOW + 60_000,
+      isSwitch: false,
+    });
+    const uncertain = input({ inFlight: { ...inFlight, uncertain: true } }, { askedAt: NOW - 100 });
+    expect(decideModule(uncertain).lookAt).toBe(NOW - 100 + 3_000);
+    const switching = decideModule(input({ inFlight: { ...inFlight, command: 'switch' } }));
+    expect(switching).toMatchObject({ isSwitch: true, view: { isSwitch: true } });
+  });
+
+  it('shows the failure before while it is tried again', () => {
+    expect(decideModule(input({ inFlight, failure, failures: 1 })).view).toEqual({
+      kind: 'Waiting',
+      reason: 'RunContainerError',
+      message: 'no',
+      isEnded: true,
+    });
+  });
+
+  it('is looked at when a list lacked it, or its state is not sure: at once, then every 3 s', () => {
+    const missing = { state: 'ACTIVATED', missingSince: NOW - 500 } as const;
+    expect(decideModule(input(missing)).lookAt).toBe(NOW - 500);
+    expect(decideModule(input(missing, { askedAt: NOW - 500 })).lookAt).toBe(NOW + 2_500);
+    const unsure = { state: 'ACTIVATED', unconfirmed: 'install', since: NOW - 700 } as const;
+    expect(decideModule(input(unsure)).lookAt).toBe(NOW - 700);
+  });
+
+  it('in work by another’s command is looked at, and uninstalled after its failure', () => {
+    const work = { state: 'RESOLVED', since: NOW - 500 } as const;
+    expect(decideModule(input(work))).toEqual({
+      view: { kind: 'Installing', sinceMs: NOW - 500 },
+      keeps: true,
+      lookAt: NOW - 500,
+    });
+    const failed = { ...work, failure, failures: 1 };
+    expect(decideModule(input({ ...failed, retryAt: NOW + 1 }))).toMatchObject({ keeps: true, wakeAt: NOW + 1 });
+    expect(decideModule(input({ ...failed, retryAt: NOW + 1 })).command).toBeUndefined();
+    expect(decideModule(input({ ...failed, retryAt: NOW }))).toMatchObject({ keeps: true, command: 'uninstall' });
+  });
+
+  it('that is broken waits for its time to be uninstalled', () => {
+    const broken = { state: 'BROKEN', failure, failures: 1 } as const;
+    expect(decideModule(input({ ...broken, retryAt: NOW + 1 }))).toMatchObject({ keeps: true, wakeAt: NOW + 1 });
+    expect(decideModule(input({ ...broken, retryAt: NOW + 1 })).command).toBeUndefined();
+    expect(decideModule(input({ ...broken, retryAt: NOW })).command).toBe('uninstall');
+  });
+
+  it('that is there in another form waits for its time to be uninstalled, as ended', () => {
+    const changed = { claim: { ...claim, isReplacement: true } };
+    const message = 'the module is uninstalled first, since its URL, args or env changed';
+    expect(decideModule(input({ state: 'ACTIVATED', retryAt: NOW + 1 }, changed))).toEqual({
+      view: { kind: 'Waiting', reason: 'ContainerCreating', message, isEnded: true },
+      keeps: false,
+      wakeAt: NOW + 1,
+    });
+    expect(decideModule(input({ state: 'ACTIVATED', failure }, changed))).toEqual({
+      view: { kind: 'Waiting', reason: 'RunContainerError', message: `${message}: no`, isEnded: true },
+      keeps: false,
+      command: 'uninstall',
+    });
+  });
+
+  it('beside the active version of a younger Pod has not ended, which is expected', () => {
+    const beside = (successor: Claim | undefined) =>
+      decideModule(
+        input({ state: 'DEACTIVATED' }, { succession: { ...ALONE.succession, isNewest: false, successor } }),
+      );
+    expect(beside(claim)).toMatchObject({ keeps: true, view: { isEnded: false, isExpected: true } });
+    expect(beside(undefined)).toMatchObject({ keeps: true, view: { isEnded: false } });
+    expect(beside(undefined).view).not.toHaveProperty('isExpected');
+  });
+
+  it('whose switch failed is still there', () => {
+    const switchFailure = { reason: 'SwitchError', message: 'no' } as const;
+    const record = { state: 'DEACTIVATED', failure: switchFailure, retryAt: NOW + 1 } as const;
+    const decision = decideModule(input(record, { canSwitch: true }));
+    expect(decision).toMatchObject({ keeps: true, wakeAt: NOW + 1, view: { isEnded: false } });
+  });
+
+  it('is replaced by a younger Pod: it stays until that one is here', () => {
+    const replaced = (isThere: boolean, record: Partial<ModuleRecord> | undefined) =>
+      decideModule(input(record, { succession: { ...ALONE.succession, replacer: { claim, isThere } } }));
+    expect(replaced(false, { state: 'ACTIVATED' })).toMatchObject({
+      keeps: true,
+      view: { reason: 'ModuleReplaced', isEnded: false },
+    });
+    expect(replaced(false, { state: 'ACTIVATED' }).command).toBeUndefined();
+    expect(replaced(true, { state: 'ACTIVATED' })).toMatchObject({ keeps: true, command: 'uninstall' });
+    expect(replaced(true, undefined)).toMatchObject({ keeps: true, view: { isEnded: true } });
+    expect(replaced(true, { state: 'ACTIVATED', missingSince: NOW })).toMatchObject({ keeps: true, lookAt: NOW });
+    expect(replaced(true, { inFlight })).toMatchObject({ keeps: false, view: { reason: 'ModuleReplaced' } });
+  });
+
+  it('is installed without the strategy that would take a younger Pod’s version off', () => {
+    const replacing = { ...claim, spec: makeSpec(KEY, { strategy: 'uninstallThenInstall' }) };
+    const installed = (hasYounger: boolean) =>
+      decideModule(input(undefined, { claim: replacing, succession: { ...ALONE.succession, hasYounger } })).spec;
+    expect(installed(false)?.strategy).toBe('uninstallThenInstall');
+    expect(installed(true)).not.toHaveProperty('strategy');
+  });
+});
+
 describe('a module that nobody asks for any more', () => {
   it.each<ModuleState>(['UNRESOLVED', 'RESOLVED', 'ACTIVATED', 'DEACTIVATED', 'BROKEN', 'STOPPED'])(
     'and that is %s is uninstalled',

@@ -246,3 +246,52 @@ describe('the sweep', () => {
     expect(rig.clock.pending).toBe(one);
   });
 });
+
+describe('a base in its ordinary life', () => {
+  it('is asked for its list every 65 s', async () => {
+    await foundBases(20);
+    rig.tunnel.take();
+    const askedAt = new Map<string, number[]>();
+    for (let second = 1; second <= 260; second++) {
+      await rig.pass(1_000);
+      for (const line of rig.tunnel.take('list')) {
+        const times = askedAt.get(line) ?? [];
+        times.push(second);
+        askedAt.set(line, times);
+      }
+    }
+    for (const times of askedAt.values()) {
+      expect(times.length).toBeGreaterThanOrEqual(2);
+      const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+      for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(65);
+      for (const gap of gaps) expect(gap).toBeLessThanOrEqual(66);
+    }
+    expect(askedAt.size).toBe(20);
+  });
+
+  it('is asked for its health when a heartbeat is 5 s late, once', async () => {
+    await foundBases(1);
+    silence(1);
+    rig.tunnel.take();
+    const heardAt = rig.store.get('vnode.b1')?.lastHeardAt ?? 0;
+    await rig.pass(heardAt + 14_900 - rig.clock.now());
+    expect(rig.tunnel.take('health')).toEqual([]);
+    await rig.pass(1_200);
+    expect(rig.tunnel.take('health')).toEqual(['health b1']);
+    await rig.pass(5_000);
+    expect(rig.tunnel.take('health')).toEqual([]);
+  });
+});
+
+describe('a process that did not run', () => {
+  it.each([
+    [4_900, 0],
+    [5_100, 1],
+  ])('for %d ms beyond a sweep judges nobody before the link is proven: %d', async (ms, isFrozen) => {
+    await foundBases(1);
+    rig.tunnel.probe = () => new Promise(() => {});
+    rig.clock.skip(ms - 1_000);
+    await rig.pass(1_000);
+    expect(await frozen()).toBe(isFrozen === 1 ? 1 : undefined);
+  });
+});

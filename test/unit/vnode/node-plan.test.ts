@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NodeObject } from '../../../src/kube/objects.ts';
 import { isRoutable } from '../../../src/vnode/address.ts';
-import { type NodeFacts, newNodeOf } from '../../../src/vnode/node-object.ts';
+import {
+  arkletPortOf,
+  type NodeFacts,
+  newNodeOf,
+  nodeMemoryOf,
+  placeAnnotationsOf,
+} from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode } from '../../../src/vnode/node-plan.ts';
 import { projectNode } from '../../../src/vnode/vnode-object.ts';
 import { MIB, makeBase, makeHealth } from '../../support/builders.ts';
@@ -85,6 +91,34 @@ describe('a Node', () => {
     expect(nodeOf(facts({ health: makeHealth({ metaspaceMaxBytes: undefined }) })).status?.capacity).toEqual({
       pods: '65535',
     });
+  });
+
+  it('has no memory left, rather than less than none, when the base says that it uses more than it may', () => {
+    const over = makeHealth({ metaspaceMaxBytes: 10 * MIB, metaspaceCommittedBytes: 11 * MIB });
+    expect(nodeMemoryOf(over)).toEqual({ capacity: 10_240, allocatable: 0 });
+    const odd = makeHealth({ metaspaceMaxBytes: 2_047, metaspaceCommittedBytes: 1 });
+    expect(nodeMemoryOf(odd)).toEqual({ capacity: 1, allocatable: 1 });
+    expect(nodeMemoryOf(makeHealth({ metaspaceMaxBytes: 2_048, metaspaceCommittedBytes: undefined }))).toEqual({
+      capacity: 2,
+      allocatable: 2,
+    });
+  });
+
+  it.each([
+    ['1', 1],
+    ['65535', 65_535],
+    ['65536', 0],
+    ['-1', 0],
+    ['1238.5', 0],
+    ['x', 0],
+  ])('with the port annotation %s names the port %d', (text, port) => {
+    expect(arkletPortOf({ 'platform.koupleless.io/arklet-port': text })).toBe(port);
+  });
+
+  it('names the port of a base over HTTP only', () => {
+    expect(arkletPortOf({})).toBe(0);
+    expect(placeAnnotationsOf(makeBase('b1', { port: 0 }))).toEqual({});
+    expect(placeAnnotationsOf(makeBase('b1', { port: 1 }))).toEqual({ 'platform.koupleless.io/arklet-port': '1' });
   });
 
   it('has valid labels whatever a base calls itself', () => {
@@ -172,6 +206,15 @@ describe('the plan for a Node', () => {
     const { status, writesMemory } = plan({ node: projectNode(nodeOf(before)), facts: after });
     expect(writesMemory).toBe(isWritten);
     expect(status !== undefined).toBe(isWritten);
+  });
+
+  it('writes what is used when only that moved, and not what is not known', () => {
+    const healthOf = (metaspaceUsedBytes: number | undefined) => facts({ health: makeHealth({ metaspaceUsedBytes }) });
+    const node = projectNode(nodeOf(healthOf(10 * MIB)));
+    expect(plan({ node, facts: healthOf(11 * MIB) }).writesMemory).toBe(true);
+    expect(plan({ node, facts: healthOf(9 * MIB) }).writesMemory).toBe(true);
+    expect(plan({ node, facts: healthOf(11 * MIB - 1024) }).writesMemory).toBe(false);
+    expect(plan({ node, facts: healthOf(undefined) }).writesMemory).toBe(false);
   });
 
   it('writes memory when it is its turn, and comes back for it', () => {

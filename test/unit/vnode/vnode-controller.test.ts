@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeHealth, makeList, makeResult } from '../../support/builders.ts';
+import { makeBase, makeHealth, makeList, makeResult } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 const NODE = 'vnode.b1';
@@ -145,5 +145,49 @@ describe('in a cluster of controllers', () => {
     await rig.pass(30_000);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
     expect(rig.leases.isHeld(NODE)).toBe(true);
+  });
+});
+
+describe('a heartbeat', () => {
+  /** What the base is asked at a heartbeat that comes after a time; it has no others, and answers nothing. */
+  async function askedAfter(ms: number, tunnel = rig.http): Promise<string[]> {
+    await rig.pass(ms);
+    tunnel.take();
+    rig.vnodes.onHeartbeat(rig.envelope('b1'), rig.bases.get('b1')?.info ?? makeBase('b1'));
+    return tunnel.take();
+  }
+
+  async function silentBase(tunnel = rig.http): Promise<void> {
+    const base = await rig.foundBase('b1', { tunnel: tunnel.name });
+    base.isSilent = true;
+  }
+
+  it('over HTTP that comes when it should is no reason to ask', async () => {
+    await silentBase();
+    expect(await askedAfter(11_000)).toEqual([]);
+    expect(await askedAfter(10_000)).toEqual([]);
+    expect(await askedAfter(14_000)).toEqual([]);
+  });
+
+  it.each([
+    ['too early', 8_000],
+    ['too late', 14_001],
+  ])('over HTTP that comes %s may be of a process that was started anew, which is asked', async (_, ms) => {
+    await silentBase();
+    await askedAfter(11_000);
+    expect(await askedAfter(ms)).toEqual(['list b1', 'health b1']);
+  });
+
+  it('over HTTP at an odd moment is a reason to ask every 5 s at most', async () => {
+    await silentBase();
+    expect(await askedAfter(3_999)).toEqual([]);
+    expect(await askedAfter(1)).toEqual(['list b1', 'health b1']);
+    expect(await askedAfter(4_999)).toEqual([]);
+    expect(await askedAfter(1)).toEqual(['list b1', 'health b1']);
+  });
+
+  it('over MQTT is no reason to ask, whenever it comes', async () => {
+    await silentBase(rig.tunnel);
+    for (const ms of [6_000, 1, 20_000]) expect(await askedAfter(ms, rig.tunnel)).toEqual([]);
   });
 });

@@ -37,6 +37,13 @@ describe('messageLineOf', () => {
     expect(messageLineOf(outer, inner)).toBe(line);
   });
 
+  it('says that a line was cut that is longer than 1 KiB', () => {
+    expect(messageLineOf('', 'x'.repeat(1_024))).toBe('x'.repeat(1_024));
+    expect(messageLineOf('', 'x'.repeat(1_025))).toBe(`${'x'.repeat(1_021)}…`);
+    expect(messageLineOf('', `a\nCaused by: ${'y'.repeat(513)}`)).toBe(`a; caused by ${'y'.repeat(509)}…`);
+    expect(messageLineOf('', `a\nCaused by: ${'y'.repeat(512)}`)).toBe(`a; caused by ${'y'.repeat(512)}`);
+  });
+
   it('adds the root cause of a stack trace, wherever the trace is', () => {
     const cause = 'java.lang.IllegalArgumentException: Child name [biz1] is not unique';
     expect(messageLineOf('no', TRACE)).toBe(`no; caused by ${cause}`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { batchTextOf, MAX_BATCH_BYTES } from '../../../../tunnels/http/member-batch.ts';
+import { batchTextOf, MAX_BATCH_BYTES, MAX_TEXT_BYTES } from '../../../../tunnels/http/member-batch.ts';
 import { NewestMessages } from '../../../../tunnels/http/newest-messages.ts';
 
 const message = (key: string, { heardAt = 0, text = key } = {}) => ({
@@ -45,6 +45,16 @@ describe('NewestMessages', () => {
       sizes.push(batch.length);
     }
     expect(sizes).toEqual([15, 15, 10]);
+  });
+
+  it('has in a batch what fills it to the last byte', () => {
+    const half = 'x'.repeat(Math.floor(MAX_TEXT_BYTES / 2));
+    const rest = 'x'.repeat(MAX_TEXT_BYTES - half.length);
+    const messages = new NewestMessages();
+    for (const text of [half, rest, 'y']) messages.put(message(text.slice(0, 1) + text.length, { text }));
+    expect([messages.takeBatch().length, messages.takeBatch().length]).toEqual([2, 1]);
+    for (const text of [half, `${rest}x`]) messages.put(message(String(text.length), { text }));
+    expect(messages.takeBatch().length).toBe(1);
   });
 
   it('has room for 500 messages that fill 1 MiB to the last byte', () => {

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { NodeMemories } from '../../../src/vnode/node-memory.ts';
+import { VNode } from '../../../src/vnode/vnode.ts';
+import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
+
+const NOW = 1_000_000;
+
+function memories(isCalm = true): NodeMemories {
+  return new NodeMemories(NOW, { isCalm });
+}
+
+function vnode(identity = 'b1'): VNode {
+  return new VNode({ base: makeBase(identity), tunnel: 'mqtt_tunnel_provider', now: NOW, ledger: LEDGER_OPTIONS });
+}
+
+const written = (status: Record<string, unknown>, writesMemory: boolean) => ({
+  metadata: undefined,
+  status: { status },
+  writesMemory,
+  wakeAt: NOW,
+});
+
+describe('the memory of a Node', () => {
+  it('is written at once the first time, however much else there is to write', () => {
+    for (const isCalm of [true, false]) {
+      const all = memories(isCalm);
+      expect(all.turnOf(all.of(vnode()), NOW)).toBe(NOW);
+    }
+  });
+
+  it('is written again 10 s after the last time at the earliest, and at once after that', () => {
+    const all = memories();
+    const memory = all.of(vnode());
+    all.noteWrite(memory, written({}, true), NOW);
+    expect(all.turnOf(memory, NOW + 1)).toBe(NOW + 10_000);
+    all.noteWrite(memory, written({}, true), NOW + 10_000);
+    expect(all.turnOf(memory, NOW + 20_001)).toBe(NOW + 20_001);
+  });
+
+  it('is written again 30 s later while there is much else to write', () => {
+    const all = memories(false);
+    const memory = all.of(vnode());
+    all.noteWrite(memory, written({}, true), NOW);
+    expect(all.turnOf(memory, NOW + 15_000)).toBe(NOW + 45_000);
+  });
+
+  it('has a turn among others: 20 at once, then one every 200 ms', () => {
+    const all = memories();
+    const turns = Array.from({ length: 23 }, (_, index) => all.turnOf(all.of(vnode(`b${index}`)), NOW) - NOW);
+    expect(turns.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 0));
+    expect(turns.slice(20)).toEqual([200, 400, 600]);
+  });
+
+  it('keeps its turn until it is written', () => {
+    const all = memories();
+    const memory = all.of(vnode());
+    expect([all.turnOf(memory, NOW), all.turnOf(memory, NOW + 5_000)]).toEqual([NOW, NOW]);
+    all.noteWrite(memory, written({ conditions: [] }, false), NOW + 6_000);
+    expect(all.turnOf(memory, NOW + 7_000)).toBe(NOW);
+    all.noteWrite(memory, written({ capacity: {} }, false), NOW + 8_000);
+    expect(all.turnOf(memory, NOW + 9_000)).toBe(NOW + 18_000);
+  });
+
+  it('is not the status: the periodic report is due by conditions, the memory by the amounts', () => {
+    const all = memories();
+    const memory = all.of(vnode());
+    const before = memory.statusWrittenAt;
+    all.noteWrite(memory, written({ capacity: {} }, true), NOW + 1);
+    expect([memory.statusWrittenAt, memory.memoryWrittenAt]).toEqual([before, NOW + 1]);
+    all.noteWrite(memory, written({ conditions: [] }, false), NOW + 2);
+    expect([memory.statusWrittenAt, memory.memoryWrittenAt]).toEqual([NOW + 2, NOW + 1]);
+  });
+});
+
+describe('what is known of the writes of a Node', () => {
+  it('stays until the Node is forgotten', () => {
+    const all = memories();
+    const memory = all.of(vnode());
+    expect([all.of(vnode()) === memory, all.get('vnode.b1') === memory]).toEqual([true, true]);
+    all.forget('vnode.b1');
+    expect(all.get('vnode.b1')).toBeUndefined();
+    expect(all.of(vnode())).not.toBe(memory);
+  });
+
+  it('lets Nodes that come together report at moments of their own within five minutes', () => {
+    const all = memories();
+    const dueInMs = Array.from({ length: 100 }, (_, index) => {
+      return all.of(vnode(`b${index}`)).statusWrittenAt + 300_000 - NOW;
+    });
+    expect(new Set(dueInMs).size).toBe(100);
+    expect(Math.min(...dueInMs)).toBeGreaterThan(0);
+    expect(Math.min(...dueInMs)).toBeLessThan(60_000);
+    expect(Math.max(...dueInMs)).toBeGreaterThan(240_000);
+    expect(Math.max(...dueInMs)).toBeLessThanOrEqual(300_000);
+  });
+});
