@@ -58,7 +58,10 @@ export class NameOwners {
   constructor(input: NameOwnersInput) {
     this.#ownerOf = input.ownerOf;
     this.#ownerByName = holdersOf(input);
-    for (const pod of [...input.pods].sort(byCreation)) this.#take(pod, untriedNamesOf(pod));
+    const waiting = input.pods
+      .map((pod) => ({ pod, names: untriedNamesOf(pod) }))
+      .filter(({ names }) => names.length > 0);
+    for (const { pod, names } of waiting.sort((a, b) => byCreation(a.pod, b.pod))) this.#take(pod, names);
   }
 
   /**
@@ -87,7 +90,6 @@ export class NameOwners {
   }
 
   #take(pod: VPod, names: readonly string[]): void {
-    if (names.length === 0) return;
     if (moduleSpecsOf(pod).some(({ name }) => this.isForeign(pod, name))) {
       this.#withheld.set(pod, new Set(names));
       return;
@@ -118,13 +120,13 @@ function holdersOf({ pods, debts, isLeft, ownerOf }: NameOwnersInput): Map<strin
 function untriedNamesOf(pod: VPod): string[] {
   if (isTerminal(pod)) return [];
   const names = moduleSpecsOf(pod).map(({ name }) => name);
-  return names.filter((name) => isUntried(statusOf(pod, name)));
+  return names.filter((name) => triedStatusOf(pod, name) === undefined);
 }
 
 /** undefined: the Pod has ended and nothing is left of the module, or nothing was done for it yet. */
 function rankOf(pod: VPod, spec: ModuleSpec, isLeft: NameOwnersInput['isLeft']): number | undefined {
-  const status = statusOf(pod, spec.name);
-  if (status === undefined || isUntried(status)) return undefined;
+  const status = triedStatusOf(pod, spec.name);
+  if (status === undefined) return undefined;
   if (isTerminal(pod)) return isLeft(moduleKeyOf(spec)) ? RANK.left : undefined;
   return hasStarted(status) ? RANK.started : RANK.tried;
 }
@@ -134,9 +136,10 @@ function statusOf({ status }: VPod, container: string): ContainerStatus | undefi
 }
 
 /** What it ran before it lost the name does not count: the next Pod of the owner may not have started yet. */
-function isUntried(status: ContainerStatus | undefined): boolean {
+function triedStatusOf(pod: VPod, container: string): ContainerStatus | undefined {
+  const status = statusOf(pod, container);
   const { waiting, terminated } = status?.state ?? {};
-  return status === undefined || waiting?.reason === NAME_TAKEN || terminated?.reason === NAME_TAKEN;
+  return waiting?.reason === NAME_TAKEN || terminated?.reason === NAME_TAKEN ? undefined : status;
 }
 
 function hasStarted({ containerID, state, lastState }: ContainerStatus): boolean {

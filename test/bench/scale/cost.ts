@@ -17,7 +17,7 @@ export const COST_FIGURES = {
   loopDelay: { text: 'event loop delay, p99', unit: 'ms' },
 } as const satisfies Record<string, Figure>;
 
-/** What a burst of so many Nodes or Pods reports as well: CPU times hold on a busy machine, where times do not. */
+/** What a burst of Nodes or Pods reports as well: CPU times hold on a busy machine, where times do not. */
 export function burstFiguresOf(thing: 'Node' | 'Pod') {
   return {
     ...COST_FIGURES,

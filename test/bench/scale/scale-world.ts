@@ -99,7 +99,7 @@ export class ScaleWorld {
     return this.#subject;
   }
 
-  /** Whose Pods are installed takes so long for each; nothing is installed where the subject knows no bases. */
+  /** How long the install of a Pod takes; 0 for a subject that knows no bases and installs nothing. */
   get installMs(): number {
     return this.#subject.name === 'kwok' ? 0 : INSTALL_MS;
   }

@@ -64,7 +64,7 @@ export class ClusterRecorder {
     return recorder;
   }
 
-  /** What its bases are told to do is noted from now on. Over HTTP they note who sent a command. */
+  /** Notes the commands that its bases get from now on. Over HTTP each base knows who sent one. */
   follow(fleet: Fleet, { overHttp }: { overHttp: boolean }): void {
     this.#fleets.push(fleet);
     if (!overHttp) return;
