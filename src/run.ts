@@ -1,23 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { createProcess } from './assembly/process.ts';
+import { loadControllers, REGISTRY } from './assembly/registry.ts';
 import { systemClock } from './clock.ts';
 import { ConfigError, loadConfig } from './config/config.ts';
-import { createController } from './controller.ts';
 import { ControllerError } from './errors.ts';
 import { loadClusterAccess } from './kube/kubeconfig.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 
-/** Reads the configuration, runs the controller until SIGTERM or SIGINT, and resolves with the exit code. */
-export async function runProcess(): Promise<number> {
-  const config = readConfig();
+/**
+ * Reads the configuration, runs its controllers until SIGTERM or SIGINT, and resolves with the exit code: 2 for a wrong
+ * configuration, 1 for a failure. Default registry: the controllers of this program.
+ */
+export async function runProcess(registry = REGISTRY): Promise<number> {
+  const config = readConfig([...registry.keys()]);
   if (config === undefined) return 2;
   const logger = createLogger(config.logLevel);
-  const { env, clientId, isCluster, pod, withoutEffect } = config;
+  const { env, controllers, clientId, isCluster, pod, withoutEffect } = config;
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
   };
-  logger.info({ version, env, clientId, isCluster, pod }, 'module-controller starts');
+  logger.info({ version, env, controllers, clientId, isCluster, pod }, 'module-controller starts');
   if (withoutEffect.length > 0)
     logger.warn({ variables: withoutEffect }, 'these variables have no effect in this version');
   const stopping = new AbortController();
@@ -41,8 +45,9 @@ export async function runProcess(): Promise<number> {
       clock: systemClock,
       logger,
     });
-    const controller = await createController({ config, access, logger, metrics, version });
-    await controller.run(stopping.signal);
+    const loaded = await loadControllers(registry, controllers);
+    const manager = await createProcess({ config, access, logger, metrics, version, controllers: loaded });
+    await manager.run(stopping.signal);
     logger.info('stopped');
     return 0;
   } catch (err) {
@@ -51,9 +56,9 @@ export async function runProcess(): Promise<number> {
   }
 }
 
-function readConfig() {
+function readConfig(known: readonly string[]) {
   try {
-    return loadConfig(process.env, hostname());
+    return loadConfig(process.env, hostname(), known);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.code}: ${error.message}\n`);

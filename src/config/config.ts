@@ -45,6 +45,8 @@ export interface NewBasesConfig {
 export interface Config {
   readonly kubeconfig: string | undefined;
   readonly env: string;
+  /** The controllers of this process, by name. */
+  readonly controllers: readonly string[];
   readonly clientId: string;
   readonly isCluster: boolean;
   /** undefined = this replica is the only one. */
@@ -86,14 +88,26 @@ type Values = { readonly [N in VariableName]: ValueOf<(typeof VARIABLES)[N]> };
 
 const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN', 'MEMBER_TOKEN']);
 
-/** Reads the environment once. An empty variable counts as not set. Throws ConfigError. */
-export function loadConfig(env: Readonly<Record<string, string | undefined>>, hostName: string): Config {
+/** The controller of bases and modules: without it no tunnel and no membership is needed. */
+const VIRTUAL_KUBELET = 'vk';
+
+/**
+ * Reads the environment once. An empty variable counts as not set. `known`: the controllers that there are.
+ * Throws ConfigError.
+ */
+export function loadConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  hostName: string,
+  known: readonly string[] = [VIRTUAL_KUBELET],
+): Config {
   const faults: string[] = [];
   const values = readAll(env, faults);
-  const mqtt = mqttOf(values, faults);
-  const http = httpOf(values);
-  const cluster = clusterOf(values, faults);
-  if (values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
+  const controllers = controllersOf(values, known, faults);
+  const isKubelet = controllers.includes(VIRTUAL_KUBELET);
+  const mqtt = isKubelet ? mqttOf(values, faults) : undefined;
+  const http = isKubelet ? httpOf(values) : undefined;
+  const cluster = isKubelet ? clusterOf(values, faults) : undefined;
+  if (isKubelet && values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
   if (VARIABLES.CLIENT_ID.rule.parse(clientId) === undefined) {
@@ -105,6 +119,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>, ho
   return Object.freeze({
     kubeconfig: values.KUBECONFIG,
     env: values.ENV,
+    controllers,
     clientId,
     isCluster: cluster !== undefined,
     cluster,
@@ -141,6 +156,18 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
 /** Not set, unlike set to what is told to be wrong already. */
 function isMissing(name: VariableName, values: Values, faults: readonly string[]): boolean {
   return values[name] === undefined && !faults.some((fault) => fault.startsWith(`${name}=`));
+}
+
+/** In the order in which they are known, so that a later one finds what an earlier one has made. */
+function controllersOf({ CONTROLLERS: wanted }: Values, known: readonly string[], faults: string[]): readonly string[] {
+  if (wanted === undefined) return [];
+  if (wanted.length === 1 && wanted[0] === 'all') return known;
+  const unknown = wanted.filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    faults.push(
+      `CONTROLLERS=${JSON.stringify(wanted.join())}: no such controller: ${unknown.join()}; there are: ${known.join()}`,
+    );
+  return known.filter((name) => wanted.includes(name));
 }
 
 function newBasesOf(values: Values): NewBasesConfig {

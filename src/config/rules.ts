@@ -98,6 +98,14 @@ export const rules = {
     text: '`*`, or groups of two or more namespaces as `team-a+team-a-test`, separated by commas, no namespace twice',
     parse: sharedNamespacesOf,
   } satisfies Rule<SharedNamespaces>,
+  names: {
+    text: 'names of `a-z0-9-` separated by commas, none twice',
+    parse: (value: string) => {
+      const names = value.split(',').map((name) => name.trim());
+      const isRight = names.every((name) => DNS_LABEL.test(name)) && new Set(names).size === names.length;
+      return isRight ? Object.freeze(names) : undefined;
+    },
+  } satisfies Rule<readonly string[]>,
   dnsLabel: matching('a DNS label: at most 63 of `a-z0-9-`, letters or digits at both ends', DNS_LABEL),
   oneOf: <const T extends string>(...values: readonly T[]): Rule<T> => ({
     text: values.map((value) => `\`${value}\``).join(', '),

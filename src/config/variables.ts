@@ -30,6 +30,11 @@ export const VARIABLES = {
     'The environment this controller serves: topics, Node labels and the env taint carry it.',
     'dev',
   ),
+  CONTROLLERS: variable(
+    rules.names,
+    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules.',
+    'vk',
+  ),
   CLIENT_ID: variable(
     rules.clientId,
     'Name of this replica: `holderIdentity` of its leases and end of its MQTT client id. Default: POD_NAME, else the host name.',

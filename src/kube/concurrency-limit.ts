@@ -3,8 +3,6 @@ import type { Clock } from '../clock.ts';
 export interface ConcurrencyLimitOptions {
   /** At most so many at a time. */
   readonly max: number;
-  /** How late what goes before all this is, ms. */
-  readonly latenessMs: () => number;
   readonly clock: Clock;
   /** Called with each new limit. */
   readonly onChange: (limit: number) => void;
@@ -38,6 +36,7 @@ export class ConcurrencyLimit implements Traffic {
   /** In order of arrival. Emptied as requests end. */
   readonly #waiting = new Set<() => void>();
   readonly #onCalm: (() => void)[] = [];
+  #latenessMs: () => number = () => 0;
 
   constructor(options: ConcurrencyLimitOptions) {
     this.#options = options;
@@ -51,6 +50,11 @@ export class ConcurrencyLimit implements Traffic {
 
   onCalm(listener: () => void): void {
     this.#onCalm.push(listener);
+  }
+
+  /** `latenessMs`: how late more urgent requests are, ms. While they are late, fewer requests run here. Default: never. */
+  giveWayTo(latenessMs: () => number): void {
+    this.#latenessMs = latenessMs;
   }
 
   /** Resolves or rejects as `work` does, which is begun when it is its turn. */
@@ -78,11 +82,11 @@ export class ConcurrencyLimit implements Traffic {
   }
 
   #look(): void {
-    const { clock, max, latenessMs, onChange } = this.#options;
+    const { clock, max, onChange } = this.#options;
     const now = clock.now();
     if (now - this.#lookedAt < LOOK_EACH_MS) return;
     this.#lookedAt = now;
-    const limit = nextLimit(this.#limit, max, latenessMs());
+    const limit = nextLimit(this.#limit, max, this.#latenessMs());
     if (limit === this.#limit) return;
     this.#limit = limit;
     onChange(limit);

@@ -68,6 +68,10 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     });
   }
 
+  get kind(): string {
+    return this.#options.kind;
+  }
+
   addHandler(handler: InformerHandler<T>): void {
     this.#store.addHandler(handler);
   }

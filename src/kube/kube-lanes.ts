@@ -14,8 +14,6 @@ export interface KubeLanesOptions {
   readonly restConnections?: number;
   /** Default 16: as many as there are workers for leases. */
   readonly leaseConnections?: number;
-  /** How late renewals of leases are, ms: while they are, there is less of everything else. Default: never. */
-  readonly leasesLateMs?: () => number;
   /** Default 5 s. */
   readonly connectTimeoutMs?: number;
   /** Default Math.random. */
@@ -33,6 +31,8 @@ export interface KubeLanes {
   readonly watches: RestLane;
   /** Of `rest`. */
   readonly traffic: Traffic;
+  /** `latenessMs`: how late renewals of Leases are, ms. While they are late, `rest` sends less. Default: never. */
+  giveWayTo(latenessMs: () => number): void;
   /** Cuts everything in flight; to be called when all users of the lanes have ended. */
   close(): Promise<void>;
 }
@@ -46,10 +46,9 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     pools.push(pool);
     return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal, limit });
   };
-  const { restConnections = 32, leaseConnections = 16, leasesLateMs = () => 0 } = options;
+  const { restConnections = 32, leaseConnections = 16 } = options;
   const limit = new ConcurrencyLimit({
     max: restConnections,
-    latenessMs: leasesLateMs,
     clock,
     onChange: (value) => metrics.restLimit.set(value),
   });
@@ -59,6 +58,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     members: lane(2),
     watches: lane(null),
     traffic: limit,
+    giveWayTo: (latenessMs) => limit.giveWayTo(latenessMs),
     close: async () => {
       closing.abort();
       await Promise.all(pools.map((pool) => pool.close()));

@@ -23,8 +23,6 @@ export interface MembershipControllerOptions {
   readonly nonce: string;
   /** Where other members reach us, `host:port`. Default: nowhere. */
   readonly address: string | undefined;
-  /** Names of the tunnels that are up now. */
-  readonly tunnelsUp: () => readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -49,6 +47,7 @@ export class MembershipController implements Membership {
   readonly #listeners: MembershipListener[] = [];
   readonly #joined = Promise.withResolvers<void>();
   #isLeaving = false;
+  #tunnels: readonly string[] = [];
   #isOut = false;
   #isFenceTold = true;
   #fence: Timer | undefined;
@@ -102,9 +101,13 @@ export class MembershipController implements Membership {
     return this.#streak.silentMs(changedAt);
   }
 
-  /** The others are to know at once that we end, or which tunnels are up. Resolves when that is written, or was tried. */
-  announce(change: { readonly isLeaving?: boolean } = {}): Promise<void> {
+  /**
+   * Writes at once that this replica ends, or which tunnels are up (by name; none before the first call). Resolves when
+   * that is written, or was tried.
+   */
+  announce(change: { readonly isLeaving?: boolean; readonly tunnels?: readonly string[] }): Promise<void> {
     this.#isLeaving = change.isLeaving ?? this.#isLeaving;
+    this.#tunnels = change.tunnels ?? this.#tunnels;
     this.#wake?.abort();
     return this.#announced.promise;
   }
@@ -243,7 +246,7 @@ export class MembershipController implements Membership {
   }
 
   #facts(): MemberFacts {
-    const { nonce, address, tunnelsUp } = this.#options;
-    return { nonce, address, tunnels: tunnelsUp(), isLeaving: this.#isLeaving, hasLeft: false };
+    const { nonce, address } = this.#options;
+    return { nonce, address, tunnels: this.#tunnels, isLeaving: this.#isLeaving, hasLeft: false };
   }
 }

@@ -9,7 +9,7 @@ import { FreeLeases } from './free-leases.ts';
 import { HoldTable } from './hold-table.ts';
 import { type CachedLease, leaseKeyOf } from './lease.ts';
 import { gainOf, type HandOverReason, type Hold, type LossReason, newHold, observe } from './lease-hold.ts';
-import type { LeaseSubjects } from './lease-subjects.ts';
+import type { LeaseListener, LeaseSubjects } from './lease-subjects.ts';
 import { LEASE_QUEUE, LeaseWriter, type Written } from './lease-writer.ts';
 import type { Membership } from './membership.ts';
 
@@ -40,6 +40,7 @@ export class NodeLeaseController {
   readonly #holds: HoldTable;
   readonly #deleted: DeletedLeases;
   readonly #free: FreeLeases;
+  readonly #listeners: LeaseListener[] = [];
 
   constructor(options: NodeLeaseControllerOptions) {
     this.#options = options;
@@ -73,6 +74,10 @@ export class NodeLeaseController {
     });
   }
 
+  addListener(listener: LeaseListener): void {
+    this.#listeners.push(listener);
+  }
+
   /** How many VNodes there are, and how many of their leases wait to be taken by somebody. */
   size(): { readonly known: number; readonly free: number } {
     return { known: this.#holds.size, free: this.#free.size };
@@ -83,7 +88,7 @@ export class NodeLeaseController {
     return this.#queue.urgentWaitMs;
   }
 
-  /** Begins to follow the lease, and to take it when that is our turn; `onHeld` tells when it is ours. */
+  /** Begins to follow the lease, and to take it when it is this replica's turn; listeners hear of it. */
   hold(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
     const lease = this.#options.informer.get(leaseKeyOf(nodeName));
@@ -239,7 +244,7 @@ export class NodeLeaseController {
   }
 
   #held(nodeName: string, hold: Hold, at: Written): void {
-    const { logger, metrics, onHeld, isCluster, membership } = this.#options;
+    const { logger, metrics, isCluster, membership } = this.#options;
     const isGain = !this.isHeld(nodeName);
     hold.renewedAt = at.sentAt;
     hold.renewAt = at.renewAt;
@@ -251,16 +256,16 @@ export class NodeLeaseController {
     if (!isGain || !this.isHeld(nodeName)) return;
     metrics.leaseTakeovers.inc({ reason: at.reason });
     if (isCluster) logger.info({ node: nodeName, reason: at.reason }, 'node is led by us');
-    onHeld(nodeName, at.reason);
+    for (const listener of this.#listeners) listener.onHeld(nodeName, at.reason);
   }
 
   #lose(nodeName: string, hold: Hold, reason: LossReason): void {
-    const { logger, metrics, onLost } = this.#options;
+    const { logger, metrics } = this.#options;
     hold.isClaiming = false;
     if (hold.term === undefined) return;
     hold.term = undefined;
     metrics.leaseLosses.inc({ reason });
     logger.info({ node: nodeName, reason, holder: hold.lease?.holder }, 'node is not led by us any more');
-    onLost(nodeName, reason);
+    for (const listener of this.#listeners) listener.onLost(nodeName, reason);
   }
 }

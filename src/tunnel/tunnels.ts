@@ -17,7 +17,8 @@ export class Tunnels {
     return this.#byName.values();
   }
 
-  isAnyUp(): boolean {
-    return [...this.#byName.values()].some((tunnel) => tunnel.isUp());
+  /** Those whose link is up now. */
+  namesUp(): readonly TunnelName[] {
+    return [...this.#byName.values()].filter((tunnel) => tunnel.isUp()).map(({ name }) => name);
   }
 }

@@ -13,6 +13,7 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import type { KnownNodes } from './known-nodes.ts';
 import { LatePods } from './late-pods.ts';
 import { NodeMemories, type NodeMemory, spreadOf } from './node-memory.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
@@ -25,6 +26,7 @@ import type { VNodeStore } from './vnode-store.ts';
 export interface NodeControllerOptions {
   readonly api: KubeClient;
   readonly informer: Informer<CachedNode>;
+  readonly known: KnownNodes;
   readonly podInformer: Informer<VPod>;
   readonly store: VNodeStore;
   readonly leases: NodeLeaseController;
@@ -76,26 +78,19 @@ export class NodeController {
   /** Another replica leads it, or has led it: what we wrote, and when, is old. */
   onLeaderChange(nodeName: string): void {
     this.#memory.forget(nodeName);
-  }
-
-  /** The UID of the Node that stands now, for the Lease that belongs to it. */
-  uidOf(nodeName: string): string | undefined {
-    return (this.#options.informer.get(nodeName) ?? this.#memory.get(nodeName)?.created)?.uid;
+    this.#options.known.forgetCreated(nodeName);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#queue.run(signal), this.#latePods.run(signal)]);
   }
 
-  /** Added, changed or deleted: what the watch says now counts, and the sync looks at it. */
-  #onNode(node: CachedNode): void {
-    const memory = this.#memory.get(node.name);
-    if (memory) memory.created = undefined;
-    if (this.#options.store.get(node.name)) this.#queue.add(node.name);
+  #onNode({ name }: CachedNode): void {
+    if (this.#options.store.get(name)) this.#queue.add(name);
   }
 
   async #sync(nodeName: string): Promise<void> {
-    const { store, leases, informer } = this.#options;
+    const { store, leases, known } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
     if (!leases.isHeld(nodeName)) {
@@ -107,7 +102,7 @@ export class NodeController {
       return;
     }
     const memory = this.#memory.of(vnode);
-    const node = informer.get(nodeName) ?? memory.created;
+    const node = known.get(nodeName);
     if (node === undefined) await this.#create(vnode, memory);
     else if (!node.isDeleting) await this.#update(vnode, node, memory);
   }
@@ -122,7 +117,7 @@ export class NodeController {
   }
 
   async #create(vnode: VNode, memory: NodeMemory): Promise<void> {
-    const { api, clock, logger, recorder } = this.#options;
+    const { api, clock, logger, recorder, known } = this.#options;
     const waitedMs = clock.now() - vnode.metAt;
     if (vnode.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
       this.#queue.addAfter(vnode.nodeName, WAIT_FOR_HEALTH_MS - waitedMs);
@@ -130,16 +125,15 @@ export class NodeController {
     }
     const nowText = secondsTime(clock.wallTime());
     try {
-      memory.created = projectNode(
-        await api.createNode(newNodeOf(this.#factsOf(vnode), nowText), this.#permitOf(vnode)),
-      );
+      const node = newNodeOf(this.#factsOf(vnode), nowText);
+      known.addCreated(projectNode(await api.createNode(node, this.#permitOf(vnode))));
       memory.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
       if (vnode.health) memory.memoryWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
       recorder.event(nodeRef(vnode), 'Normal', 'Starting', `base ${vnode.identity} was found`);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      memory.created = projectNode(this.#refuseForeign(vnode, await api.getNode(vnode.nodeName)));
+      known.addCreated(projectNode(this.#refuseForeign(vnode, await api.getNode(vnode.nodeName))));
       this.#queue.add(vnode.nodeName);
     }
   }
@@ -163,7 +157,7 @@ export class NodeController {
       metrics.nodeStatusWrites.inc({ result: 'error' });
       // Another Node under the name, or none: the watch tells, and the next sync makes it right.
       if (!isNotFound(error) && !isInvalidUid(error)) throw error;
-      memory.created = undefined;
+      this.#options.known.forgetCreated(node.name);
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
       return;
     }
@@ -182,12 +176,12 @@ export class NodeController {
 
   /** Pods first and the Node last: as long as it stands, whoever comes after us knows that there is work left. */
   async #remove(vnode: VNode): Promise<void> {
-    const { api, podInformer, leases, logger, metrics, informer, clock } = this.#options;
+    const { api, podInformer, leases, logger, metrics, known, clock } = this.#options;
     const { nodeName } = vnode;
     const pods = podInformer.byIndex('node', nodeName);
     const permit = this.#permitOf(vnode);
     await Promise.all(pods.map((pod) => this.#forceDelete(pod, permit)));
-    const node = informer.get(nodeName) ?? this.#memory.get(nodeName)?.created;
+    const node = known.get(nodeName);
     if (node) await unlessGone(api.deleteNode(nodeName, node.uid, permit));
     // Pods that were bound meanwhile; later ones come from a scheduler whose cache is behind.
     const isLate = (pod: VPod): boolean => !pods.some(({ uid }) => uid === pod.uid);
@@ -207,6 +201,7 @@ export class NodeController {
   #forget(vnode: VNode): void {
     this.#options.store.remove(vnode);
     this.#memory.forget(vnode.nodeName);
+    this.#options.known.forgetCreated(vnode.nodeName);
     this.#queue.forget(vnode.nodeName);
   }
 

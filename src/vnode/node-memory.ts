@@ -3,12 +3,9 @@ import { phaseOf } from '../queue/phase.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { NODE_STATUS_PERIOD_MS, type NodePlan } from './node-plan.ts';
 import type { VNode } from './vnode.ts';
-import type { CachedNode } from './vnode-object.ts';
 
 /** What we know of our own writes of a Node. */
 export interface NodeMemory {
-  /** The Node as our own POST returned it, until the watch brings it. */
-  created: CachedNode | undefined;
   statusWrittenAt: number;
   memoryWrittenAt: number;
   /** When it is its turn to tell its memory, which has moved. */
@@ -36,16 +33,12 @@ export class NodeMemories {
     this.#turns = new TokenBucket(MEMORY_TURNS, now);
   }
 
-  get(nodeName: string): NodeMemory | undefined {
-    return this.#byName.get(nodeName);
-  }
-
   of({ nodeName, metAt }: VNode): NodeMemory {
     const known = this.#byName.get(nodeName);
     if (known) return known;
     const statusWrittenAt = spreadOf(nodeName, metAt);
     const memoryWrittenAt = Number.NEGATIVE_INFINITY;
-    const memory = { created: undefined, statusWrittenAt, memoryWrittenAt, memoryTurnAt: undefined };
+    const memory = { statusWrittenAt, memoryWrittenAt, memoryTurnAt: undefined };
     this.#byName.set(nodeName, memory);
     return memory;
   }

@@ -3,12 +3,11 @@ import type { Informer } from '../kube/informer-types.ts';
 import type { NodeCondition } from '../kube/objects.ts';
 import { nodeNameOf } from '../labels.ts';
 import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
-import type { ManagedBase } from '../pod/managed-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
+import type { LedBases } from './led-bases.ts';
 import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
-import { ManagedVNode } from './managed-vnode.ts';
 import { nodeRef } from './node-ref.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
 import { isFromBase, isSamePlace } from './tunnel-claim.ts';
@@ -21,10 +20,9 @@ const GOODBYE_COUNTS_MS = 15_000;
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
-  /** See ManagedVNodeParts. */
-  readonly isLeaving: () => boolean;
-  /** A tunnel came up or went down: other replicas are to know. */
-  readonly onLinkChange: () => void;
+  readonly ledBases: LedBases;
+  /** A tunnel came up or went down. `up`: the tunnels that are up now. */
+  readonly onLinkChange: (up: readonly TunnelName[]) => void;
 }
 
 /**
@@ -44,12 +42,6 @@ export class VNodeController implements TunnelHandler {
     });
   }
 
-  /** Whether the base of a Node was heard here not long ago. */
-  isHeard(nodeName: string): boolean {
-    const vnode = this.#options.store.get(nodeName);
-    return vnode?.wasHeard === true && vnode.liveness === 'Reachable';
-  }
-
   /** We have come to lead the VNode after another replica, or it is another's now. */
   onLeaderChange(nodeName: string): void {
     const { store, clock, inquirer, nodeInformer, enqueueNode, enqueuePods } = this.#options;
@@ -61,19 +53,6 @@ export class VNodeController implements TunnelHandler {
     inquirer.ask(vnode);
     enqueueNode(nodeName);
     enqueuePods(nodeName);
-  }
-
-  /** The base behind a Node, when this process leads it. */
-  managedBase(nodeName: string): ManagedBase | undefined {
-    const { store, leases } = this.#options;
-    const vnode = store.get(nodeName);
-    if (vnode === undefined || !leases.isHeld(nodeName)) return undefined;
-    if (vnode.liveness === 'Dead') {
-      // A Pod that was bound while the Node goes: the removal takes it along.
-      this.#options.enqueueNode(nodeName);
-      return undefined;
-    }
-    return new ManagedVNode(vnode, this.#options);
   }
 
   /** Looks after bases that have to answer before they get a Node; called once a second. */
@@ -233,7 +212,7 @@ export class VNodeController implements TunnelHandler {
     const { clock } = this.#options;
     const end = vnode.ledger.takeResult(result, envelope, clock.now());
     this.#logAnswer(vnode, result, end);
-    if (end) this.managedBase(vnode.nodeName)?.onOperationEnd(end);
+    if (end) this.#options.ledBases.get(vnode.nodeName)?.onOperationEnd(end);
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -281,7 +260,7 @@ export class VNodeController implements TunnelHandler {
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
     this.#admission.onLinkUp(tunnel);
-    this.#options.onLinkChange();
+    this.#options.onLinkChange(this.#options.tunnels.namesUp());
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);
       this.#options.enqueuePods(vnode.nodeName);
@@ -290,7 +269,7 @@ export class VNodeController implements TunnelHandler {
 
   onLinkDown(tunnel: TunnelName): void {
     this.#options.logger.warn({ tunnel }, 'tunnel is down');
-    this.#options.onLinkChange();
+    this.#options.onLinkChange(this.#options.tunnels.namesUp());
     for (const vnode of this.#vnodesOf(tunnel)) vnode.ledger.linkLost();
   }
 

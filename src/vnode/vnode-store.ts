@@ -15,6 +15,12 @@ export class VNodeStore {
     return this.#byName.get(nodeName);
   }
 
+  /** Whether the base of a Node was heard here not long ago. */
+  isHeard(nodeName: string): boolean {
+    const vnode = this.#byName.get(nodeName);
+    return vnode?.wasHeard === true && vnode.liveness === 'Reachable';
+  }
+
   /** Who a base is: one with a VNode, one that has to answer first, or anybody. */
   senderOf(identity: string): 'Known' | 'Asked' | 'Unknown' {
     const nodeName = nodeNameOf(identity);

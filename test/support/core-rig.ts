@@ -1,28 +1,28 @@
+import { createCore, createLeadership } from '../../src/assembly/core.ts';
 import { secondsTime } from '../../src/kube/micro-time.ts';
 import type { ConfigMapObject } from '../../src/kube/objects.ts';
 import { projectLease } from '../../src/lease/lease.ts';
 import { SoleMembership } from '../../src/lease/membership.ts';
-import { NodeLeaseController } from '../../src/lease/node-lease-controller.ts';
+import type { NodeLeaseController } from '../../src/lease/node-lease-controller.ts';
 import { type Logger, silentLogger } from '../../src/logger.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { encodeEntry, shardOf } from '../../src/pod/contact-record.ts';
 import { recordNameOf } from '../../src/pod/contact-store.ts';
 import { ownerOfNamespaces } from '../../src/pod/name-owners.ts';
-import { PodController } from '../../src/pod/pod-controller.ts';
+import type { PodController } from '../../src/pod/pod-controller.ts';
 import type { UnknownModulePolicy } from '../../src/pod/unknown-modules.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
 import type { BaseHealth, BaseInfo } from '../../src/tunnel/base.ts';
 import type { ModuleCommand, ModuleKey } from '../../src/tunnel/module.ts';
 import type { Envelope, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { Tunnels } from '../../src/tunnel/tunnels.ts';
-import { BaseCandidates } from '../../src/vnode/base-candidates.ts';
-import { BaseInquirer } from '../../src/vnode/base-inquirer.ts';
-import { LivenessController } from '../../src/vnode/liveness-controller.ts';
+import type { BaseCandidates } from '../../src/vnode/base-candidates.ts';
+import type { LivenessController } from '../../src/vnode/liveness-controller.ts';
 import type { NewBaseLimits } from '../../src/vnode/new-bases.ts';
-import { NodeController } from '../../src/vnode/node-controller.ts';
-import { VNodeController } from '../../src/vnode/vnode-controller.ts';
+import type { NodeController } from '../../src/vnode/node-controller.ts';
+import type { VNodeController } from '../../src/vnode/vnode-controller.ts';
 import { projectNode } from '../../src/vnode/vnode-object.ts';
-import { VNodeStore } from '../../src/vnode/vnode-store.ts';
+import type { VNodeStore } from '../../src/vnode/vnode-store.ts';
 import { idOf, LEDGER_OPTIONS, makeBase, makeHealth, makePodObject, makeResult, type PodOptions } from './builders.ts';
 import { FakeApi } from './fake-api.ts';
 import { FakeClock, settle } from './fake-clock.ts';
@@ -75,7 +75,7 @@ export class CoreRig {
   readonly metrics = createMetrics();
   readonly tunnel = new FakeTunnel();
   readonly http = new FakeTunnel('http_tunnel_provider');
-  readonly store = new VNodeStore();
+  readonly store: VNodeStore;
   readonly bases = new Map<string, RigBase>();
   /** `Warning UnroutableAddress vnode.b1`. */
   readonly events: string[] = [];
@@ -113,87 +113,43 @@ export class CoreRig {
     this.#maxCommands = options.maxCommands ?? MAX_COMMANDS;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
-    const { api, clock, metrics, store } = this;
-    const shared = { clock, logger, metrics };
-    const tunnels = new Tunnels([this.tunnel, this.http]);
-    const isFollowed = (name: string): boolean => this.leases.isFollowed(name);
-    const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
-    const candidates = new BaseCandidates({ tunnels, clock, logger });
-    this.candidates = candidates;
-    const recorder = {
-      event: (subject: { name: string }, type: string, reason: string, message: string): void => {
-        this.events.push(`${type} ${reason} ${subject.name}`);
-        this.eventTexts.push(message);
-      },
-    };
-    const enqueueNode = (name: string): void => this.nodes.enqueue(name);
-    const enqueuePods = (name: string): void => this.pods.enqueue(name);
-    this.leases = new NodeLeaseController({
-      api,
-      informer: this.leaseInformer,
+    const leadership = createLeadership({
+      api: this.api,
+      informers: { nodes: this.nodeInformer, pods: this.podInformer, leases: this.leaseInformer },
+      membership: isCluster ? this.membership : new SoleMembership('me'),
       env: 'dev',
       holder: 'me',
       isCluster,
-      membership: isCluster ? this.membership : new SoleMembership('me'),
       maxLevel: 3,
-      nodeUidOf: (name) => this.nodes.uidOf(name),
-      tunnelOf: (name) => store.get(name)?.tunnel,
-      isWanted: (name) => this.vnodes.isHeard(name) || this.nodes.uidOf(name) !== undefined,
-      onHeld: (name) => {
-        if (isCluster) this.#onLeaderChange(name);
-        enqueueNode(name);
-        enqueuePods(name);
-      },
-      onLost: (name) => this.#onLeaderChange(name),
-      ...shared,
+      clock: this.clock,
+      logger,
+      metrics: this.metrics,
     });
-    this.nodes = new NodeController({
-      api,
-      informer: this.nodeInformer,
-      podInformer: this.podInformer,
-      store,
-      leases: this.leases,
-      recorder,
+    this.store = leadership.store;
+    this.leases = leadership.leases;
+    const core = createCore(leadership, {
+      tunnels: new Tunnels([this.tunnel, this.http]),
+      recorder: {
+        event: ({ name }, type, reason, message) => {
+          this.events.push(`${type} ${reason} ${name}`);
+          this.eventTexts.push(message);
+        },
+      },
       traffic: this.traffic,
-      env: 'dev',
       version: '0.1.0',
       workers: 8,
-      ...shared,
-    });
-    this.pods = new PodController({
-      api,
-      informer: this.podInformer,
-      nodeInformer: this.nodeInformer,
-      baseOf: (name) => this.vnodes.managedBase(name),
-      isLed: (name) => this.leases.isHeld(name),
-      env: 'dev',
-      isInUse: (name) => store.get(name) !== undefined || this.nodeInformer.get(name) !== undefined,
-      tunnels,
-      recorder,
-      workers: 8,
-      unknownModulePolicy,
-      ownerOf: ownerOfNamespaces(sharedNamespaces),
-      ...shared,
-    });
-    this.vnodes = new VNodeController({
-      store,
-      nodeInformer: this.nodeInformer,
-      tunnels,
-      leases: this.leases,
-      inquirer,
-      candidates,
-      recorder,
-      isLeaving: () => this.isLeaving,
-      onLinkChange: () => {},
-      enqueueNode,
-      enqueuePods,
       ledger: LEDGER_OPTIONS,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },
-      ...shared,
+      unknownModulePolicy,
+      ownerOf: ownerOfNamespaces(sharedNamespaces),
+      isLeaving: () => this.isLeaving,
+      onLinkChange: () => {},
     });
-    const onSweep = (): void => this.vnodes.sweep();
-    const liveness = { store, tunnels, inquirer, candidates, isFollowed, enqueueNode, enqueuePods, onSweep };
-    this.liveness = new LivenessController({ ...liveness, ...shared });
+    this.nodes = core.nodes;
+    this.pods = core.pods;
+    this.vnodes = core.vnodes;
+    this.liveness = core.liveness;
+    this.candidates = core.candidates;
     for (const tunnel of [this.tunnel, this.http]) {
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
     }
@@ -370,11 +326,6 @@ export class CoreRig {
       if (this.membership.valid) this.leases.reconsider();
       this.#renewMembership();
     }, 2_000);
-  }
-
-  #onLeaderChange(nodeName: string): void {
-    this.nodes.onLeaderChange(nodeName);
-    this.vnodes.onLeaderChange(nodeName);
   }
 
   #beatOver(tunnel: TunnelName): void {

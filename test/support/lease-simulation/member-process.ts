@@ -58,7 +58,6 @@ export class MemberProcess {
   /** What it told its listeners, and how it ended. */
   readonly said: string[] = [];
   readonly requests: string[] = [];
-  tunnelsUp = ['mqtt', 'http'];
 
   constructor({ timeline, dice, server, machine }: MemberWorld, clientId: string, nonce: string) {
     this.host = new Host({ timeline, dice, rate: 1 });
@@ -73,11 +72,11 @@ export class MemberProcess {
       clientId,
       nonce,
       address: `${clientId}:7777`,
-      tunnelsUp: () => this.tunnelsUp,
       clock: this.host,
       logger: silentLogger,
       metrics: this.metrics,
     });
+    void this.membership.announce({ tunnels: ['mqtt', 'http'] });
     this.membership.addListener({
       onProven: () => this.said.includes('proven') || this.said.push('proven'),
       onFenced: () => void this.said.push('fenced'),

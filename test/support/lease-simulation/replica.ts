@@ -99,8 +99,8 @@ export class Replica {
       clientId,
       nonce,
       address: '127.0.0.1:7777',
-      tunnelsUp: () => this.tunnelsUp(),
     });
+    void this.membership.announce({ tunnels: this.tunnelsUp() });
     this.leases = this.#createLeases(shared);
     this.#handOver = this.#createHandOver(shared);
     this.membership.addListener({
@@ -112,7 +112,7 @@ export class Replica {
   #createLeases(shared: Shared): NodeLeaseController {
     const { clientId: holder, nodeUidOf, isHeard, onHeld, note } = this.#options;
     const api = this.link.clientOf(NAMESPACE, { timeoutMs: LEASE_TIMEOUT_MS, isOnce: false });
-    return new NodeLeaseController({
+    const leases = new NodeLeaseController({
       ...shared,
       api: { getLease: api.get, createLease: api.create, patchLease: api.patch, deleteLease: api.delete },
       membership: this.membership,
@@ -122,6 +122,8 @@ export class Replica {
       nodeUidOf,
       tunnelOf,
       isWanted: (nodeName) => isHeard(nodeName) || nodeUidOf(nodeName) !== undefined,
+    });
+    leases.addListener({
       onHeld: (nodeName, reason) => {
         note(`${this.nonce} leads ${nodeName}: ${reason}`);
         this.told.add(nodeName);
@@ -132,6 +134,7 @@ export class Replica {
         this.told.delete(nodeName);
       },
     });
+    return leases;
   }
 
   #createHandOver(shared: Shared): HandOverController {
@@ -246,7 +249,7 @@ export class Replica {
     this.host.deliver(() => {
       if (!this.#broken.has(name)) this.#downSince.delete(name);
       else if (!this.#downSince.has(name)) this.#downSince.set(name, this.host.now());
-      void this.membership.announce();
+      void this.membership.announce({ tunnels: this.tunnelsUp() });
     });
   }
 }

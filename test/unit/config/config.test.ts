@@ -27,6 +27,7 @@ describe('the configuration', () => {
     expect(load()).toMatchObject({
       kubeconfig: undefined,
       env: 'dev',
+      controllers: ['vk'],
       isCluster: false,
       cluster: undefined,
       workers: 32,
@@ -84,6 +85,7 @@ describe('the configuration', () => {
     expect(config).toEqual({
       kubeconfig: '/k',
       env: 'test',
+      controllers: ['vk'],
       clientId: 'c1',
       isCluster: true,
       cluster: {
@@ -369,5 +371,34 @@ describe('a wrong configuration', () => {
     expect(faultsOf(env).join()).not.toMatch(/hunter ?2/);
     expect(faultsOf(env)).toContain(`HTTP_TUNNEL_TOKEN=***: must be ${VARIABLES.HTTP_TUNNEL_TOKEN.rule.text}`);
     expect(faultsOf(env)).toContain(`MEMBER_TOKEN=***: must be ${VARIABLES.MEMBER_TOKEN.rule.text}`);
+  });
+});
+
+describe('the controllers of a process', () => {
+  const KNOWN = ['vk', 'rollout', 'export'];
+  const controllersOf = (text: string): readonly string[] =>
+    loadConfig({ ...LEAST, CONTROLLERS: text }, 'host-1', KNOWN).controllers;
+
+  it.each([
+    ['vk', ['vk']],
+    ['all', KNOWN],
+    [' export , vk', ['vk', 'export']],
+  ])('are those of %j, in the order in which they start', (text, names) => {
+    expect(controllersOf(text)).toEqual(names);
+  });
+
+  it('are known by name', () => {
+    expect(() => controllersOf('vk,exprot')).toThrow(
+      'CONTROLLERS="vk,exprot": no such controller: exprot; there are: vk,rollout,export',
+    );
+  });
+
+  it.each(['vk,vk', 'vk,', 'VK'])('are not %j', (text) => {
+    expect(() => controllersOf(text)).toThrow(/CONTROLLERS=.*names of/);
+  });
+
+  it('need no tunnel and no membership without the Virtual Kubelet', () => {
+    const config = loadConfig({ CONTROLLERS: 'rollout', IS_CLUSTER: 'true' }, 'host-1', KNOWN);
+    expect(config).toMatchObject({ controllers: ['rollout'], mqtt: undefined, http: undefined, cluster: undefined });
   });
 });

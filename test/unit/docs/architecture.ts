@@ -14,10 +14,8 @@ export const EVERYWHERE = [
 export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/main.js': ['*'],
   'src/run.ts': ['*'],
-  'src/controller.ts': ['*'],
-  'src/informers.ts': ['*'],
+  'src/assembly': ['*'],
   'src/manager.ts': EVERYWHERE,
-  'src/replica.ts': ['*'],
   'src/clock.ts': [],
   'src/errors.ts': [],
   'src/labels.ts': [],

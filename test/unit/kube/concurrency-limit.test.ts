@@ -16,10 +16,10 @@ class LimitRig {
   constructor(max: number) {
     this.#limit = new ConcurrencyLimit({
       max,
-      latenessMs: () => this.latenessMs,
       clock: this.clock,
       onChange: (limit) => this.limits.push(limit),
     });
+    this.#limit.giveWayTo(() => this.latenessMs);
     this.#limit.onCalm(() => {
       this.calms += 1;
     });

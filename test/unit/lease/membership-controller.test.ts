@@ -74,8 +74,7 @@ describe('a member', () => {
     void member.membership.announce({ isLeaving: true });
     await world.pass(20);
     expect(world.annotationOf('a', 'state')).toBe('Leaving');
-    member.tunnelsUp = ['http'];
-    void member.membership.announce();
+    void member.membership.announce({ tunnels: ['http'] });
     await world.pass(20);
     expect(world.annotationOf('a', 'tunnels')).toBe('http');
     expect(world.annotationOf('a', 'state')).toBe('Leaving');

@@ -10,7 +10,7 @@ export const PATCH: RestRequest = { method: 'PATCH', path: '/api/v1/nodes/a', bo
 export const POST: RestRequest = { method: 'POST', path: '/api/v1/nodes', body: { a: 1 } };
 
 /** Credentials, and what differs from two connections of each lane. */
-interface ConnectOptions extends Pick<KubeLanesOptions, 'restConnections' | 'leasesLateMs'> {
+interface ConnectOptions extends Pick<KubeLanesOptions, 'restConnections'> {
   readonly first?: string;
   readonly next?: string;
 }

@@ -1,51 +1,47 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from './clock.ts';
-import type { ClusterConfig } from './config/config.ts';
-import type { Informer } from './kube/informer-types.ts';
-import type { KubeLanes } from './kube/kube-lanes.ts';
-import { createLeaseClient } from './kube/lease-client.ts';
-import { NODE_LEASE_NAMESPACE } from './labels.ts';
-import { HandOverController, type HandOverControllerOptions } from './lease/hand-over-controller.ts';
-import type { CachedLease } from './lease/lease.ts';
-import { type MemberPeer, peersOf } from './lease/member.ts';
-import { type Membership, SoleMembership } from './lease/membership.ts';
-import { MembershipController } from './lease/membership-controller.ts';
-import type { NodeLeaseController } from './lease/node-lease-controller.ts';
-import type { Logger } from './logger.ts';
-import type { Runnable } from './manager.ts';
-import type { Metrics } from './metrics.ts';
-import type { Tunnel } from './tunnel/tunnel.ts';
+import type { Clock } from '../clock.ts';
+import type { ClusterConfig } from '../config/config.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import type { KubeLanes } from '../kube/kube-lanes.ts';
+import { createLeaseClient } from '../kube/lease-client.ts';
+import { NODE_LEASE_NAMESPACE } from '../labels.ts';
+import { HandOverController, type HandOverControllerOptions } from '../lease/hand-over-controller.ts';
+import type { CachedLease } from '../lease/lease.ts';
+import { type MemberPeer, peersOf } from '../lease/member.ts';
+import { type Membership, type MembershipListener, SoleMembership } from '../lease/membership.ts';
+import { MembershipController } from '../lease/membership-controller.ts';
+import type { Logger } from '../logger.ts';
+import type { Runnable } from '../manager.ts';
+import type { Metrics } from '../metrics.ts';
 
 export interface ReplicaOptions {
   readonly config: { readonly env: string; readonly clientId: string; readonly cluster: ClusterConfig | undefined };
   readonly lanes: KubeLanes;
   readonly informer: Informer<CachedLease>;
-  readonly tunnels: () => Iterable<Tunnel>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-type HandOverParts = Pick<HandOverControllerOptions, 'leases' | 'tunnelOf' | 'isBusy'>;
+type HandOverParts = Pick<HandOverControllerOptions, 'leases' | 'tunnels' | 'tunnelOf' | 'isBusy'>;
 
 /** This process as one of several, or as the only one. */
 export interface Replica {
   readonly membership: Membership;
-  /** Nonce of this process in its membership lease. */
+  /** Nonce of this process in its membership Lease. */
   readonly boot: string;
   /** The other members that stay and take messages. */
   peers(): readonly MemberPeer[];
-  /** What is told to the others has changed. */
-  announce(): void;
+  /** Publishes which tunnels of this replica are up. */
+  announce(tunnelsUp: readonly string[]): void;
   /** It is about to end, and begins nothing new. */
   isLeaving(): boolean;
   /** A readiness check; none where there is nothing to check. */
   readiness(): Readonly<Record<string, boolean>>;
-  /** To be called once, before anything runs. */
-  connect(leases: NodeLeaseController): void;
-  /** Runs before all that leads. */
+  addListener(listener: MembershipListener): void;
+  /** Starts before everything that leads. */
   first(): Runnable[];
-  /** Ends before all that leads, and gives that away. */
+  /** Ends before everything that leads, and hands that over. */
   last(parts: HandOverParts): Runnable[];
 }
 
@@ -65,14 +61,14 @@ function soleReplica(clientId: string): Replica {
     announce: () => {},
     isLeaving: () => false,
     readiness: () => ({}),
-    connect: () => {},
+    addListener: () => {},
     first: () => [],
     last: () => [],
   };
 }
 
 function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica {
-  const { config, lanes, tunnels, clock, logger, metrics } = options;
+  const { config, lanes, clock, logger, metrics } = options;
   const { env, clientId: holder } = config;
   const { memberAddress, maxLevel, rebalance } = cluster;
   const nonce = randomUUID();
@@ -83,25 +79,16 @@ function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica 
     clientId: holder,
     nonce,
     address: memberAddress,
-    tunnelsUp: () => [...tunnels()].filter((tunnel) => tunnel.isUp()).map(({ name }) => name),
   });
   let isLeaving = false;
   return {
     membership,
     boot: nonce,
     peers: () => peersOf(membership.members(), holder),
-    announce: () => membership.announce(),
+    announce: (tunnelsUp) => void membership.announce({ tunnels: tunnelsUp }),
     isLeaving: () => isLeaving,
     readiness: () => ({ membership: membership.isValid() }),
-    connect: (leases) => {
-      membership.addListener({
-        onProven: () => leases.reconsider(),
-        onFenced: () => {
-          leases.onFenced();
-          for (const tunnel of tunnels()) tunnel.abandon();
-        },
-      });
-    },
+    addListener: (listener) => membership.addListener(listener),
     first: () => [
       {
         name: 'membership',
@@ -116,7 +103,6 @@ function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica 
         holder,
         maxLevel,
         isRebalancing: rebalance,
-        tunnels,
         onLeaving: () => {
           isLeaving = true;
         },

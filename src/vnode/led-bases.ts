@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
+import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { Contact, ManagedBase, UnknownModule } from '../pod/managed-base.ts';
@@ -15,6 +16,7 @@ import type { BaseInquirer } from './base-inquirer.ts';
 import { unreachableMessage } from './node-object.ts';
 import { nodeRef } from './node-ref.ts';
 import type { VNode } from './vnode.ts';
+import type { VNodeStore } from './vnode-store.ts';
 
 /**
  * So long after the last operation list and health are asked for, and so long after the first at the latest: once for
@@ -23,18 +25,41 @@ import type { VNode } from './vnode.ts';
 const REFRESH_AFTER_MS = 4_000;
 const REFRESH_WITHIN_MS = 20_000;
 
-export interface ManagedVNodeParts {
+export interface LedBasesOptions {
+  readonly store: VNodeStore;
+  readonly leases: Pick<NodeLeaseController, 'isHeld'>;
   readonly inquirer: BaseInquirer;
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
+  /** The process is about to end: it finishes what is under way and begins nothing. */
+  readonly isLeaving: () => boolean;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** We are about to end: what is under way is finished, and nothing begun. */
-  readonly isLeaving: () => boolean;
 }
 
-/** A VNode that this process leads, as the Pods see it. */
-export class ManagedVNode implements ManagedBase {
+/** The bases that this process leads, as the Pods see them. */
+export class LedBases {
+  readonly #options: LedBasesOptions;
+  readonly #managed = new WeakMap<VNode, ManagedVNode>();
+
+  constructor(options: LedBasesOptions) {
+    this.#options = options;
+  }
+
+  /** The base behind a Node. Undefined where this process does not lead the Node, or removes it. */
+  get(nodeName: string): ManagedBase | undefined {
+    const { store, leases } = this.#options;
+    const vnode = store.get(nodeName);
+    if (vnode === undefined || vnode.liveness === 'Dead' || !leases.isHeld(nodeName)) return undefined;
+    const known = this.#managed.get(vnode);
+    if (known) return known;
+    const managed = new ManagedVNode(vnode, this.#options);
+    this.#managed.set(vnode, managed);
+    return managed;
+  }
+}
+
+class ManagedVNode implements ManagedBase {
   readonly #vnode: VNode;
   readonly #inquirer: BaseInquirer;
   readonly #clock: Clock;
@@ -43,7 +68,7 @@ export class ManagedVNode implements ManagedBase {
   readonly #recorder: EventRecorder;
   readonly #isLeaving: () => boolean;
 
-  constructor(vnode: VNode, parts: ManagedVNodeParts) {
+  constructor(vnode: VNode, parts: LedBasesOptions) {
     this.#vnode = vnode;
     this.#tunnels = parts.tunnels;
     this.#recorder = parts.recorder;

@@ -1,0 +1,39 @@
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import type { KubeLanes } from '../kube/kube-lanes.ts';
+import type { Logger } from '../logger.ts';
+import type { Runnable } from '../manager.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Informers } from './informers.ts';
+
+/** What every controller of a process shares. */
+export interface ControllerContext {
+  readonly config: Config;
+  /** Of this program. */
+  readonly version: string;
+  readonly lanes: KubeLanes;
+  readonly api: KubeClient;
+  readonly informers: Informers;
+  /** Events about any object. */
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A controller that is built, and does not run yet. */
+export interface BuiltController {
+  /** Started in this order when all caches are whole, and stopped in the reverse one. */
+  readonly groups: readonly (readonly Runnable[])[];
+  /** Readiness checks of `/readyz`, by name. */
+  readonly readiness?: () => Readonly<Record<string, boolean>>;
+}
+
+/** One controller, as `CONTROLLERS` names it. */
+export interface ControllerModule {
+  readonly name: string;
+  /** Asks the context for all that it needs, informers too: what it does not ask for is not watched. */
+  build(context: ControllerContext): BuiltController | Promise<BuiltController>;
+}

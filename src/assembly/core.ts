@@ -1,0 +1,202 @@
+import type { Clock } from '../clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Traffic } from '../kube/concurrency-limit.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
+import type { Informer } from '../kube/informer-types.ts';
+import { nodeNameOf } from '../labels.ts';
+import type { CachedLease } from '../lease/lease.ts';
+import type { Membership } from '../lease/membership.ts';
+import { NodeLeaseController } from '../lease/node-lease-controller.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { LedgerOptions } from '../module/module-ledger.ts';
+import type { OwnerOf } from '../pod/name-owners.ts';
+import { PodController } from '../pod/pod-controller.ts';
+import type { UnknownModulePolicy } from '../pod/unknown-modules.ts';
+import type { VPod } from '../pod/vpod.ts';
+import type { TunnelName } from '../tunnel/tunnel.ts';
+import type { Tunnels } from '../tunnel/tunnels.ts';
+import { BaseCandidates } from '../vnode/base-candidates.ts';
+import { BaseInquirer } from '../vnode/base-inquirer.ts';
+import { KnownNodes } from '../vnode/known-nodes.ts';
+import { LedBases } from '../vnode/led-bases.ts';
+import { LivenessController } from '../vnode/liveness-controller.ts';
+import type { NewBaseLimits } from '../vnode/new-bases.ts';
+import { NodeController } from '../vnode/node-controller.ts';
+import { VNodeController } from '../vnode/vnode-controller.ts';
+import type { CachedNode } from '../vnode/vnode-object.ts';
+import { VNodeStore } from '../vnode/vnode-store.ts';
+
+interface Shared {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface LeadershipOptions extends Shared {
+  readonly api: KubeClient;
+  readonly informers: CoreInformers;
+  readonly membership: Membership;
+  readonly env: string;
+  /** The holderIdentity of this replica. */
+  readonly holder: string;
+  readonly isCluster: boolean;
+  readonly maxLevel: number;
+}
+
+export interface CoreInformers {
+  readonly nodes: Informer<CachedNode>;
+  readonly pods: Informer<VPod>;
+  readonly leases: Informer<CachedLease>;
+}
+
+/** Which bases are known, and which of them this replica leads. */
+export interface Leadership {
+  readonly options: LeadershipOptions;
+  readonly store: VNodeStore;
+  readonly known: KnownNodes;
+  readonly leases: NodeLeaseController;
+  /** Whether this replica may speak to a base, and has to hear what the base answers. */
+  readonly isOurs: (identity: string) => boolean;
+}
+
+/** Comes before the tunnels, which ask it before each command. */
+export function createLeadership(options: LeadershipOptions): Leadership {
+  const { informers, ...rest } = options;
+  const store = new VNodeStore();
+  const known = new KnownNodes(informers.nodes);
+  const leases = new NodeLeaseController({
+    ...rest,
+    informer: informers.leases,
+    nodeUidOf: (nodeName) => known.get(nodeName)?.uid,
+    tunnelOf: (nodeName) => store.get(nodeName)?.tunnel,
+    isWanted: (nodeName) => store.isHeard(nodeName) || known.get(nodeName) !== undefined,
+  });
+  return {
+    options,
+    store,
+    known,
+    leases,
+    // A base that has to answer before it gets a Node has no leader: every member that hears it asks.
+    isOurs: (identity) =>
+      !leases.isFollowed(nodeNameOf(identity)) || (leases.isMember() && store.senderOf(identity) === 'Asked'),
+  };
+}
+
+export interface CoreOptions {
+  readonly tunnels: Tunnels;
+  readonly recorder: EventRecorder;
+  readonly traffic: Pick<Traffic, 'isCalm'>;
+  /** Of this program. */
+  readonly version: string;
+  readonly workers: number;
+  readonly ledger: LedgerOptions;
+  readonly newBases: NewBaseLimits;
+  readonly unknownModulePolicy: UnknownModulePolicy;
+  readonly ownerOf: OwnerOf;
+  /** The process is about to end: it finishes what is under way and begins nothing. */
+  readonly isLeaving: () => boolean;
+  /** A tunnel came up or went down. `up`: the tunnels that are up now. */
+  readonly onLinkChange: (up: readonly TunnelName[]) => void;
+}
+
+/** The controllers of bases, Nodes and Pods. Nothing runs yet. */
+export interface Core {
+  readonly nodes: NodeController;
+  readonly pods: PodController;
+  readonly vnodes: VNodeController;
+  readonly liveness: LivenessController;
+  readonly candidates: BaseCandidates;
+  /** Whether a command is under way at the base of a Node, or a write about it to the API server. */
+  isBusy(nodeName: string): boolean;
+}
+
+/** Builds the controllers in the order in which data flows down: Nodes, Pods, bases, their liveness. */
+export function createCore(leadership: Leadership, options: CoreOptions): Core {
+  const { store, known, leases } = leadership;
+  const { api, informers, env, isCluster, clock, logger, metrics } = leadership.options;
+  const { tunnels, recorder, traffic, version, workers, ledger, newBases, unknownModulePolicy, ownerOf } = options;
+  const shared = { clock, logger, metrics };
+  const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
+  // Two replicas that see the same would report it twice.
+  const leadRecorder: EventRecorder = {
+    event: (subject, ...what) => {
+      if (!isFollowed(subject.name)) recorder.event(subject, ...what);
+    },
+  };
+  const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
+  const candidates = new BaseCandidates({ tunnels, clock, logger });
+  const { isLeaving, onLinkChange } = options;
+  const ledBases = new LedBases({ store, leases, tunnels, inquirer, recorder: leadRecorder, isLeaving, ...shared });
+  const nodes = new NodeController({
+    api,
+    informer: informers.nodes,
+    known,
+    podInformer: informers.pods,
+    store,
+    leases,
+    recorder,
+    traffic,
+    env,
+    version,
+    workers,
+    ...shared,
+  });
+  const pods = new PodController({
+    api,
+    informer: informers.pods,
+    nodeInformer: informers.nodes,
+    baseOf: (nodeName) => ledBases.get(nodeName),
+    isLed: (nodeName) => leases.isHeld(nodeName),
+    isInUse: (nodeName) => store.get(nodeName) !== undefined || informers.nodes.get(nodeName) !== undefined,
+    tunnels,
+    recorder,
+    env,
+    workers,
+    unknownModulePolicy,
+    ownerOf,
+    ...shared,
+  });
+  const enqueueNode = (nodeName: string): void => nodes.enqueue(nodeName);
+  const enqueuePods = (nodeName: string): void => pods.enqueue(nodeName);
+  const vnodes = new VNodeController({
+    store,
+    nodeInformer: informers.nodes,
+    leases,
+    ledBases,
+    tunnels,
+    inquirer,
+    candidates,
+    recorder: leadRecorder,
+    onLinkChange,
+    enqueueNode,
+    enqueuePods,
+    ledger,
+    newBases,
+    ...shared,
+  });
+  const onSweep = (): void => vnodes.sweep();
+  const asked = { store, tunnels, inquirer, candidates, isFollowed };
+  const liveness = new LivenessController({ ...asked, enqueueNode, enqueuePods, onSweep, ...shared });
+  const onLeaderChange = (nodeName: string): void => {
+    nodes.onLeaderChange(nodeName);
+    vnodes.onLeaderChange(nodeName);
+  };
+  leases.addListener({
+    onHeld: (nodeName) => {
+      if (isCluster) return onLeaderChange(nodeName);
+      enqueueNode(nodeName);
+      enqueuePods(nodeName);
+    },
+    onLost: onLeaderChange,
+  });
+  return {
+    nodes,
+    pods,
+    vnodes,
+    liveness,
+    candidates,
+    isBusy: (nodeName) =>
+      (store.get(nodeName)?.ledger.inFlightCount ?? 0) > 0 || nodes.isWorkingOn(nodeName) || pods.isWorkingOn(nodeName),
+  };
+}

@@ -1,0 +1,77 @@
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import { SharedInformer } from '../kube/informer.ts';
+import type { CachedObject } from '../kube/informer-types.ts';
+import type { KubeObject } from '../kube/objects.ts';
+import type { RestLane } from '../kube/rest-lane.ts';
+import type { Logger } from '../logger.ts';
+import type { Runnable } from '../manager.ts';
+import type { Metrics } from '../metrics.ts';
+
+/** What a controller watches: one constant for each watch, which also finds the informer. */
+export interface WatchedKind<T extends CachedObject> {
+  /** Names the cache in metrics and logs. */
+  readonly kind: string;
+  /** Of the collection, e.g. `/api/v1/pods`. */
+  readonly path: string;
+  readonly labelSelector?: (config: Config) => string;
+  readonly fieldSelector?: string;
+  /** Keeps what is needed of an object. */
+  readonly project: (raw: KubeObject, config: Config) => T;
+  readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
+  /** How long a watch may bring nothing before it is replaced, ms. Default: see `WatchSession`. */
+  readonly silenceMs?: (config: Config) => number | undefined;
+}
+
+export interface InformersOptions {
+  readonly config: Config;
+  readonly lane: RestLane;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** One informer for each watched kind of the process, however many controllers read it. */
+export class Informers {
+  readonly #options: InformersOptions;
+  /** Each informer is of the type of its key. */
+  readonly #byKind = new Map<object, SharedInformer<CachedObject>>();
+
+  constructor(options: InformersOptions) {
+    this.#options = options;
+  }
+
+  /** The informer of a kind; the first call makes it. */
+  get<T extends CachedObject>(watched: WatchedKind<T>): SharedInformer<T> {
+    const known = this.#byKind.get(watched);
+    if (known) return known as unknown as SharedInformer<T>;
+    const informer = this.#create(watched);
+    this.#byKind.set(watched, informer as unknown as SharedInformer<CachedObject>);
+    return informer;
+  }
+
+  hasSynced(): boolean {
+    return [...this.#byKind.values()].every((informer) => informer.hasSynced());
+  }
+
+  /** All informers that exist; they hold up the parts that start after them until their caches are whole. */
+  runnables(): Runnable[] {
+    return [...this.#byKind.values()].map((informer) => ({
+      name: `${informer.kind} informer`,
+      run: (signal) => informer.run(signal),
+      whenReady: (signal) => informer.whenSynced(signal),
+    }));
+  }
+
+  #create<T extends CachedObject>(watched: WatchedKind<T>): SharedInformer<T> {
+    const { config, ...shared } = this.#options;
+    const { labelSelector, silenceMs, project, ...kind } = watched;
+    return new SharedInformer({
+      ...kind,
+      ...shared,
+      ...(labelSelector && { labelSelector: labelSelector(config) }),
+      silenceMs: silenceMs?.(config),
+      project: (raw) => project(raw, config),
+    });
+  }
+}

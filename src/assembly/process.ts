@@ -1,0 +1,76 @@
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config/config.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+import { ApiEventRecorder } from '../kube/event-recorder.ts';
+import { createKubeClient } from '../kube/kube-client.ts';
+import { createKubeLanes, type KubeLanes } from '../kube/kube-lanes.ts';
+import type { Logger } from '../logger.ts';
+import { Manager, type Runnable } from '../manager.ts';
+import type { Metrics } from '../metrics.ts';
+import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
+import type { BuiltController, ControllerModule } from './controller-module.ts';
+import { Informers } from './informers.ts';
+
+export interface ProcessParts {
+  readonly config: Config;
+  readonly access: ClusterAccess;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Of this program. */
+  readonly version: string;
+  /** Those that are on, in the order in which they start. */
+  readonly controllers: readonly ControllerModule[];
+}
+
+/** How long the parts have to end after SIGTERM, within a Pod's usual 30 s. */
+const STOP_GRACE_MS = 10_000;
+
+/** Builds the process: the way to the API server, the controllers, and the servers of probes and metrics. */
+export async function createProcess(parts: ProcessParts): Promise<Manager> {
+  const { config, access, logger, metrics, version } = parts;
+  const clock = systemClock;
+  const shared = { clock, logger, metrics };
+  const lanes = createKubeLanes({ access, clock, metrics });
+  const api = createKubeClient(lanes);
+  const informers = new Informers({ config, lane: lanes.watches, ...shared });
+  const recorder = new ApiEventRecorder({
+    client: api,
+    traffic: lanes.traffic,
+    reportingInstance: config.clientId,
+    ...shared,
+  });
+  const controllers: BuiltController[] = [];
+  for (const module of parts.controllers) {
+    controllers.push(await module.build({ config, version, lanes, api, informers, recorder, ...shared }));
+  }
+  const isReady = () =>
+    Object.assign({ informers: informers.hasSynced() }, ...controllers.map(({ readiness }) => readiness?.()));
+  return new Manager({
+    clock,
+    logger,
+    graceMs: STOP_GRACE_MS,
+    groups: [
+      [
+        new HttpServer({ name: 'probes', port: config.healthProbePort, app: probesApp(isReady), logger }),
+        new HttpServer({ name: 'metrics', port: config.metricsPort, app: metricsApp(metrics), logger }),
+        { name: 'cluster access', run: (signal) => access.run(signal) },
+      ],
+      [closerOf(lanes)],
+      // Nothing is decided before the caches are whole: a Pod that is not seen yet is not a Pod that is gone.
+      informers.runnables(),
+      [{ name: 'events', run: (signal) => recorder.run(signal) }],
+      ...controllers.flatMap(({ groups }) => groups),
+    ],
+  });
+}
+
+/** Closes the lanes when everything that uses them has stopped. */
+function closerOf(lanes: KubeLanes): Runnable {
+  return {
+    name: 'connections',
+    run: (signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => lanes.close().then(resolve, reject), { once: true });
+      }),
+  };
+}

@@ -1,0 +1,13 @@
+import type { ControllerModule } from './controller-module.ts';
+
+/** Controllers by their names in `CONTROLLERS`, in the order in which they start. */
+export type Registry = ReadonlyMap<string, () => Promise<ControllerModule>>;
+
+/** The controllers of this program. One that is off is not even loaded. */
+export const REGISTRY: Registry = new Map([['vk', async () => (await import('./vk.ts')).VK]]);
+
+/** Loads the controllers that are on. */
+export function loadControllers(registry: Registry, names: readonly string[]): Promise<ControllerModule[]> {
+  const wanted = [...registry].filter(([name]) => names.includes(name));
+  return Promise.all(wanted.map(([, load]) => load()));
+}

@@ -1,0 +1,38 @@
+import type { Config } from '../config/config.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import { type CachedLease, LEASES_PATH, projectLease } from '../lease/lease.ts';
+import { projectPod, type VPod } from '../pod/vpod.ts';
+import { type CachedNode, projectNode } from '../vnode/vnode-object.ts';
+import type { WatchedKind } from './informers.ts';
+
+/** A replica's own membership Lease changes every 2 s. */
+const LEASE_WATCH_SILENCE_MS = 15_000;
+
+export const VNODES: WatchedKind<CachedNode> = {
+  kind: 'Node',
+  path: '/api/v1/nodes',
+  labelSelector: ({ env }) => ofEnv(`=${COMPONENT.vnode}`, env),
+  project: projectNode,
+};
+
+/** Pods carry no ENV: the Node that a Pod is bound to says whose it is. An unbound Pod is the scheduler's. */
+export const VPODS: WatchedKind<VPod> = {
+  kind: 'Pod',
+  path: '/api/v1/pods',
+  labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
+  fieldSelector: 'spec.nodeName!=',
+  indexers: { node: ({ nodeName }) => nodeName },
+  project: projectPod,
+};
+
+export const VNODE_LEASES: WatchedKind<CachedLease> = {
+  kind: 'Lease',
+  path: LEASES_PATH,
+  labelSelector: ({ env }) => ofEnv(` in (${COMPONENT.lease},${COMPONENT.member})`, env),
+  silenceMs: ({ isCluster }: Config) => (isCluster ? LEASE_WATCH_SILENCE_MS : undefined),
+  project: (lease, { env }) => projectLease(lease, env),
+};
+
+function ofEnv(component: string, env: string): string {
+  return `${COMPONENT_LABEL}${component},${ENV_LABEL}=${env}`;
+}

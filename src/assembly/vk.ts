@@ -1,0 +1,119 @@
+import { createTunnels } from '../../tunnels/index.ts';
+import type { Config } from '../config/config.ts';
+import { ownerOfNamespaces } from '../pod/name-owners.ts';
+import { Tunnels } from '../tunnel/tunnels.ts';
+import type { BuiltController, ControllerContext, ControllerModule } from './controller-module.ts';
+import { createCore, createLeadership } from './core.ts';
+import { createReplica, type Replica } from './replica.ts';
+import { VNODE_LEASES, VNODES, VPODS } from './vk-kinds.ts';
+
+/** As a kubelet's container back-off: 10 s, doubled to 5 min. */
+const MODULE_BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
+
+/** The multi-tenant Virtual Kubelet: bases become Nodes, modules become Pods. Several replicas share the bases. */
+export const VK: ControllerModule = { name: 'vk', build };
+
+async function build(context: ControllerContext): Promise<BuiltController> {
+  const { config, lanes, api, recorder, version, clock, logger, metrics } = context;
+  const { env, clientId, isCluster } = config;
+  const shared = { clock, logger, metrics };
+  const informers = {
+    nodes: context.informers.get(VNODES),
+    pods: context.informers.get(VPODS),
+    leases: context.informers.get(VNODE_LEASES),
+  };
+  const replica = createReplica({ config, lanes, informer: informers.leases, ...shared });
+  const { membership } = replica;
+  const maxLevel = config.cluster?.maxLevel ?? 1;
+  const leadership = createLeadership({
+    api,
+    informers,
+    membership,
+    env,
+    holder: clientId,
+    isCluster,
+    maxLevel,
+    ...shared,
+  });
+  const { store, leases, isOurs } = leadership;
+  lanes.giveWayTo(() => leases.renewalWaitMs);
+  const tunnels = new Tunnels(
+    await createTunnels({
+      env,
+      clientId,
+      version,
+      mayCommand: isOurs,
+      hears: isOurs,
+      senderOf: (identity) => store.senderOf(identity),
+      mqtt: mqttSettingsOf(config),
+      http: httpSettingsOf(config, replica),
+      ...shared,
+    }),
+  );
+  const { installDeadlineMs, uninstallDeadlineMs, workers, newBases, unknownModulePolicy } = config;
+  const core = createCore(leadership, {
+    tunnels,
+    recorder,
+    traffic: lanes.traffic,
+    version,
+    workers,
+    ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
+    newBases,
+    unknownModulePolicy,
+    ownerOf: ownerOfNamespaces(config.sharedNamespaces),
+    isLeaving: () => replica.isLeaving(),
+    onLinkChange: (up) => replica.announce(up),
+  });
+  replica.addListener({
+    onProven: () => leases.reconsider(),
+    onFenced: () => {
+      leases.onFenced();
+      for (const tunnel of tunnels.all()) tunnel.abandon();
+    },
+  });
+  const handOver = {
+    leases,
+    tunnels: () => tunnels.all(),
+    tunnelOf: (nodeName: string) => store.get(nodeName)?.tunnel,
+    isBusy: (nodeName: string) => core.isBusy(nodeName),
+  };
+  return {
+    readiness: () => ({ ...replica.readiness(), tunnel: tunnels.namesUp().length > 0 }),
+    groups: [
+      replica.first(),
+      [
+        { name: 'leases', run: (signal) => leases.run(signal) },
+        { name: 'nodes', run: (signal) => core.nodes.run(signal) },
+        { name: 'pods', run: (signal) => core.pods.run(signal) },
+      ],
+      [...tunnels.all()].map((tunnel) => ({
+        name: tunnel.name,
+        run: (signal: AbortSignal) => tunnel.run(core.vnodes, signal),
+      })),
+      [{ name: 'liveness', run: (signal) => core.liveness.run(signal) }],
+      // Ends first: everything that leads is still there while it is handed over.
+      replica.last(handOver),
+    ],
+  };
+}
+
+function mqttSettingsOf({ mqtt }: Config): Parameters<typeof createTunnels>[0]['mqtt'] {
+  if (mqtt === undefined) return undefined;
+  const { host, port, username, password, clientPrefix, caPath, clientCertPath, clientKeyPath } = mqtt;
+  const isTls = caPath !== undefined || clientCertPath !== undefined;
+  const url = `${isTls ? 'mqtts' : 'mqtt'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const tls = isTls ? { caPath, certPath: clientCertPath, keyPath: clientKeyPath } : undefined;
+  return { url, username, password, clientPrefix, tls };
+}
+
+function httpSettingsOf(config: Config, replica: Replica): Parameters<typeof createTunnels>[0]['http'] {
+  const { http, installDeadlineMs, uninstallDeadlineMs } = config;
+  return http && { ...http, members: memberLinksOf(config, replica), installDeadlineMs, uninstallDeadlineMs };
+}
+
+function memberLinksOf({ env, clientId, cluster }: Config, replica: Replica) {
+  const keys = cluster?.memberKeys;
+  if (keys === undefined) return undefined;
+  const self = { id: clientId, boot: replica.boot };
+  return { env, keys, self, peers: () => replica.peers(), isFenced: () => !replica.membership.isValid() };
+}
