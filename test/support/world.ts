@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
 import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
 import type { Broker } from '../../samples/broker/broker.ts';
 import type { MqttBroker } from '../../samples/broker/mqtt-broker.ts';
@@ -15,6 +16,8 @@ import { metricOf } from './metric-text.ts';
 import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
 
 const ROOT = new URL('../../', import.meta.url);
+/** Another checkout whose controller is run: what it does, or costs, before and after a change. */
+const { CONTROLLER_TREE } = process.env;
 export const CONTROLLER_USER = 'system:serviceaccount:koupleless-system:module-controller';
 
 export interface LogLine {
@@ -30,8 +33,8 @@ export class ControllerProcess {
   readonly exited: Promise<number | null>;
   readonly #watchers = new Set<() => void>();
 
-  /** `root`: the tree of another version. */
-  constructor(env: Record<string, string>, root?: URL) {
+  /** `root`: the tree of another version. Default: that of CONTROLLER_TREE, else this one. */
+  constructor(env: Record<string, string>, root = CONTROLLER_TREE ? pathToFileURL(`${CONTROLLER_TREE}/`) : undefined) {
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
     this.child = spawn(process.execPath, ['--import', preload, ...startArguments(root)], {
