@@ -19,7 +19,7 @@ export interface WatchedKind<T extends CachedObject> {
   /** Keeps what is needed of an object. */
   readonly project: (raw: KubeObject, config: Config) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
-  /** How long a watch may bring nothing before it is replaced, ms. Default: see `WatchSession`. */
+  /** How long a watch may bring nothing before it is replaced, ms. Default: see `Reflector`. */
   readonly silenceMs?: (config: Config) => number | undefined;
 }
 

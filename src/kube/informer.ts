@@ -2,15 +2,16 @@ import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { InformerStore } from './informer-store.ts';
 import { type CachedObject, type Informer, type InformerHandler, objectKey } from './informer-types.ts';
-import { ListWatch, type ListWatchSink } from './list-watch.ts';
 import type { KubeObject } from './objects.ts';
+import { Reflector, type ReflectorSink } from './reflector.ts';
+import { compareResourceVersions } from './resource-version.ts';
 import type { RestLane } from './rest-lane.ts';
 import type { WatchEvent } from './watch-stream.ts';
+import { WorkSlice } from './work-slice.ts';
 
 const AGE_GAUGE_INTERVAL_MS = 5000;
-/** A timer that is later than that was not held up by work: the process was stopped. */
+/** A timer that is this late was not held up by work: the process was stopped. */
 const PAUSED_AFTER_MS = 10_000;
 
 export interface SharedInformerOptions<T extends CachedObject> {
@@ -24,7 +25,7 @@ export interface SharedInformerOptions<T extends CachedObject> {
   readonly project: (raw: KubeObject) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
   readonly lane: RestLane;
-  /** A watch on which nothing comes for so long is begun anew. Default: see `WatchSession`. */
+  /** A watch on which nothing comes for this long is replaced. Default: see `Reflector`. */
   readonly silenceMs?: number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -37,11 +38,11 @@ export interface SharedInformerOptions<T extends CachedObject> {
 export class SharedInformer<T extends CachedObject> implements Informer<T> {
   readonly #options: SharedInformerOptions<T>;
   readonly #store: InformerStore<T>;
-  readonly #listWatch: ListWatch;
+  readonly #reflector: Reflector;
   /** The list that is being received; the cache stays as it is until the list is whole. */
   #listed = new Map<string, T>();
   #isSynced = false;
-  /** Those who wait for the first sync. Emptied by it, or by their signals. */
+  /** Waiters for the first sync. Emptied by it, or by their signals. */
   readonly #waiters = new Set<() => void>();
   #lastBytesAt: number | undefined;
 
@@ -56,7 +57,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       onHandlerError: (error) => this.#onCallbackError(error),
       onSizeChange: (size) => sizeGauge.set(size),
     });
-    this.#listWatch = new ListWatch({
+    this.#reflector = new Reflector({
       lane,
       path,
       query: { labelSelector, fieldSelector },
@@ -121,26 +122,25 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     const gauge = metrics.informerLastEventAge.labels({ kind });
     let dueAt = clock.now() + AGE_GAUGE_INTERVAL_MS;
     const tick = (): void => {
-      if (clock.now() - dueAt >= PAUSED_AFTER_MS) this.#listWatch.wasPaused();
+      if (clock.now() - dueAt >= PAUSED_AFTER_MS) this.#reflector.wasPaused();
       dueAt = clock.now() + AGE_GAUGE_INTERVAL_MS;
       if (this.#lastBytesAt !== undefined) gauge.set(this.lastEventAgeMs() / 1000);
       timer = clock.setTimer(tick, AGE_GAUGE_INTERVAL_MS);
     };
     let timer = clock.setTimer(tick, AGE_GAUGE_INTERVAL_MS);
     try {
-      await this.#listWatch.run(signal);
+      await this.#reflector.run(signal);
     } finally {
       timer.cancel();
     }
   }
 
-  #createSink(): ListWatchSink {
+  #createSink(): ReflectorSink {
     const { kind, logger, metrics, clock } = this.#options;
     return {
       onListStart: () => {
         this.#listed = new Map();
       },
-      onListItem: (item) => this.#onListed(item),
       onChange: (event, isListed) => this.#onChange(event, isListed),
       onListed: (rolledBack) => this.#takeList(rolledBack),
       onProgress: (resourceVersion) => this.#store.progressed(resourceVersion),
@@ -153,11 +153,6 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       },
       onRelist: (reason) => metrics.informerRelists.inc({ kind, reason }),
     };
-  }
-
-  #onListed(raw: KubeObject): void {
-    const object = this.#project(raw);
-    if (object) this.#listed.set(objectKey(object), object);
   }
 
   #onChange({ type, object: raw }: WatchEvent, isListed: boolean): void {
@@ -191,5 +186,161 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     const { kind, logger, metrics } = this.#options;
     metrics.informerHandlerErrors.inc({ kind });
     logger.error({ kind, err: error }, `informer callback failed: ${messageOf(error)}`);
+  }
+}
+
+export interface InformerStoreOptions<T extends CachedObject> {
+  readonly indexers: Readonly<Record<string, (object: T) => string | undefined>>;
+  readonly clock: Clock;
+  /** Called with what a handler has thrown. */
+  readonly onHandlerError: (error: unknown) => void;
+  readonly onSizeChange: (size: number) => void;
+}
+
+/** The cache of an informer, its indexes, and the order of versions: an older one never replaces a newer one. */
+export class InformerStore<T extends CachedObject> {
+  readonly #options: InformerStoreOptions<T>;
+  readonly #objects = new Map<string, T>();
+  readonly #indexes: ReadonlyMap<string, ObjectIndex<T>>;
+  readonly #handlers: InformerHandler<T>[] = [];
+
+  constructor(options: InformerStoreOptions<T>) {
+    this.#options = options;
+    this.#indexes = new Map(
+      Object.entries(options.indexers).map(([name, indexer]) => [name, new ObjectIndex(indexer)]),
+    );
+  }
+
+  addHandler(handler: InformerHandler<T>): void {
+    this.#handlers.push(handler);
+    for (const object of this.#objects.values()) this.#guard(() => handler.onAdd?.(object));
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): readonly T[] {
+    return [...this.#objects.values()];
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    const found = this.#indexes.get(index);
+    if (!found) throw new RangeError(`no such index: ${index}`);
+    return found.get(value);
+  }
+
+  /** Takes an added or modified object. */
+  put(object: T): void {
+    const old = this.#objects.get(objectKey(object));
+    if (old && compareResourceVersions(object.resourceVersion, old.resourceVersion) <= 0) return;
+    this.#set(old, object);
+  }
+
+  /** Takes a deleted object in its last state; a deletion older than what is cached is one of an earlier life. */
+  remove(object: T): void {
+    const old = this.#objects.get(objectKey(object));
+    if (!old || compareResourceVersions(object.resourceVersion, old.resourceVersion) < 0) return;
+    this.#delete(old, old.uid === object.uid ? object : old);
+  }
+
+  /** Takes the answer to a write: only a newer version of the incarnation that is cached. */
+  upsert(object: T): void {
+    if (this.#objects.get(objectKey(object))?.uid === object.uid) this.put(object);
+  }
+
+  /**
+   * Makes the cache equal to a list: adds and updates first, deletions last. Objects that were written after the
+   * list stay as they are, unless the list is of a cluster that was `rolledBack` to an older state.
+   * Gives way to other work in between; nothing else may be put or removed until it resolves, but upserts may come.
+   */
+  async replace(objects: ReadonlyMap<string, T>, rolledBack: boolean): Promise<void> {
+    const slice = new WorkSlice(this.#options.clock);
+    for (const object of objects.values()) {
+      if (rolledBack) this.#force(object);
+      else this.put(object);
+      if (slice.isOver()) await slice.yield();
+    }
+    for (const [key, object] of this.#objects) {
+      if (!objects.has(key)) this.#delete(object, object);
+      if (slice.isOver()) await slice.yield();
+    }
+  }
+
+  progressed(resourceVersion: string): void {
+    for (const handler of this.#handlers) this.#guard(() => handler.onProgress?.(resourceVersion));
+  }
+
+  #force(object: T): void {
+    const old = this.#objects.get(objectKey(object));
+    if (old?.resourceVersion !== object.resourceVersion || old.uid !== object.uid) this.#set(old, object);
+  }
+
+  #set(old: T | undefined, object: T): void {
+    if (old && old.uid !== object.uid) {
+      this.#delete(old, old);
+      this.#set(undefined, object);
+      return;
+    }
+    this.#objects.set(objectKey(object), object);
+    for (const index of this.#indexes.values()) index.change(old, object);
+    if (old) {
+      for (const handler of this.#handlers) this.#guard(() => handler.onUpdate?.(old, object));
+    } else {
+      this.#options.onSizeChange(this.#objects.size);
+      for (const handler of this.#handlers) this.#guard(() => handler.onAdd?.(object));
+    }
+  }
+
+  #delete(old: T, last: T): void {
+    this.#objects.delete(objectKey(old));
+    for (const index of this.#indexes.values()) index.change(old, undefined);
+    this.#options.onSizeChange(this.#objects.size);
+    for (const handler of this.#handlers) this.#guard(() => handler.onDelete?.(last));
+  }
+
+  #guard(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#options.onHandlerError(error);
+    }
+  }
+}
+
+/** Which objects have a value; kept with each change, so that no lookup walks the cache. */
+class ObjectIndex<T extends CachedObject> {
+  readonly #valueOf: (object: T) => string | undefined;
+  /** Emptied value by value as the last object of each goes. */
+  readonly #byValue = new Map<string, Map<string, T>>();
+
+  /** Objects with the value undefined are not in the index. */
+  constructor(indexer: (object: T) => string | undefined) {
+    this.#valueOf = indexer;
+  }
+
+  get(value: string): readonly T[] {
+    const objects = this.#byValue.get(value);
+    return objects ? [...objects.values()] : [];
+  }
+
+  /** `object` takes the place of `old`, which has the same key. */
+  change(old: T | undefined, object: T | undefined): void {
+    const oldValue = old && this.#valueOf(old);
+    const value = object && this.#valueOf(object);
+    if (old && oldValue !== undefined && oldValue !== value) this.#remove(oldValue, objectKey(old));
+    if (object && value !== undefined) this.#add(value, object);
+  }
+
+  #add(value: string, object: T): void {
+    const objects = this.#byValue.get(value);
+    if (objects) objects.set(objectKey(object), object);
+    else this.#byValue.set(value, new Map([[objectKey(object), object]]));
+  }
+
+  #remove(value: string, key: string): void {
+    const objects = this.#byValue.get(value);
+    objects?.delete(key);
+    if (objects?.size === 0) this.#byValue.delete(value);
   }
 }

@@ -24,17 +24,46 @@ export function get<T>(lane: RequestLane, path: string, options: CallOptions = {
   return lane.request<T>({ method: 'GET', path, ...options });
 }
 
-/** All pages of one list; they are of one moment. */
-export async function listAll<T>(lane: RequestLane, path: string, labelSelector: string): Promise<T[]> {
-  const items: T[] = [];
+interface ListPage<T> {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  /** Go writes null for an empty one. */
+  readonly items?: readonly T[] | null;
+}
+
+export interface ListOptions<T> {
+  readonly query?: RestRequest['query'];
+  readonly signal?: AbortSignal;
+  /** Of each page. Default: that of the lane. */
+  readonly timeoutMs?: number;
+  readonly onItem: (item: T) => void;
+}
+
+/**
+ * Lists a collection page by page. Resolves with the resource version that all pages show, to watch from; rejects with
+ * 410 when the server forgets that version on the way.
+ */
+export async function listPages<T>(
+  lane: RequestLane,
+  path: string,
+  { query, onItem, ...options }: ListOptions<T>,
+): Promise<string> {
+  let resourceVersion: string | undefined;
   let next: string | undefined;
   do {
-    const query = { labelSelector, limit: String(PAGE_SIZE), ...(next ? { continue: next } : {}) };
-    const page = await lane.request<{ metadata?: { continue?: string }; items?: T[] }>({ method: 'GET', path, query });
+    const paged = { ...query, limit: PAGE_SIZE, continue: next };
+    const page: ListPage<T> = await lane.request<ListPage<T>>({ method: 'GET', path, query: paged, ...options });
     if (page.items === undefined) throw new ControllerError('Kube.RequestFailed', `${path}: the answer is no list`);
-    items.push(...page.items);
-    next = page.metadata?.continue;
-  } while (next);
+    resourceVersion ??= page.metadata.resourceVersion;
+    for (const item of page.items ?? []) onItem(item);
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  return resourceVersion;
+}
+
+/** All objects of a collection, as they were at one moment. */
+export async function listAll<T>(lane: RequestLane, path: string, labelSelector: string): Promise<T[]> {
+  const items: T[] = [];
+  await listPages<T>(lane, path, { query: { labelSelector }, onItem: (item) => items.push(item) });
   return items;
 }
 

@@ -1,4 +1,4 @@
-import { InformerStore } from '../../src/kube/informer-store.ts';
+import { InformerStore } from '../../src/kube/informer.ts';
 import type { CachedObject, Informer, InformerHandler } from '../../src/kube/informer-types.ts';
 import type { KubeObject } from '../../src/kube/objects.ts';
 import type { FakeClock } from './fake-clock.ts';

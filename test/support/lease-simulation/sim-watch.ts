@@ -1,4 +1,4 @@
-import { InformerStore } from '../../../src/kube/informer-store.ts';
+import { InformerStore } from '../../../src/kube/informer.ts';
 import { type Informer, type InformerHandler, objectKey } from '../../../src/kube/informer-types.ts';
 import type { KubeObject, LeaseObject } from '../../../src/kube/objects.ts';
 import { COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';

@@ -1,0 +1,299 @@
+import { type Clock, sleep, type Timer } from '../clock.ts';
+import { ControllerError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { backoffMs } from '../queue/backoff.ts';
+import { ApiError, isGone, type StatusObject } from './api-error.ts';
+import { apiErrorOfStatus } from './api-response.ts';
+import type { KubeObject } from './objects.ts';
+import { listPages } from './requests.ts';
+import { compareResourceVersions } from './resource-version.ts';
+import type { RestLane, RestRequest } from './rest-lane.ts';
+import { readWatchStream, type WatchEvent } from './watch-stream.ts';
+
+const BACKOFF = { baseMs: 200, maxMs: 5_000 };
+/** A watch that was open this long clears the back-off: a connection that is cut now and then must not wait ever longer. */
+const HEALTHY_MS = 1000;
+/** A watch that ended sooner and without an event was none, whatever its status said. */
+const SHORT_MS = 1000;
+/** A proxy before the API server may ask for hours, and the cache would be blind for as long. */
+const MAX_RETRY_AFTER_MS = 60_000;
+const RESYNC_JITTER_MS = 1000;
+const PAGE_TIMEOUT_MS = 60_000;
+const HEADERS_TIMEOUT_MS = 30_000;
+/** Bookmarks come about every minute. */
+const SILENCE_MS = 120_000;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list' | 'paused';
+
+class WatchError extends ControllerError {
+  readonly kind: 'silent' | 'paused' | 'rolled-back';
+
+  constructor(kind: WatchError['kind'], message: string) {
+    super('Kube.WatchFailed', message);
+    this.kind = kind;
+  }
+}
+
+/** What a list and its watch bring, in order. */
+export interface ReflectorSink {
+  /** A list starts: what an unfinished one before it has brought is void. */
+  onListStart(): void;
+  /** A change of the list that is running (`isListed`), or of the cache. */
+  onChange(event: WatchEvent, isListed: boolean): void;
+  /** The list is whole. `rolledBack`: it is older than what was seen before. */
+  onListed(rolledBack: boolean): Promise<void>;
+  /** Everything up to this version was handed over. */
+  onProgress(resourceVersion: string): void;
+  /** A sign of life of the watch. */
+  onBytes(): void;
+  /** A line of the watch that cannot be used. */
+  onUnreadable(why: string): void;
+  onRelist(reason: RelistReason): void;
+}
+
+export interface ReflectorOptions {
+  readonly lane: RestLane;
+  readonly path: string;
+  readonly query: NonNullable<RestRequest['query']>;
+  /** A watch on which nothing comes for this long is replaced. Default: twice the time from bookmark to bookmark. */
+  readonly silenceMs: number | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly random: () => number;
+  readonly sink: ReflectorSink;
+}
+
+/** Lists one collection and keeps a watch of it going, as client-go's Reflector: which request comes next, and when. */
+export class Reflector {
+  readonly #options: ReflectorOptions;
+  /** Newest version seen, also while a list is running. */
+  #resourceVersion: string | undefined;
+  #mustList = true;
+  /** False after a server has refused `sendInitialEvents`. */
+  #canStreamList = true;
+  #failures = 0;
+  #silencesInRow = 0;
+  /** When the server has taken the watch that runs; a long wait for that is no health. */
+  #openedAt = Number.POSITIVE_INFINITY;
+  /** Ends the watch that runs. */
+  #cut: (reason: WatchError) => void = () => {};
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when `signal` is aborted and the connection is closed. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger, path } = this.#options;
+    while (!signal.aborted) {
+      this.#openedAt = Number.POSITIVE_INFINITY;
+      let error: unknown;
+      try {
+        await this.#listAndWatch(signal);
+      } catch (caught) {
+        error = caught;
+      }
+      if (signal.aborted) return;
+      // A list that breaks off again and again costs too much to be called healthy.
+      if (!this.#mustList && clock.now() - this.#openedAt >= HEALTHY_MS) this.#failures = 0;
+      if (error === undefined) continue;
+      const delayMs = this.#delayAfter(error);
+      // What goes on at once is routine: a silent watch, a server without streaming lists.
+      const level = delayMs === 0 ? 'info' : 'warn';
+      logger[level]({ err: error, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      if (delayMs > 0) await sleep(clock, delayMs, signal);
+    }
+  }
+
+  /** To be called after the process was stopped: lists everything again instead of reading all that happened meanwhile. */
+  wasPaused(): void {
+    if (!this.#mustList) this.#cut(new WatchError('paused', 'the process was stopped'));
+  }
+
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
+    if (this.#mustList && !this.#canStreamList) await this.#listPages(signal);
+    await this.#watch(signal);
+  }
+
+  async #listPages(signal: AbortSignal): Promise<void> {
+    const { lane, path, query, sink } = this.#options;
+    sink.onListStart();
+    const onItem = (object: KubeObject): void => sink.onChange({ type: 'ADDED', object }, true);
+    await this.#finishList(await listPages(lane, path, { query, signal, timeoutMs: PAGE_TIMEOUT_MS, onItem }));
+  }
+
+  /** Resolves when the server ends the watch in good order, or `signal` is aborted. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const { clock, sink } = this.#options;
+    const startedAt = clock.now();
+    if (this.#mustList) sink.onListStart();
+    const events = await this.#readWatch(signal);
+    if (signal.aborted) return;
+    if (this.#mustList) throw new ControllerError('Kube.WatchFailed', 'the watch ended before its list was whole');
+    if (events === 0 && clock.now() - startedAt < SHORT_MS) {
+      throw new ControllerError('Kube.WatchFailed', 'the watch ended at once');
+    }
+  }
+
+  /** One connection. Resolves with the number of events and bookmarks that came. */
+  async #readWatch(signal: AbortSignal): Promise<number> {
+    const { lane, path, query, clock, sink, silenceMs = SILENCE_MS } = this.#options;
+    const connection = new AbortController();
+    let reason: WatchError | undefined;
+    const end = (): void => connection.abort();
+    this.#cut = (why) => {
+      reason = why;
+      end();
+    };
+    const silence = new InactivityTimer(clock, silenceMs, () => {
+      this.#cut(new WatchError('silent', `no byte for ${silenceMs / 1000} s`));
+    });
+    signal.addEventListener('abort', end, { once: true });
+    let events = 0;
+    try {
+      const body = await lane.open({
+        method: 'GET',
+        path,
+        query: { ...query, ...this.#watchQuery() },
+        signal: connection.signal,
+        timeoutMs: HEADERS_TIMEOUT_MS,
+      });
+      this.#openedAt = clock.now();
+      await readWatchStream({
+        body,
+        clock,
+        onBytes: () => {
+          silence.touch();
+          this.#silencesInRow = 0;
+          sink.onBytes();
+        },
+        onEvent: (event) => {
+          events++;
+          return this.#onEvent(event);
+        },
+        onUnreadable: (why) => sink.onUnreadable(why),
+      });
+    } catch (error) {
+      if (!signal.aborted) throw reason ?? error;
+    } finally {
+      silence.stop();
+      signal.removeEventListener('abort', end);
+    }
+    return events;
+  }
+
+  #watchQuery(): NonNullable<RestRequest['query']> {
+    const common = {
+      watch: true,
+      allowWatchBookmarks: true,
+      // Spreads the reconnects of many watches that began together.
+      timeoutSeconds: Math.floor(300 + this.#options.random() * 300),
+    };
+    return this.#mustList
+      ? { ...common, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+      : { ...common, resourceVersion: this.#resourceVersion };
+  }
+
+  #onEvent(event: WatchEvent): Promise<void> | undefined {
+    if (event.type === 'BOOKMARK') return this.#onBookmark(event.object);
+    if (event.type === 'ERROR') throw apiErrorOfStatus(`watch ${this.#options.path}`, event.object as StatusObject);
+    const isListed = this.#mustList;
+    this.#options.sink.onChange(event, isListed);
+    if (!isListed) this.#progress(event.object.metadata.resourceVersion);
+    return undefined;
+  }
+
+  #onBookmark({ metadata }: KubeObject): Promise<void> | undefined {
+    const { resourceVersion, annotations } = metadata;
+    if (resourceVersion === undefined) return undefined;
+    if (this.#mustList) {
+      return annotations?.[INITIAL_EVENTS_END] === 'true' ? this.#finishList(resourceVersion) : undefined;
+    }
+    if (this.#resourceVersion !== undefined && compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) {
+      throw new WatchError('rolled-back', 'the resource version of the cluster went back');
+    }
+    this.#progress(resourceVersion);
+    return undefined;
+  }
+
+  #progress(resourceVersion: string | undefined): void {
+    if (resourceVersion === undefined) return;
+    this.#resourceVersion = resourceVersion;
+    this.#options.sink.onProgress(resourceVersion);
+  }
+
+  async #finishList(resourceVersion: string): Promise<void> {
+    const before = this.#resourceVersion;
+    await this.#options.sink.onListed(before !== undefined && compareResourceVersions(resourceVersion, before) < 0);
+    this.#mustList = false;
+    this.#progress(resourceVersion);
+  }
+
+  /** Decides from the error how to go on, and how long to wait before, ms. */
+  #delayAfter(error: unknown): number {
+    const { random, sink } = this.#options;
+    if (this.#mustList) {
+      if (this.#canStreamList && isRefusal(error)) {
+        this.#canStreamList = false;
+        sink.onRelist('no-streaming-list');
+        return 0;
+      }
+    } else if (isGone(error)) {
+      return this.#relist('gone');
+    } else if (error instanceof WatchError) {
+      if (error.kind !== 'silent') return this.#relist(error.kind);
+      this.#silencesInRow++;
+      // Twice nothing at all, not even a bookmark: the server may wait for a version that never comes.
+      return this.#silencesInRow > 1 ? this.#relist('silent') : 0;
+    }
+    this.#failures++;
+    const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), random() * backoffMs(this.#failures, BACKOFF));
+  }
+
+  /** All replicas get "gone" at the same time, hence the jitter. */
+  #relist(reason: RelistReason): number {
+    this.#mustList = true;
+    this.#options.sink.onRelist(reason);
+    return this.#options.random() * RESYNC_JITTER_MS;
+  }
+}
+
+/** What servers without streaming lists answer to `sendInitialEvents`. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 400 || error.status === 422);
+}
+
+/** Calls back once when `touch` has not been called for a time. */
+class InactivityTimer {
+  readonly #clock: Clock;
+  readonly #limitMs: number;
+  readonly #onSilence: () => void;
+  #touchedAt: number;
+  #timer: Timer;
+
+  constructor(clock: Clock, limitMs: number, onSilence: () => void) {
+    this.#clock = clock;
+    this.#limitMs = limitMs;
+    this.#onSilence = onSilence;
+    this.#touchedAt = clock.now();
+    this.#timer = clock.setTimer(() => this.#check(), limitMs);
+  }
+
+  /** Costs a subtraction later and no timer now: a busy watch calls it thousands of times. */
+  touch(): void {
+    this.#touchedAt = this.#clock.now();
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+
+  #check(): void {
+    const left = this.#touchedAt + this.#limitMs - this.#clock.now();
+    if (left <= 0) this.#onSilence();
+    else this.#timer = this.#clock.setTimer(() => this.#check(), left);
+  }
+}
