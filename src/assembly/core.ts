@@ -19,13 +19,12 @@ import type { Tunnels } from '../tunnel/tunnels.ts';
 import { BaseCandidates } from '../vnode/base-candidates.ts';
 import { BaseInquirer } from '../vnode/base-inquirer.ts';
 import { KnownNodes } from '../vnode/known-nodes.ts';
-import { LedBases } from '../vnode/led-bases.ts';
 import { LivenessController } from '../vnode/liveness-controller.ts';
 import type { NewBaseLimits } from '../vnode/new-bases.ts';
 import { NodeController } from '../vnode/node-controller.ts';
+import { VNodeStore } from '../vnode/vnode.ts';
 import { VNodeController } from '../vnode/vnode-controller.ts';
 import type { CachedNode } from '../vnode/vnode-object.ts';
-import { VNodeStore } from '../vnode/vnode-store.ts';
 
 interface Shared {
   readonly clock: Clock;
@@ -127,7 +126,6 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
   const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
   const candidates = new BaseCandidates({ tunnels, clock, logger });
   const { isLeaving, onLinkChange } = options;
-  const ledBases = new LedBases({ store, leases, tunnels, inquirer, recorder: leadRecorder, isLeaving, ...shared });
   const nodes = new NodeController({
     api,
     informer: informers.nodes,
@@ -146,7 +144,16 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     api,
     informer: informers.pods,
     nodeInformer: informers.nodes,
-    baseOf: (nodeName) => ledBases.get(nodeName),
+    baseOf: (nodeName) => {
+      const vnode = store.get(nodeName);
+      // A dead one is removed together with its Pods.
+      return vnode && vnode.liveness !== 'Dead' && leases.isHeld(nodeName) ? vnode : undefined;
+    },
+    askList: (nodeName) => {
+      const vnode = store.get(nodeName);
+      if (vnode) inquirer.askList(vnode);
+    },
+    isLeaving,
     isLed: (nodeName) => leases.isHeld(nodeName),
     isInUse: (nodeName) => store.get(nodeName) !== undefined || informers.nodes.get(nodeName) !== undefined,
     tunnels,
@@ -163,7 +170,6 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     store,
     nodeInformer: informers.nodes,
     leases,
-    ledBases,
     tunnels,
     inquirer,
     candidates,

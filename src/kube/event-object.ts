@@ -1,5 +1,6 @@
 import type { Patch } from './client.ts';
 import type { EventSeries, EventSubject } from './event-correlator.ts';
+import type { CachedObject } from './informer-types.ts';
 import { secondsTime } from './micro-time.ts';
 import type { EventObject } from './objects.ts';
 
@@ -14,6 +15,15 @@ export interface EventWriting {
   /** Wall-clock times of the first and the last occurrence. */
   readonly firstTime: Date;
   readonly lastTime: Date;
+}
+
+/** A Node as the subject of an event; like a kubelet, with its name for a UID, where `kubectl describe node` looks. */
+export function nodeSubject(nodeName: string): EventSubject {
+  return { apiVersion: 'v1', kind: 'Node', namespace: '', name: nodeName, uid: nodeName };
+}
+
+export function podSubject({ namespace, name, uid }: CachedObject): EventSubject {
+  return { apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
 }
 
 /** Events of cluster-scoped objects live in `default`. */

@@ -9,9 +9,9 @@ import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
 import type { HeldPods } from './pod-admissions.ts';
 import {
-  type Debt,
   failedKillsOf,
   isLiving,
+  type PendingRemoval,
   podsByFate,
   type Removal,
   removalsOf,
@@ -40,7 +40,7 @@ export interface BasePlanInput {
   /** Those of them that are not admitted: they claim nothing, and nothing has to be removed for them. */
   readonly held: HeldPods;
   /** Modules of Pods that went without a wait: to be removed unless somebody claims them. */
-  readonly debts: ReadonlyMap<ModuleKey, Debt>;
+  readonly pendingRemovals: ReadonlyMap<ModuleKey, PendingRemoval>;
   readonly ledger: LedgerView;
   readonly sleepUntil: SleepUntil;
   /** Names of the modules of Pods whose status could not be written: no install takes versions of these away. */
@@ -60,7 +60,7 @@ export interface BasePlan {
   readonly finished: readonly VPod[];
   /** Deleting Pods whose uninstall failed, with the base's words. */
   readonly failedKills: ReadonlyMap<VPod, string>;
-  readonly settledDebts: readonly (readonly [ModuleKey, Debt])[];
+  readonly settledRemovals: readonly (readonly [ModuleKey, PendingRemoval])[];
   /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
   readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
@@ -82,7 +82,7 @@ export const ASK_AGAIN_MS = 5_000;
  * that have not begun.
  */
 export function planBase(input: BasePlanInput): BasePlan {
-  const { pods, held, debts, ledger, sleepUntil, unwritten, canSwitch, now } = input;
+  const { pods, held, pendingRemovals, ledger, sleepUntil, unwritten, canSwitch, now } = input;
   const ordered = [...pods].sort(byCreation);
   const admitted = held.size === 0 ? ordered : ordered.filter(({ uid }) => !held.has(uid));
   const { living, sleeping, leaving } = podsByFate(admitted, sleepUntil, now);
@@ -90,7 +90,7 @@ export function planBase(input: BasePlanInput): BasePlan {
   const owners = nameOwnersOf({ ...input, pods: admitted });
   const specsOf = (pod: VPod): ModuleSpec[] => owners.specsOf(pod);
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf, specsOf);
-  const removals = removalsOf(leaving, debts, specsOf);
+  const removals = removalsOf(leaving, pendingRemovals, specsOf);
   const serving = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
   const lost = new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
   const decisions = ledger.isKnown
@@ -124,7 +124,7 @@ export function planBase(input: BasePlanInput): BasePlan {
       ...ordered.filter((pod) => held.has(pod.uid) && pod.isDeleting),
     ],
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined), specsOf),
-    settledDebts: [...debts].filter(([key]) => !isLeft(key)),
+    settledRemovals: [...pendingRemovals].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
     isLost: (key) => lost.has(key),
@@ -138,12 +138,12 @@ export function planBase(input: BasePlanInput): BasePlan {
 }
 
 /** As the plan of the same input sees them. */
-export function nameOwnersOf({ pods, debts, ledger, ownerOf }: NameOwnersSources): NameOwners {
+export function nameOwnersOf({ pods, pendingRemovals, ledger, ownerOf }: NameOwnersSources): NameOwners {
   const isLeft = (key: ModuleKey): boolean => !ledger.isKnown || !isGone(ledger.get(key));
-  return new NameOwners({ pods, debts, isLeft, ownerOf });
+  return new NameOwners({ pods, pendingRemovals, isLeft, ownerOf });
 }
 
-export type NameOwnersSources = Pick<BasePlanInput, 'pods' | 'debts' | 'ownerOf'> & {
+export type NameOwnersSources = Pick<BasePlanInput, 'pods' | 'pendingRemovals' | 'ownerOf'> & {
   readonly ledger: Pick<LedgerView, 'isKnown' | 'get'>;
 };
 

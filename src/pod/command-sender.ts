@@ -1,18 +1,16 @@
 import type { Clock } from '../clock.ts';
 import { type ErrorCode, messageOf } from '../errors.ts';
+import { podSubject } from '../kube/event-object.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { objectKey } from '../kube/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import { MAX_RECORDS, SEND_AGAIN_MS } from '../module/module-ledger.ts';
 import { type ModuleCommand, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import { isUnsent, type Tunnel } from '../tunnel/tunnel.ts';
-import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { PlannedCommand } from './base-plan.ts';
-import type { ManagedBase } from './managed-base.ts';
-import { podRef } from './pod-ref.ts';
+import type { LedBase } from './led-base.ts';
 
 export interface CommandSenderOptions {
-  readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
   /** Looks at a base again, when a command could not be sent. */
   readonly enqueueAfter: (nodeName: string, delayMs: number) => void;
@@ -20,14 +18,14 @@ export interface CommandSenderOptions {
   readonly logger: Logger;
 }
 
-/** The event of a command; what ends it is told by the Pod's status. */
+/** The event of a command; the Pod's status reports its end. */
 export const COMMAND_EVENTS: Readonly<Record<ModuleCommand, readonly [reason: string, verb: string]>> = {
   install: ['Pulling', 'Installing'],
   uninstall: ['Killing', 'Uninstalling'],
   switch: ['Switching', 'Making active'],
 };
 
-/** Tells bases what the plan says, and the ledger what was told. */
+/** Sends the planned commands and records them in the ledger. */
 export class CommandSender {
   readonly #options: CommandSenderOptions;
 
@@ -35,11 +33,10 @@ export class CommandSender {
     this.#options = options;
   }
 
-  /** Nothing is sent without a link: the plan says it again when there is one. */
-  send(base: ManagedBase, planned: PlannedCommand): void {
-    const { clock, logger, tunnels, recorder } = this.#options;
-    const tunnel = tunnels.get(base.tunnel);
-    if (!base.isReachable || !tunnel?.isUp()) return;
+  /** Nothing is sent while the link is down: a later plan has the command again. */
+  send(base: LedBase, tunnel: Tunnel, planned: PlannedCommand): void {
+    const { clock, logger, recorder } = this.#options;
+    if (!tunnel.isUp()) return;
     const { command, pod } = planned;
     const id = command === 'install' ? planned.spec : planned.id;
     const module = moduleKeyOf(id);
@@ -52,7 +49,7 @@ export class CommandSender {
     else base.ledger.commandSent(command, id, clock.now());
     if (pod) {
       const [reason, verb] = COMMAND_EVENTS[command];
-      recorder.event(podRef(pod), 'Normal', reason, `${verb} module ${module}`);
+      recorder.event(podSubject(pod), 'Normal', reason, `${verb} module ${module}`);
     }
     handOver(tunnel, base, planned).catch((error: unknown) => {
       logger.warn({ node: base.nodeName, module, command, reason: messageOf(error) }, 'command could not be sent');
@@ -62,7 +59,7 @@ export class CommandSender {
   }
 
   /** Its Pod waits until there is room in the ledger. */
-  #refuse({ nodeName, reports }: ManagedBase, module: ModuleKey): void {
+  #refuse({ nodeName, reports }: LedBase, module: ModuleKey): void {
     const admitted = reports.admit(this.#options.clock.now());
     if (admitted === undefined) return;
     const code: ErrorCode = 'Base.TooManyModules';
@@ -71,7 +68,7 @@ export class CommandSender {
   }
 }
 
-function handOver(tunnel: Tunnel, { address }: ManagedBase, planned: PlannedCommand): Promise<void> {
+function handOver(tunnel: Tunnel, { address }: LedBase, planned: PlannedCommand): Promise<void> {
   if (planned.command === 'install') return tunnel.installModule(address, planned.spec);
   if (planned.command === 'uninstall') return tunnel.uninstallModule(address, planned.id);
   return tunnel.switchModule(address, planned.id);

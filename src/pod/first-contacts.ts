@@ -19,13 +19,13 @@ import {
   shardOf,
 } from './contact-record.ts';
 import { type ContactApi, ContactStore } from './contact-store.ts';
-import type { Contact, ManagedBase } from './managed-base.ts';
+import type { Contact, LedBase } from './led-base.ts';
 
 export interface FirstContactsOptions {
   readonly api: ContactApi;
   readonly env: string;
   /** The base behind a Node that this process leads. */
-  readonly baseOf: (nodeName: string) => ManagedBase | undefined;
+  readonly baseOf: (nodeName: string) => LedBase | undefined;
   readonly isLed: (nodeName: string) => boolean;
   /** Whether a base or a Node of that name is there now, led or followed. */
   readonly isInUse: (nodeName: string) => boolean;
@@ -43,7 +43,7 @@ const BACKOFF = { baseMs: 1_000, maxMs: 300_000 };
 const WARN_AFTER_RACES = 5;
 
 interface Waiting {
-  readonly base: ManagedBase;
+  readonly base: LedBase;
   readonly contact: Contact;
   readonly demand: Demand;
 }
@@ -85,7 +85,7 @@ export class FirstContacts {
    * not known: nothing may be removed then.
    */
   observe(
-    base: ManagedBase,
+    base: LedBase,
     { isWanted, isLost }: Pick<BasePlan, 'isWanted' | 'isLost'>,
   ): ((key: ModuleKey) => boolean) | undefined {
     const { contact } = base;
@@ -206,7 +206,7 @@ function claim(contact: Contact, key: ModuleKey): void {
  * What the base had before the first plan. Some agents list the base itself; where its name comes only with a later
  * health answer, the record has it too, which keeps nothing that would be removed.
  */
-function foundAt({ contact, masterName }: ManagedBase): ModuleKey[] {
+function foundAt({ contact, masterName }: LedBase): ModuleKey[] {
   return [...(contact.listed ?? [])].filter(([, { name }]) => name !== masterName).map(([key]) => key);
 }
 

@@ -1,7 +1,7 @@
 import type { ContainerStatus } from '../kube/objects.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
-import type { Debt } from './removals.ts';
+import type { PendingRemoval } from './removals.ts';
 import { byCreation, isTerminal, type VPod } from './vpod.ts';
 import { NAME_TAKEN } from './waiting-reason.ts';
 
@@ -19,7 +19,7 @@ export function ownerOfNamespaces(groups: readonly (readonly string[])[] | 'all'
 export interface NameOwnersInput {
   /** All vPods bound to the base, in any order. */
   readonly pods: readonly VPod[];
-  readonly debts: ReadonlyMap<ModuleKey, Debt>;
+  readonly pendingRemovals: ReadonlyMap<ModuleKey, PendingRemoval>;
   /** Whether the module may still be on the base, or in work there. */
   readonly isLeft: (key: ModuleKey) => boolean;
   readonly ownerOf: OwnerOf;
@@ -99,9 +99,9 @@ export class NameOwners {
 }
 
 /** The owner of each name for which a Pod has begun, or has left something. */
-function holdersOf({ pods, debts, isLeft, ownerOf }: NameOwnersInput): Map<string, string> {
+function holdersOf({ pods, pendingRemovals, isLeft, ownerOf }: NameOwnersInput): Map<string, string> {
   const holders = new Map<string, Holder>();
-  for (const [key, { name, namespace }] of debts) {
+  for (const [key, { name, namespace }] of pendingRemovals) {
     if (namespace !== undefined && isLeft(key)) {
       hold(holders, name, { owner: ownerOf(namespace), rank: RANK.left, createdAt: '', uid: '' });
     }

@@ -11,7 +11,7 @@ import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { type BasePlan, nameOwnersOf, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
-import type { ManagedBase } from './managed-base.ts';
+import { type LedBase, noteOperationEnd } from './led-base.ts';
 import type { OwnerOf } from './name-owners.ts';
 import type { AdmittingNode } from './pod-admission.ts';
 import { PodAdmissions } from './pod-admissions.ts';
@@ -25,8 +25,12 @@ export interface PodControllerOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
   readonly nodeInformer: Informer<AdmittingNode>;
-  /** The base behind a Node that this process leads; undefined = not ours to touch. */
-  readonly baseOf: (nodeName: string) => ManagedBase | undefined;
+  /** The base behind a Node that this process leads; undefined: this process must not touch it. */
+  readonly baseOf: (nodeName: string) => LedBase | undefined;
+  /** Asks the base behind a Node for its list of modules. */
+  readonly askList: (nodeName: string) => void;
+  /** The process is about to end: it finishes what is under way and begins nothing. */
+  readonly isLeaving: () => boolean;
   /** Whether this process leads the Node, asked at the last moment before a write. */
   readonly isLed: (nodeName: string) => boolean;
   readonly tunnels: Tunnels;
@@ -122,7 +126,7 @@ export class PodController {
     const hasNothing = this.#deleted.delete(pod.uid) || this.#admissions.isHeld(pod);
     const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
     // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!hasNothing) base?.goneWithoutWait.add(this.#statuses.remembered(pod));
+    if (!hasNothing) base?.vanishedPods.add(this.#statuses.remembered(pod));
     this.#sleeps.forget(pod);
     this.#statuses.forget(pod);
     this.#admissions.forget(pod);
@@ -142,7 +146,7 @@ export class PodController {
     }
     const { clock } = this.#options;
     const startedAt = clock.now();
-    for (const end of base.ledger.expire(clock.now())) base.onOperationEnd(end);
+    for (const end of base.ledger.expire(clock.now())) noteOperationEnd(base, end, this.#options);
     const unwritten = this.#statuses.unwrittenModules(nodeName);
     const plan = this.#plan(base, unwritten);
     const first = firstInstallsOf(plan.commands);
@@ -158,7 +162,9 @@ export class PodController {
     // A write that was held back: another replica may lead the Node by now.
     if (!errors.some(isNotPermitted)) this.#send(base, commands);
     for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
-    for (const [key, debt] of plan.settledDebts) if (base.debts.get(key) === debt) base.debts.delete(key);
+    for (const [key, removal] of plan.settledRemovals) {
+      if (base.pendingRemovals.get(key) === removal) base.pendingRemovals.delete(key);
+    }
     const writtenAt = clock.now();
     base.ledger.forgetUnless(plan.isWanted);
     this.#lookAhead(base, plan);
@@ -167,7 +173,7 @@ export class PodController {
   }
 
   /** The time that one sync keeps all other bases waiting. It grows with the Pods and modules of the base. */
-  #noteCost({ nodeName, ledger }: ManagedBase, plan: BasePlan, costMs: number): void {
+  #noteCost({ nodeName, ledger }: LedBase, plan: BasePlan, costMs: number): void {
     if (costMs < REST_FROM_MS || plan.views.size + ledger.recordCount < REST_FROM_SIZE) return;
     this.#restMs.set(nodeName, Math.min(REST_FACTOR * costMs, MAX_REST_MS));
   }
@@ -178,17 +184,20 @@ export class PodController {
     return restMs;
   }
 
-  /** The end of each makes a new plan: what may not leave now is decided anew then. */
-  #send(base: ManagedBase, commands: readonly PlannedCommand[]): void {
-    const room = Math.max(0, base.maxOperations - base.ledger.inFlightCount);
-    for (const command of commands.slice(0, room)) this.#commands.send(base, command);
+  /** The end of each makes a new plan, which decides again about what may not leave now. */
+  #send(base: LedBase, commands: readonly PlannedCommand[]): void {
+    const tunnel = this.#options.tunnels.get(base.tunnel);
+    if (tunnel === undefined || !base.isReachable || this.#options.isLeaving()) return;
+    const room = Math.max(0, tunnel.maxOperations - base.ledger.inFlightCount);
+    for (const command of commands.slice(0, room)) this.#commands.send(base, tunnel, command);
   }
 
   /** What the base has to be asked, and when the plan has to be made again if nothing happens. */
-  #lookAhead(base: ManagedBase, plan: BasePlan): void {
+  #lookAhead(base: LedBase, plan: BasePlan): void {
     const now = this.#options.clock.now();
     const unknown = this.#unknown.observe(base, plan);
-    if ((plan.askList || unknown.askList) && base.isReachable) base.askList();
+    if ((plan.askList || unknown.askList) && base.isReachable && !this.#options.isLeaving())
+      this.#options.askList(base.nodeName);
     // The plan was made before its commands were sent: what is slow is seen, and shown, when it is made again.
     const slowAt = plan.commands.length > 0 ? now + SLOW_INSTALL_MS : undefined;
     const admissionAt = this.#admissions.wakeAt(base.nodeName);
@@ -197,31 +206,42 @@ export class PodController {
     }
   }
 
-  #plan(base: ManagedBase, unwritten: ReadonlySet<string>): BasePlan {
-    const { clock, ownerOf, nodeInformer } = this.#options;
-    const { debts, ledger, canSwitch } = base;
+  #plan(base: LedBase, unwritten: ReadonlySet<string>): BasePlan {
+    const { clock, ownerOf, nodeInformer, tunnels } = this.#options;
+    const { pendingRemovals, ledger } = base;
+    const canSwitch = tunnels.get(base.tunnel)?.canSwitch ?? false;
     const now = clock.now();
     const pods = this.#podsOf(base.nodeName);
     const held = this.#admissions.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
-    this.#oweRemovals(
+    this.#requireRemovals(
       base,
       pods.filter(({ uid }) => !held.has(uid)),
     );
-    return planBase({ pods, held, debts, ledger, canSwitch, unwritten, sleepUntil: this.#sleeps, ownerOf, now });
+    return planBase({
+      pods,
+      held,
+      pendingRemovals,
+      ledger,
+      canSwitch,
+      unwritten,
+      sleepUntil: this.#sleeps,
+      ownerOf,
+      now,
+    });
   }
 
   /** A module whose name belongs to another namespace was never installed for its Pod. */
-  #oweRemovals(base: ManagedBase, pods: readonly VPod[]): void {
-    const { goneWithoutWait, debts, ledger } = base;
-    if (goneWithoutWait.size === 0) return;
+  #requireRemovals(base: LedBase, pods: readonly VPod[]): void {
+    const { vanishedPods, pendingRemovals, ledger } = base;
+    if (vanishedPods.size === 0) return;
     const { ownerOf } = this.#options;
-    const owners = nameOwnersOf({ pods: [...pods, ...goneWithoutWait], debts, ledger, ownerOf });
-    for (const pod of goneWithoutWait) {
+    const owners = nameOwnersOf({ pods: [...pods, ...vanishedPods], pendingRemovals, ledger, ownerOf });
+    for (const pod of vanishedPods) {
       for (const { name, version } of owners.specsOf(pod)) {
-        debts.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
+        pendingRemovals.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
       }
     }
-    goneWithoutWait.clear();
+    vanishedPods.clear();
   }
 
   /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */
@@ -234,7 +254,7 @@ export class PodController {
    * Returns the commands that a plan made after the writes has too; the next sync sends the others of that plan. It
    * has no install that replaces a module whose Pod could not be written.
    */
-  #stillWanted(base: ManagedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
+  #stillWanted(base: LedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
     const unwritten = this.#statuses.unwrittenModules(base.nodeName);
     const fresh = new Set(this.#plan(base, unwritten).commands.map(identityOf));
     const still = commands.filter((command) => fresh.delete(identityOf(command)));

@@ -3,7 +3,7 @@ import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../
 import { isTerminal, type VPod } from './vpod.ts';
 
 /** A module that is to be removed although no Pod is there to wait for it. */
-export interface Debt extends ModuleId {
+export interface PendingRemoval extends ModuleId {
   /** Of the Pod that had it, which keeps the module's name until the module is gone; undefined: no Pod had it. */
   readonly namespace?: string;
 }
@@ -46,11 +46,11 @@ export interface SleepUntil {
 
 export function removalsOf(
   leaving: readonly VPod[],
-  debts: ReadonlyMap<ModuleKey, Debt>,
+  pendingRemovals: ReadonlyMap<ModuleKey, PendingRemoval>,
   specsOf: SpecsOf,
 ): Map<ModuleKey, Removal> {
   const removals = new Map<ModuleKey, Removal>();
-  for (const [key, id] of debts) removals.set(key, { id, pod: undefined });
+  for (const [key, id] of pendingRemovals) removals.set(key, { id, pod: undefined });
   for (const pod of leaving) for (const spec of specsOf(pod)) removals.set(moduleKeyOf(spec), { id: spec, pod });
   return removals;
 }

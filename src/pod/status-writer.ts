@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { podSubject } from '../kube/event-object.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
@@ -9,7 +10,6 @@ import type { BasePlan } from './base-plan.ts';
 import { LossWrites } from './loss-writes.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
-import { podRef } from './pod-ref.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
@@ -112,7 +112,7 @@ export class StatusWriter {
       const isTold = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
       if (isTold && !this.#unwritten.has(pod.uid)) continue;
       changes.push({ pod, next: { ...pod.status, reason: 'FailedKillPod', message }, views: [] });
-      if (!isTold) recorder.event(podRef(pod), 'Warning', 'FailedKillPod', message);
+      if (!isTold) recorder.event(podSubject(pod), 'Warning', 'FailedKillPod', message);
     }
     return changes;
   }
@@ -151,7 +151,7 @@ export class StatusWriter {
 
   #tell({ pod, next, views }: Change): void {
     for (const { type, reason, message } of podEventsOf(pod, next, views)) {
-      this.#options.recorder.event(podRef(pod), type, reason, message);
+      this.#options.recorder.event(podSubject(pod), type, reason, message);
     }
   }
 }

@@ -1,11 +1,13 @@
 import { sleep } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { nodeSubject } from '../kube/event-object.ts';
+import type { EventRecorder } from '../kube/event-recorder.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../labels.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';
 import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
-import type { ManagedBase, UnknownModule } from './managed-base.ts';
+import type { LedBase, UnknownModule } from './led-base.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
 import { projectPod } from './vpod.ts';
 
@@ -13,6 +15,7 @@ export type UnknownModulePolicy = 'remove' | 'keep';
 
 export interface UnknownModulesOptions extends FirstContactsOptions {
   readonly api: KubeClient;
+  readonly recorder: EventRecorder;
   readonly policy: UnknownModulePolicy;
   readonly ownerOf: OwnerOf;
 }
@@ -34,7 +37,7 @@ type WantedByNode = ReadonlyMap<string, ReadonlySet<ModuleKey>>;
 
 /**
  * Modules that no Pod asks for: somebody installed them past this controller, or their Pod was deleted by force while
- * no controller ran. They are reported once. With the policy `remove` they become debts of the base when the record
+ * no controller ran. They are reported once. With the policy `remove` their removal is required when the record
  * of first contacts does not keep them, two lists have them, the second asked for 10 s later, and then a read past the
  * cache shows no Pod that asks for them.
  */
@@ -64,7 +67,7 @@ export class UnknownModules {
   }
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
-  observe(base: ManagedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isLost'>): Attention {
+  observe(base: LedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isLost'>): Attention {
     const { unknown: found } = plan;
     const now = this.#options.clock.now();
     // A list that came after the plan was made is for the next plan.
@@ -85,7 +88,7 @@ export class UnknownModules {
     return this.#follow(base, now);
   }
 
-  #follow(base: ManagedBase, now: number): Attention {
+  #follow(base: LedBase, now: number): Attention {
     const times: number[] = [];
     const confirmed: ModuleKey[] = [];
     for (const [key, entry] of base.unknown) {
@@ -98,7 +101,7 @@ export class UnknownModules {
     return { askList, wakeAt: askList ? now + ASK_AGAIN_MS : askAt };
   }
 
-  #reportUnknown(base: ManagedBase): void {
+  #reportUnknown(base: LedBase): void {
     const news = [...base.unknown].filter(([, { isReported }]) => !isReported);
     if (news.length === 0) return;
     for (const [key, entry] of news) base.unknown.set(key, { ...entry, isReported: true });
@@ -110,11 +113,11 @@ export class UnknownModules {
       { node: base.nodeName, modules, fate, ...admitted },
       'base has modules that no Pod asks for',
     );
-    base.onUnknownModules(`no Pod asks for ${modules.join(', ')}: to be ${fate}`);
+    this.#report(base, `no Pod asks for ${modules.join(', ')}: to be ${fate}`);
   }
 
   /** Once in the life of this process, also when other replicas lead the base in between. */
-  #reportKept(base: ManagedBase, keys: readonly ModuleKey[]): void {
+  #reportKept(base: LedBase, keys: readonly ModuleKey[]): void {
     const { contact } = base;
     const news = keys.filter((key) => !contact.reported.has(key));
     contact.keptCount = keys.length;
@@ -127,10 +130,14 @@ export class UnknownModules {
       { node: base.nodeName, modules, ...admitted },
       'modules from before the first contact are kept',
     );
-    base.onUnknownModules(`${KEPT_MESSAGE}: ${modules.join(', ')}`);
+    this.#report(base, `${KEPT_MESSAGE}: ${modules.join(', ')}`);
   }
 
-  #confirm(base: ManagedBase, keys: readonly ModuleKey[]): void {
+  #report({ nodeName }: LedBase, message: string): void {
+    this.#options.recorder.event(nodeSubject(nodeName), 'Warning', 'UnknownModule', message);
+  }
+
+  #confirm(base: LedBase, keys: readonly ModuleKey[]): void {
     const { nodeName, contact } = base;
     if (this.#waiting.has(nodeName) || base.masterName === undefined) return;
     this.#waiting.add(nodeName);
@@ -155,7 +162,7 @@ export class UnknownModules {
   }
 
   /** Whether the module is to be removed. */
-  #settle(base: ManagedBase, key: ModuleKey, isWanted: boolean): boolean {
+  #settle(base: LedBase, key: ModuleKey, isWanted: boolean): boolean {
     const entry = base.unknown.get(key);
     if (entry === undefined || !base.contact.isRecorded || !isInTwoLists(base, entry)) return false;
     if (isWanted) {
@@ -164,7 +171,7 @@ export class UnknownModules {
       return false;
     }
     base.unknown.delete(key);
-    base.debts.set(key, entry.id);
+    base.pendingRemovals.set(key, entry.id);
     this.#options.metrics.unknownModulesRemoved.inc();
     return true;
   }
@@ -191,13 +198,13 @@ export class UnknownModules {
 }
 
 /** With the policy `keep` no record says what the base had, and nothing of its lists has to be remembered. */
-function keepsNone({ contact }: ManagedBase): () => boolean {
+function keepsNone({ contact }: LedBase): () => boolean {
   contact.listed = undefined;
   return () => false;
 }
 
 /** Keeps `base.unknown` in step with the newest list. */
-function track(base: ManagedBase, modules: readonly ModuleId[], now: number): void {
+function track(base: LedBase, modules: readonly ModuleId[], now: number): void {
   const keys = new Set(modules.map(moduleKeyOf));
   for (const key of base.unknown.keys()) if (!keys.has(key)) base.unknown.delete(key);
   for (const id of modules) {
@@ -206,7 +213,7 @@ function track(base: ManagedBase, modules: readonly ModuleId[], now: number): vo
   }
 }
 
-function isInTwoLists({ ledger }: ManagedBase, { seenAt }: UnknownModule): boolean {
+function isInTwoLists({ ledger }: LedBase, { seenAt }: UnknownModule): boolean {
   return ledger.listedAt >= seenAt + SECOND_LIST_AFTER_MS;
 }
 
@@ -215,7 +222,7 @@ function wantedByNode(objects: readonly Parameters<typeof projectPod>[0][], owne
   const wanted = new Map<string, ReadonlySet<ModuleKey>>();
   for (const [nodeName, pods] of byNode) {
     if (nodeName === undefined) continue;
-    const owners = new NameOwners({ pods, debts: new Map(), isLeft: () => true, ownerOf });
+    const owners = new NameOwners({ pods, pendingRemovals: new Map(), isLeft: () => true, ownerOf });
     wanted.set(nodeName, new Set(pods.flatMap((pod) => owners.specsOf(pod)).map(moduleKeyOf)));
   }
   return wanted;

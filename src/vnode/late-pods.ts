@@ -7,8 +7,8 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import type { VNodeStore } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';
-import type { VNodeStore } from './vnode-store.ts';
 
 export interface LatePodsOptions {
   readonly api: Pick<KubeClient, 'getNode' | 'forceDeletePod'>;

@@ -18,8 +18,7 @@ import {
   nextBrake,
   type Silence,
 } from './liveness.ts';
-import type { VNode } from './vnode.ts';
-import type { VNodeStore } from './vnode-store.ts';
+import type { VNode, VNodeStore } from './vnode.ts';
 
 export interface LivenessControllerOptions {
   readonly store: VNodeStore;
@@ -211,7 +210,7 @@ export class LivenessController {
     let preexistingModules = 0;
     for (const vnode of this.#options.store.values()) {
       counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
-      unknownModules += vnode.unknown.size + vnode.debts.size;
+      unknownModules += vnode.unknown.size + vnode.pendingRemovals.size;
       preexistingModules += vnode.contact.keptCount;
     }
     const { metrics } = this.#options;

@@ -12,7 +12,7 @@ import { ArrivalRate } from './arrival-rate.ts';
 import { ANSWER_WITHIN_MS, BINDS_WITHIN_MS } from './liveness.ts';
 import { isSamePlace } from './tunnel-claim.ts';
 import type { UnprovenBase } from './unproven-bases.ts';
-import type { VNodeStore } from './vnode-store.ts';
+import type { VNodeStore } from './vnode.ts';
 
 /** How many bases may be found. */
 export interface NewBaseLimits {

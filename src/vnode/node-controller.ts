@@ -3,6 +3,7 @@ import { ControllerError } from '../errors.ts';
 import { isAlreadyExists, isInvalidUid, isNotFound, unlessGone } from '../kube/api-error.ts';
 import type { KubeClient, Permit } from '../kube/client.ts';
 import type { Traffic } from '../kube/concurrency-limit.ts';
+import { nodeSubject } from '../kube/event-object.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
@@ -18,10 +19,8 @@ import { LatePods } from './late-pods.ts';
 import { NodeMemories, type NodeMemory, spreadOf } from './node-memory.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
 import { planNode } from './node-plan.ts';
-import { nodeRef } from './node-ref.ts';
-import type { VNode } from './vnode.ts';
+import type { VNode, VNodeStore } from './vnode.ts';
 import { type CachedNode, projectNode } from './vnode-object.ts';
-import type { VNodeStore } from './vnode-store.ts';
 
 export interface NodeControllerOptions {
   readonly api: KubeClient;
@@ -130,7 +129,7 @@ export class NodeController {
       memory.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
       if (vnode.health) memory.memoryWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
-      recorder.event(nodeRef(vnode), 'Normal', 'Starting', `base ${vnode.identity} was found`);
+      recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       known.addCreated(projectNode(this.#refuseForeign(vnode, await api.getNode(vnode.nodeName))));
@@ -170,7 +169,7 @@ export class NodeController {
     if (was === is) return;
     const [type, reason] = is === 'True' ? (['Normal', 'NodeReady'] as const) : (['Warning', 'NodeNotReady'] as const);
     const { recorder, logger } = this.#options;
-    recorder.event(nodeRef(vnode), type, reason, `Node ${vnode.nodeName} status is now: ${reason}`);
+    recorder.event(nodeSubject(vnode.nodeName), type, reason, `Node ${vnode.nodeName} status is now: ${reason}`);
     logger.info({ node: vnode.nodeName, ready: is }, 'node readiness changed');
   }
 

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { nodeSubject } from '../kube/event-object.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
@@ -11,7 +12,6 @@ import type { BaseInquirer } from './base-inquirer.ts';
 import { ANSWER_WITHIN_MS, BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
-import { nodeRef } from './node-ref.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode } from './vnode.ts';
 import type { CachedNode } from './vnode-object.ts';
@@ -245,7 +245,7 @@ export class VNodeAdmission {
   #tellRefusal(holder: VNode, message: string): void {
     const { clock, recorder } = this.#options;
     holder.refusalToldAt = clock.now();
-    recorder.event(nodeRef(holder), 'Warning', 'BaseRefused', message);
+    recorder.event(nodeSubject(holder.nodeName), 'Warning', 'BaseRefused', message);
   }
 
   #checkAddress(base: BaseInfo): void {
@@ -255,7 +255,7 @@ export class VNodeAdmission {
     const nodeName = nodeNameOf(base.identity);
     logger.warn({ node: nodeName, ip: base.ip }, 'base has an address that no Service can use');
     const message = `base ${base.identity} calls itself ${base.ip}, which no endpoint of a Service may be: its Pods get no podIP`;
-    recorder.event(nodeRef({ nodeName }), 'Warning', 'UnroutableAddress', message);
+    recorder.event(nodeSubject(nodeName), 'Warning', 'UnroutableAddress', message);
   }
 
   #enqueue({ nodeName }: VNode): void {

@@ -1,14 +1,14 @@
 import type { ErrorCode } from '../errors.ts';
+import { nodeSubject } from '../kube/event-object.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import type { NodeCondition } from '../kube/objects.ts';
 import { nodeNameOf } from '../labels.ts';
 import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
+import { noteOperationEnd } from '../pod/led-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
-import type { LedBases } from './led-bases.ts';
 import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
-import { nodeRef } from './node-ref.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
 import { isFromBase, isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
@@ -20,7 +20,6 @@ const GOODBYE_COUNTS_MS = 15_000;
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
-  readonly ledBases: LedBases;
   /** A tunnel came up or went down. `up`: the tunnels that are up now. */
   readonly onLinkChange: (up: readonly TunnelName[]) => void;
 }
@@ -212,7 +211,7 @@ export class VNodeController implements TunnelHandler {
     const { clock } = this.#options;
     const end = vnode.ledger.takeResult(result, envelope, clock.now());
     this.#logAnswer(vnode, result, end);
-    if (end) this.#options.ledBases.get(vnode.nodeName)?.onOperationEnd(end);
+    if (end && this.#options.leases.isHeld(vnode.nodeName)) noteOperationEnd(vnode, end, this.#options);
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -345,7 +344,12 @@ export class VNodeController implements TunnelHandler {
     // A base that restarts all the time is asked by the plan alone, which takes its time.
     if (admitted === undefined) return;
     logger.warn({ node: vnode.nodeName, evidence, ...admitted }, 'base was restarted');
-    recorder.event(nodeRef(vnode), 'Warning', 'Rebooted', `base ${vnode.identity} was restarted: ${evidence}`);
+    recorder.event(
+      nodeSubject(vnode.nodeName),
+      'Warning',
+      'Rebooted',
+      `base ${vnode.identity} was restarted: ${evidence}`,
+    );
     this.#options.inquirer.ask(vnode);
   }
 

@@ -1,16 +1,21 @@
 import { nodeNameOf } from '../labels.ts';
 import { ListLimit } from '../module/list-limit.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
-import { type Contact, newContact, type UnknownModule } from '../pod/managed-base.ts';
-import type { Debt } from '../pod/removals.ts';
+import { type Contact, type LedBase, newContact, type UnknownModule } from '../pod/led-base.ts';
+import type { BaseFacts } from '../pod/pod-status.ts';
+import type { PendingRemoval } from '../pod/removals.ts';
 import { ReportLimit } from '../pod/report-limit.ts';
 import type { VPod } from '../pod/vpod.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
-import type { TunnelName } from '../tunnel/tunnel.ts';
+import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
+import { isRoutable } from './address.ts';
 import { ChangeLimit } from './change-limit.ts';
 import type { Liveness } from './liveness.ts';
+import { unreachableMessage } from './node-object.ts';
 import type { RunTime } from './restart-signs.ts';
+import { addressOf } from './tunnel-claim.ts';
+import { UnprovenBases } from './unproven-bases.ts';
 
 export interface VNodeOptions {
   readonly base: BaseInfo;
@@ -19,20 +24,25 @@ export interface VNodeOptions {
   readonly ledger: LedgerOptions;
 }
 
+/** List and health are asked for this long after the last operation: a kubelet looks at its node every 10 s. */
+const REFRESH_AFTER_MS = 4_000;
+/** And this long after the first one at the latest. */
+const REFRESH_WITHIN_MS = 20_000;
+
 /**
  * One base as this process knows it: plain state, no I/O, no timer, no subscription. The controllers change it,
- * each its own part, and queue the node's name.
+ * each its own part, and queue the Node's name.
  */
-export class VNode {
+export class VNode implements LedBase {
   readonly identity: string;
   readonly nodeName: string;
   readonly #ledgerOptions: LedgerOptions;
   /** What is on the base and what was commanded; another one after others led it. */
   ledger: ModuleLedger;
   /** Pods that were deleted without a wait. Emptied by the next plan. */
-  readonly goneWithoutWait = new Set<VPod>();
+  readonly vanishedPods = new Set<VPod>();
   /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
-  readonly debts = new Map<ModuleKey, Debt>();
+  readonly pendingRemovals = new Map<ModuleKey, PendingRemoval>();
 
   /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
@@ -106,7 +116,26 @@ export class VNode {
     this.ledger = new ModuleLedger(ledger);
   }
 
-  /** It has said something. Returns whether that is the first that we hear of it. */
+  get address(): BaseAddress {
+    return this.base;
+  }
+
+  get isReachable(): boolean {
+    return this.liveness === 'Reachable' && !this.isSuspended && !this.isDisplaced;
+  }
+
+  facts(): BaseFacts {
+    const { identity, ip } = this.base;
+    const unreachable = this.liveness === 'Reachable' ? undefined : { message: unreachableMessage(this.base) };
+    return { identity, ip, isRoutable: isRoutable(ip), unreachable };
+  }
+
+  operationEnded(now: number): void {
+    const { latestAt } = this.refresh ?? { latestAt: now + REFRESH_WITHIN_MS };
+    this.refresh = { at: Math.min(now + REFRESH_AFTER_MS, latestAt), latestAt };
+  }
+
+  /** It has said something. Returns whether this process hears of it for the first time. */
   hear(now: number, publishedAt: number | undefined): boolean {
     const isFirst = !this.wasHeard;
     if (isFirst) this.firstSaidAt = publishedAt;
@@ -124,8 +153,8 @@ export class VNode {
    */
   changeLeader(now: number, { wasReady, mayBeSilentSince }: { wasReady: boolean; mayBeSilentSince: number }): void {
     this.ledger = new ModuleLedger(this.#ledgerOptions);
-    this.goneWithoutWait.clear();
-    this.debts.clear();
+    this.vanishedPods.clear();
+    this.pendingRemovals.clear();
     this.unknown.clear();
     this.contact = newContact(this.contact);
     this.runTime = undefined;
@@ -145,5 +174,72 @@ export class VNode {
     if (!wasReady) return;
     this.liveness = 'Reachable';
     this.lastHeardAt = Math.max(this.lastHeardAt, mayBeSilentSince);
+  }
+}
+
+/** The VNodes of this process, by node name. A VNode leaves when its base is dead and its Node is gone. */
+export class VNodeStore {
+  /** Bases that are no VNodes yet. */
+  readonly unproven = new UnprovenBases();
+  readonly #byName = new Map<string, VNode>();
+  /** Who was heard last at an address over HTTP; emptied with the VNode. */
+  readonly #byAddress = new Map<string, VNode>();
+
+  get(nodeName: string): VNode | undefined {
+    return this.#byName.get(nodeName);
+  }
+
+  /** Whether the base of a Node was heard here not long ago. */
+  isHeard(nodeName: string): boolean {
+    const vnode = this.#byName.get(nodeName);
+    return vnode?.wasHeard === true && vnode.liveness === 'Reachable';
+  }
+
+  /** Who a base is: one with a VNode, one that has to answer first, or anybody. */
+  senderOf(identity: string): 'Known' | 'Asked' | 'Unknown' {
+    const nodeName = nodeNameOf(identity);
+    if (this.#byName.has(nodeName)) return 'Known';
+    return this.unproven.get(nodeName) ? 'Asked' : 'Unknown';
+  }
+
+  add(vnode: VNode): void {
+    this.unproven.delete(vnode.nodeName);
+    this.#byName.set(vnode.nodeName, vnode);
+  }
+
+  remove(vnode: VNode): void {
+    if (this.#byName.get(vnode.nodeName) === vnode) this.#byName.delete(vnode.nodeName);
+    this.#leave(vnode);
+  }
+
+  /** Who was heard last at an address over HTTP. */
+  heardAt(address: string | undefined): VNode | undefined {
+    return address === undefined ? undefined : this.#byAddress.get(address);
+  }
+
+  /** The VNode was heard where it says it is. Returns the one that was heard there before, if that is another. */
+  settle(vnode: VNode): VNode | undefined {
+    const address = addressOf(vnode);
+    if (address !== vnode.settledAt) this.#leave(vnode);
+    if (address === undefined) return undefined;
+    const before = this.#byAddress.get(address);
+    if (before === vnode) return undefined;
+    this.#byAddress.set(address, vnode);
+    vnode.settledAt = address;
+    return before;
+  }
+
+  values(): IterableIterator<VNode> {
+    return this.#byName.values();
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  #leave(vnode: VNode): void {
+    const { settledAt } = vnode;
+    if (settledAt !== undefined && this.#byAddress.get(settledAt) === vnode) this.#byAddress.delete(settledAt);
+    vnode.settledAt = undefined;
   }
 }

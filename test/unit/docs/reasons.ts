@@ -13,8 +13,8 @@ export function waitingReasonsOf(): string[] {
 
 /** Every reason that an event of ours can have, as `Pod Warning Failed`. */
 export function eventReasonsOf(): string[] {
-  const pod = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code));
-  const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code));
+  const recordedIn = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code, 'Pod'));
+  const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code, 'Node'));
   const { code } = readSource('src/pod/pod-events.ts');
   const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
   const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
@@ -23,11 +23,11 @@ export function eventReasonsOf(): string[] {
   );
   const commanded = Object.values(COMMAND_EVENTS).map(([reason]) => reason);
   return sorted([
-    ...pod.map((reason) => `Pod ${reason}`),
+    ...recordedIn,
+    ...node,
     ...[...normal, ...commanded].map((reason) => `Pod Normal ${reason}`),
     ...warning.map((reason) => `Pod Warning ${reason}`),
     ...named.map((reason) => `Pod ${reason}`),
-    ...node.map((reason) => `Node ${reason}`),
   ]);
 }
 
@@ -42,9 +42,11 @@ export function computedEventReasons(): string[] {
   return places.sort();
 }
 
-/** `'Warning', 'Failed'`, in a call or in a pair. */
-function recorded(code: string): string[] {
-  return [...code.matchAll(/'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(([, type, reason]) => `${type} ${reason}`);
+/** `'Warning', 'Failed'`, in a call or in a pair; about what the room is about, unless the call says that it is a Node. */
+function recorded(code: string, kind: 'Pod' | 'Node'): string[] {
+  return [...code.matchAll(/(nodeSubject\([\w.]+\),\s*)?'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(
+    ([, node, type, reason]) => `${node ? 'Node' : kind} ${type} ${reason}`,
+  );
 }
 
 function wordsIn(code: string, pattern: string): string[] {

@@ -74,20 +74,20 @@ const world = fc
   .record({
     pods: fc.array(pod, { maxLength: 4 }),
     happenings: fc.array(happening, { maxLength: 10 }),
-    debts: fc.uniqueArray(key),
+    pendingRemovals: fc.uniqueArray(key),
     later: fc.constantFrom(0, 5_000, 20_000, 400_000),
     canSwitch: fc.boolean(),
     sleepMs: fc.constantFrom(0, 0, 10_000),
     unwritten: fc.uniqueArray(fc.constantFrom('biz1', 'biz2')),
   })
-  .map(({ pods, happenings, debts, later, canSwitch, sleepMs, unwritten }) => {
+  .map(({ pods, happenings, pendingRemovals, later, canSwitch, sleepMs, unwritten }) => {
     const ledger = new ModuleLedger(LEDGER_OPTIONS);
     happenings.forEach((happen, index) => {
       happen(ledger, index * 1000);
     });
     return {
       pods,
-      debts: new Map(debts.map((each) => [each, idOf(each)])),
+      pendingRemovals: new Map(pendingRemovals.map((each) => [each, idOf(each)])),
       ledger,
       canSwitch,
       unwritten: new Set(unwritten),
@@ -116,8 +116,8 @@ const livingOf = (pods: readonly VPod[]): VPod[] =>
 
 describe('whatever happened to a base, its plan', () => {
   it('commands nothing before the list of the base was read', () =>
-    holds(({ ledger }, { commands, finished, settledDebts }) => {
-      if (!ledger.isKnown) expect([commands, finished, settledDebts]).toEqual([[], [], []]);
+    holds(({ ledger }, { commands, finished, settledRemovals }) => {
+      if (!ledger.isKnown) expect([commands, finished, settledRemovals]).toEqual([[], [], []]);
     }));
 
   it('commands nothing for a module whose command is under way', () =>
@@ -164,8 +164,8 @@ describe('whatever happened to a base, its plan', () => {
     }));
 
   it('uninstalls only what Pods of this base had or have, never what others put there', () =>
-    holds(({ pods, debts }, { commands }) => {
-      const named = new Set([...debts.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
+    holds(({ pods, pendingRemovals }, { commands }) => {
+      const named = new Set([...pendingRemovals.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
       for (const command of commands) expect(named).toContain(keyOf(command));
     }));
 
@@ -211,8 +211,8 @@ describe('whatever happened to a base, its plan', () => {
     }));
 
   it('tells as unknown only what nobody asks for, also no Pod that sleeps or goes', () =>
-    holds(({ pods, debts, ledger }, { unknown }) => {
-      const named = new Set([...debts.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
+    holds(({ pods, pendingRemovals, ledger }, { unknown }) => {
+      const named = new Set([...pendingRemovals.keys(), ...pods.flatMap(moduleSpecsOf).map(moduleKeyOf)]);
       expect(unknown === undefined).toBe(!ledger.isKnown);
       for (const id of unknown ?? []) {
         expect(named).not.toContain(moduleKeyOf(id));

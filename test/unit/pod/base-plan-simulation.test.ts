@@ -25,7 +25,7 @@ interface Scene {
 interface End {
   readonly pods: readonly VPod[];
   readonly base: Pick<RigBase, 'modules' | 'activatesNew' | 'switches'>;
-  readonly debts: ReadonlyMap<ModuleKey, ModuleId>;
+  readonly pendingRemovals: ReadonlyMap<ModuleKey, ModuleId>;
   readonly sent: readonly string[];
   readonly isQuiet: boolean;
 }
@@ -34,7 +34,7 @@ interface End {
 function play({ pods, modules, canSwitch, activatesNew }: Scene): End {
   const base = { modules: new Map(modules), activatesNew, switches: 'done' as const };
   const wanted = new Set(pods.flatMap(moduleSpecsOf).map(moduleKeyOf));
-  const debts = new Map([...modules.keys()].filter((key) => !wanted.has(key)).map((key) => [key, idOf(key)]));
+  const pendingRemovals = new Map([...modules.keys()].filter((key) => !wanted.has(key)).map((key) => [key, idOf(key)]));
   const ledger = makeLedger();
   const sent: string[] = [];
   let left = [...pods];
@@ -45,7 +45,7 @@ function play({ pods, modules, canSwitch, activatesNew }: Scene): End {
     ledger.takeList(makeList(...[...base.modules].map((entry) => entry.join(' '))), { askedAt: now }, now);
     const ownerOf = (namespace: string): string => namespace;
     const rest = { sleepUntil: new Map(), unwritten: new Set<string>(), held: new Map(), ownerOf };
-    const plan = planBase({ pods: left, debts, ledger, canSwitch, now, ...rest });
+    const plan = planBase({ pods: left, pendingRemovals, ledger, canSwitch, now, ...rest });
     left = left
       .map((pod) => statusOf(pod, plan.views.get(pod), now))
       .filter((_, index) => {
@@ -53,11 +53,11 @@ function play({ pods, modules, canSwitch, activatesNew }: Scene): End {
         return pod === undefined || !plan.finished.includes(pod);
       });
     for (const command of plan.commands) sent.push(carryOut(command, ledger, base, now));
-    for (const [key] of plan.settledDebts) debts.delete(key);
+    for (const [key] of plan.settledRemovals) pendingRemovals.delete(key);
     ledger.forgetUnless(plan.isWanted);
     quiet = plan.commands.length === 0 ? quiet + 1 : 0;
   }
-  return { pods: left, base, debts, sent, isQuiet: quiet >= QUIET_STEPS };
+  return { pods: left, base, pendingRemovals, sent, isQuiet: quiet >= QUIET_STEPS };
 }
 
 function statusOf(pod: VPod, views: Parameters<typeof computePodStatus>[0]['views'] | undefined, now: number): VPod {
@@ -183,10 +183,10 @@ describe('a base that does what it is told', () => {
     });
   });
 
-  it('ends with nothing of deleted Pods, and without debts', () => {
-    ends(scenes(ANY, ONE_SECOND), (_scene, { pods, base, debts }) => {
+  it('ends with nothing of deleted Pods, and without pendingRemovals', () => {
+    ends(scenes(ANY, ONE_SECOND), (_scene, { pods, base, pendingRemovals }) => {
       expect(pods.filter(({ isDeleting }) => isDeleting)).toEqual([]);
-      expect(debts.size).toBe(0);
+      expect(pendingRemovals.size).toBe(0);
       const wanted = new Set(pods.flatMap(moduleSpecsOf).map(moduleKeyOf));
       for (const key of base.modules.keys()) expect(wanted).toContain(key);
     });

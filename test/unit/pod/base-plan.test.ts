@@ -16,7 +16,7 @@ describe('of two versions whose Pods were made in the same second', () => {
     ledger.takeList(list, {}, 0);
     const { views } = planBase({
       pods: [old, young],
-      debts: new Map(),
+      pendingRemovals: new Map(),
       ledger,
       canSwitch: false,
       sleepUntil: new Map(),

@@ -14,16 +14,16 @@ const DEADLINE_MS = LEDGER_OPTIONS.uninstallDeadlineMs;
 interface Scene {
   readonly pods: readonly VPod[];
   readonly ledger: ModuleLedger;
-  readonly debts?: readonly ModuleKey[];
+  readonly pendingRemovals?: readonly ModuleKey[];
   readonly unwritten?: readonly string[];
   readonly now?: number;
 }
 
-function planOf({ pods, ledger, debts = [], unwritten = [], now = 0 }: Scene) {
-  const owed = new Map(debts.map((key) => [key, idOf(key)]));
+function planOf({ pods, ledger, pendingRemovals = [], unwritten = [], now = 0 }: Scene) {
+  const owed = new Map(pendingRemovals.map((key) => [key, idOf(key)]));
   const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten), held: new Map() };
   const ownerOf = (namespace: string): string => namespace;
-  return planBase({ pods, debts: owed, ledger, now, ownerOf, ...rest });
+  return planBase({ pods, pendingRemovals: owed, ledger, now, ownerOf, ...rest });
 }
 
 const lineOf = (planned: PlannedCommand): string =>
@@ -109,7 +109,7 @@ describe('the plan of a base', () => {
     const ledger = ledgerWith('biz1:1', 'biz1:3');
     ledger.installSent(makeSpec('biz1:2', { strategy: REPLACING }), 0);
     const pods = [leaving('biz1:1'), young('biz1:2', REPLACING)];
-    const { commands, wakeAt } = planOf({ pods, ledger, debts: ['biz1:3'], now: 1_000 });
+    const { commands, wakeAt } = planOf({ pods, ledger, pendingRemovals: ['biz1:3'], now: 1_000 });
     expect(commands).toEqual([]);
     expect(wakeAt).toBeGreaterThan(1_000);
   });

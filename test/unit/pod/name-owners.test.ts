@@ -5,7 +5,7 @@ import type { ModuleLedger } from '../../../src/module/module-ledger.ts';
 import { type BasePlan, planBase } from '../../../src/pod/base-plan.ts';
 import { moduleSpecsOf } from '../../../src/pod/module-spec.ts';
 import { NameOwners, ownerOfNamespaces } from '../../../src/pod/name-owners.ts';
-import type { Debt } from '../../../src/pod/removals.ts';
+import type { PendingRemoval } from '../../../src/pod/removals.ts';
 import { isTerminal, type VPod } from '../../../src/pod/vpod.ts';
 import { MODULE_STATES, type ModuleKey } from '../../../src/tunnel/module.ts';
 import {
@@ -45,14 +45,17 @@ const podOf = (namespace: string, status: keyof typeof STATUSES, more: PodOption
   makePod({ namespace, name: namespace, modules: [KEY], status: STATUSES[status], ...more } as PodOptions);
 
 interface Scene {
-  readonly debts?: ReadonlyMap<ModuleKey, Debt>;
+  readonly pendingRemovals?: ReadonlyMap<ModuleKey, PendingRemoval>;
   readonly isLeft?: boolean;
   readonly shared?: readonly (readonly string[])[] | 'all';
 }
 
 /** The namespaces of those Pods whose name is their own. */
-function ownersOf(pods: readonly VPod[], { debts = new Map(), isLeft = true, shared = [] }: Scene = {}): string[] {
-  const owners = new NameOwners({ pods, debts, isLeft: () => isLeft, ownerOf: ownerOfNamespaces(shared) });
+function ownersOf(
+  pods: readonly VPod[],
+  { pendingRemovals = new Map(), isLeft = true, shared = [] }: Scene = {},
+): string[] {
+  const owners = new NameOwners({ pods, pendingRemovals, isLeft: () => isLeft, ownerOf: ownerOfNamespaces(shared) });
   return pods.filter((pod) => !owners.isForeign(pod, 'biz1')).map(({ namespace }) => namespace);
 }
 
@@ -112,12 +115,12 @@ describe('a module name', () => {
     ['the namespace of a Pod that was forced away while its module is there', true, []],
     ['the next one when that is gone', false, ['b']],
   ])('belongs to %s', (_, isLeft, expected) => {
-    const debts = new Map([[KEY, { ...idOf(KEY), namespace: 'a' }]]);
-    expect(ownersOf([podOf('b', 'taken')], { debts, isLeft })).toEqual(expected);
+    const pendingRemovals = new Map([[KEY, { ...idOf(KEY), namespace: 'a' }]]);
+    expect(ownersOf([podOf('b', 'taken')], { pendingRemovals, isLeft })).toEqual(expected);
   });
 
   it('of a module that no Pod had is free', () => {
-    expect(ownersOf([podOf('b', 'none')], { debts: new Map([[KEY, idOf(KEY)]]) })).toEqual(['b']);
+    expect(ownersOf([podOf('b', 'none')], { pendingRemovals: new Map([[KEY, idOf(KEY)]]) })).toEqual(['b']);
   });
 
   it.each([
@@ -139,7 +142,7 @@ describe('a Pod with several modules', () => {
   const specs = (pods: readonly VPod[]): string[][] => {
     const owners = new NameOwners({
       pods,
-      debts: new Map(),
+      pendingRemovals: new Map(),
       isLeft: () => true,
       ownerOf: ownerOfNamespaces([]),
     });
@@ -279,7 +282,7 @@ const world = fc.record({
   own: fc.array(ownPod, { minLength: 1, maxLength: 5 }),
   foreign: fc.array(foreignPod, { minLength: 1, maxLength: 4 }),
   happenings: fc.array(happening, { maxLength: 6 }),
-  debts: fc.uniqueArray(fc.constantFrom(...KEYS)),
+  pendingRemovals: fc.uniqueArray(fc.constantFrom(...KEYS)),
   canSwitch: fc.boolean(),
   sleeps: fc.boolean(),
   unwritten: fc.uniqueArray(fc.constantFrom('biz1', 'biz2')),
@@ -315,15 +318,15 @@ describe('whatever a tenant does with names of another namespace', () => {
   it('the plan of that namespace stays what it is, and the tenant learns no name of it', () => {
     let attacks = 0;
     fc.assert(
-      fc.property(world, ({ own: victims, foreign, happenings, debts, unwritten, canSwitch, sleeps }) => {
+      fc.property(world, ({ own: victims, foreign, happenings, pendingRemovals, unwritten, canSwitch, sleeps }) => {
         const ledger = makeLedger();
         happenings.forEach((happen, index) => {
           happen(ledger, index * 1_000);
         });
         const now = happenings.length * 1_000;
         const input = {
-          debts: new Map(
-            debts.map((key, index) => [key, { ...idOf(key), ...(index === 0 && { namespace: 'victim' }) }]),
+          pendingRemovals: new Map(
+            pendingRemovals.map((key, index) => [key, { ...idOf(key), ...(index === 0 && { namespace: 'victim' }) }]),
           ),
           ledger,
           canSwitch,
@@ -361,7 +364,7 @@ describe('whatever a tenant does with names of another namespace', () => {
     ledger.takeList(makeList('biz1:1'), {}, 0);
     const pods = [podOf('victim', 'running'), makePod({ namespace: 'mallory', modules: ['biz1:2', 'biz2:1'] })];
     const rest = {
-      debts: new Map(),
+      pendingRemovals: new Map(),
       canSwitch: true,
       unwritten: new Set<string>(),
       sleepUntil: new Map(),

@@ -67,7 +67,7 @@ describe('a deleted vPod', () => {
     rig.api.drop('pod', 'p1');
     await rig.pass(5_000);
     expect(commands()).toEqual([`uninstall b1 ${KEY}`]);
-    expect(rig.store.get('vnode.b1')?.debts.size).toBe(0);
+    expect(rig.store.get('vnode.b1')?.pendingRemovals.size).toBe(0);
   });
 
   it('leaves the module to a new Pod of the same name: a late delete never hurts it', async () => {
@@ -109,7 +109,7 @@ describe('a deleted vPod', () => {
     await rig.pass(30_000);
     expect(rig.api.pod('p1')).toBeUndefined();
     expect(commands()).toEqual([`uninstall b1 ${KEY}`]);
-    expect(rig.store.get('vnode.b1')?.debts.size).toBe(0);
+    expect(rig.store.get('vnode.b1')?.pendingRemovals.size).toBe(0);
   });
 
   it('is deleted once, although the watch shows it for a while', async () => {

@@ -206,7 +206,7 @@ describe('on a base', () => {
     rig.api.drop('pod', 'p1');
     await rig.pass(100);
     expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`]);
-    expect(rig.store.get('vnode.b1')?.debts.size).toBe(0);
+    expect(rig.store.get('vnode.b1')?.pendingRemovals.size).toBe(0);
   });
 
   it('a new Pod that wants the same has the module without an install, during the sleep and after it', async () => {

@@ -28,8 +28,8 @@ async function ownedModule(options: CoreRigOptions = {}): Promise<void> {
 }
 
 /** Sees each module that the base comes to owe a removal of. */
-function watchDebts() {
-  return vi.spyOn(rig.store.get(NODE)?.debts ?? new Map(), 'set');
+function watchRemovals() {
+  return vi.spyOn(rig.store.get(NODE)?.pendingRemovals ?? new Map(), 'set');
 }
 
 /** Nothing was done to the owner, and its Pod was not written. */
@@ -67,7 +67,7 @@ describe('a Pod with a module name of another namespace', () => {
     await ownedModule();
     rig.addPod({ ...ATTACK, modules: [module] });
     await rig.pass(1_000);
-    const owed = watchDebts();
+    const owed = watchRemovals();
     rig.api.drop('pod', 'tenant/attack');
     await rig.pass(30_000);
     expect(owed).not.toHaveBeenCalled();
@@ -77,7 +77,7 @@ describe('a Pod with a module name of another namespace', () => {
   it('that is forced away before any plan was made with it leaves nothing to be removed', async () => {
     await ownedModule();
     rig.addPod({ ...ATTACK, modules: [OWNED] });
-    const owed = watchDebts();
+    const owed = watchRemovals();
     rig.api.drop('pod', 'tenant/attack');
     await rig.pass(30_000);
     expect(owed).not.toHaveBeenCalled();
@@ -135,7 +135,7 @@ describe('a Pod with a module name of another namespace', () => {
     await rig.pass(30_000);
     expect(rig.commands()).toEqual([`uninstall b1 ${OWNED}`, `install b1 ${OWNED}`]);
     expect(rig.podState('tenant/attack')).toBe('Running True');
-    expect(rig.store.get(NODE)?.debts.size).toBe(0);
+    expect(rig.store.get(NODE)?.pendingRemovals.size).toBe(0);
   });
 
   it('does not get the module of a Pod whose status could not be written before it was forced away', async () => {
@@ -149,7 +149,7 @@ describe('a Pod with a module name of another namespace', () => {
     rig.addPod({ ...ATTACK, modules: [NEWER] });
     await rig.pass(1_000);
     expect(rig.waiting('tenant/attack')).toBe('ModuleNameTaken');
-    const owed = watchDebts();
+    const owed = watchRemovals();
     rig.api.drop('pod', 'p1');
     await rig.pass(1_000);
     expect(owed).toHaveBeenCalledOnce();
@@ -248,7 +248,7 @@ it('a module from before the first contact is not claimed by a Pod that does not
 
 it('a replica that comes to lead a base owes nothing for Pods that went before', () => {
   const vnode = new VNode({ base: makeBase('b1'), tunnel: 'mqtt_tunnel_provider', now: 0, ledger: LEDGER_OPTIONS });
-  vnode.goneWithoutWait.add(makePod());
+  vnode.vanishedPods.add(makePod());
   vnode.changeLeader(1, { wasReady: true, mayBeSilentSince: 0 });
-  expect(vnode.goneWithoutWait.size).toBe(0);
+  expect(vnode.vanishedPods.size).toBe(0);
 });

@@ -38,7 +38,7 @@ describe('a module that no Pod asks for', () => {
     await rig.pass(120_000);
     expect(rig.events.filter((event) => event === `Warning UnknownModule ${NODE}`)).toHaveLength(1);
     expect([rig.commands(), reads(), await gauge()]).toEqual([[], [], 0]);
-    expect(rig.store.get(NODE)?.debts.size).toBe(0);
+    expect(rig.store.get(NODE)?.pendingRemovals.size).toBe(0);
   });
 
   it.each(['RESOLVED', 'BROKEN', 'STOPPED', 'DEACTIVATED'] as const)(
@@ -96,7 +96,7 @@ describe('a module that no Pod asks for', () => {
     await rig.pass(30_000);
     expect(rig.commands()).toEqual([]);
     expect(rig.podState('new')).toBe('Running True');
-    expect(rig.store.get(NODE)?.debts.size).toBe(0);
+    expect(rig.store.get(NODE)?.pendingRemovals.size).toBe(0);
   });
 
   it('is given to a Pod that comes between the read and the uninstall', async () => {
@@ -148,7 +148,7 @@ describe('a module that no Pod asks for', () => {
     base.answersCommands = true;
     await rig.pass(15_000);
     expect(rig.modulesOf('b1')).toEqual([]);
-    expect(rig.store.get(NODE)?.debts.size).toBe(0);
+    expect(rig.store.get(NODE)?.pendingRemovals.size).toBe(0);
   });
 
   it('that goes by itself meanwhile is forgotten', async () => {

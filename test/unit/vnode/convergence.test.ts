@@ -113,7 +113,7 @@ it('whatever happens within a minute, all is as it should be once it is over', {
       await rig.pass(280_000);
       expect(rig.tunnel.take().filter((line) => /install/.test(line))).toEqual([]);
       expect(rig.api.take('patch pod')).toEqual([]);
-      expect([...rig.store.values()].map(({ debts }) => debts.size)).toEqual([0, 0]);
+      expect([...rig.store.values()].map(({ pendingRemovals }) => pendingRemovals.size)).toEqual([0, 0]);
       await rig.stop();
     }),
     { numRuns: 60 },

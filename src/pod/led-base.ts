@@ -1,8 +1,10 @@
+import type { Clock } from '../clock.ts';
+import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { BaseFacts } from './pod-status.ts';
-import type { Debt } from './removals.ts';
+import type { PendingRemoval } from './removals.ts';
 import type { ReportLimit } from './report-limit.ts';
 import type { VPod } from './vpod.ts';
 
@@ -34,33 +36,38 @@ export function newContact(before?: Contact): Contact {
   return { listed: new Map(), kept: undefined, isRecorded: false, claimed: new Set(), keptCount: 0, reported };
 }
 
-/** What the PodController needs of a base that this process leads. */
-export interface ManagedBase {
+/** A base that this process leads, as far as its Pods matter: plain state. */
+export interface LedBase {
   readonly nodeName: string;
   readonly tunnel: TunnelName;
   readonly address: BaseAddress;
-  /** How many operations its tunnel takes at a time. */
-  readonly maxOperations: number;
-  /** Its tunnel takes `switchModule`. */
-  readonly canSwitch: boolean;
-  /** Commands may be sent. */
+  /** It is heard, and it is the one at its address. */
   readonly isReachable: boolean;
   readonly ledger: ModuleLedger;
-  /** Pods that went without a wait, until the next plan says what of them has to be removed; the PodController empties it. */
-  readonly goneWithoutWait: Set<VPod>;
-  /** Modules of such Pods; the PodController empties it. */
-  readonly debts: Map<ModuleKey, Debt>;
+  /** Pods that were deleted without a wait for their modules. The next plan turns them into pending removals. */
+  readonly vanishedPods: Set<VPod>;
+  /** Modules of such Pods. The PodController empties it. */
+  readonly pendingRemovals: Map<ModuleKey, PendingRemoval>;
   /** Bounds what is logged and reported of it. */
   readonly reports: ReportLimit;
-  /** Modules that no Pod asks for and since when; kept by UnknownModules. */
+  /** Modules that no Pod asks for and since when. UnknownModules keeps it. */
   readonly unknown: Map<ModuleKey, UnknownModule>;
-  /** What the record of first contacts says of it; kept by FirstContacts, `listed` by whoever takes its lists. */
+  /** What the record of first contacts says of it. FirstContacts keeps it, and `listed` whoever takes its lists. */
   readonly contact: Contact;
-  /** The name that the base itself would have in a list; undefined before it has told its health. */
+  /** The name that the base has in its own list; undefined before its first health answer. */
   readonly masterName: string | undefined;
   facts(): BaseFacts;
-  askList(): void;
-  onOperationEnd(end: OperationEnd): void;
-  /** Told as an event of its Node. */
-  onUnknownModules(message: string): void;
+  /** Its list and health change with an operation: they are asked for a little later, once for several operations. */
+  operationEnded(now: number): void;
+}
+
+/** Counts the end of an operation, and has the base looked at again. */
+export function noteOperationEnd(
+  base: LedBase,
+  { command, result, tookMs }: OperationEnd,
+  { clock, metrics }: { readonly clock: Clock; readonly metrics: Metrics },
+): void {
+  metrics.moduleOperations.inc({ command, result });
+  metrics.moduleOperationSeconds.observe({ command }, tookMs / 1000);
+  base.operationEnded(clock.now());
 }
