@@ -7,7 +7,7 @@ import { decideModule, type ModuleDecision } from './module-decision.ts';
 import { type ContainerModule, containerModulesOf, strategyFaultOf, VERSION_ENV } from './module-spec.ts';
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
-import type { HeldPods } from './pod-admissions.ts';
+import type { HeldPods } from './pod-memory.ts';
 import {
   failedKillsOf,
   isLiving,

@@ -14,9 +14,8 @@ import { CommandSender } from './command-sender.ts';
 import { type LedBase, noteOperationEnd } from './led-base.ts';
 import type { OwnerOf } from './name-owners.ts';
 import type { AdmittingNode } from './pod-admission.ts';
-import { PodAdmissions } from './pod-admissions.ts';
+import { PodMemory } from './pod-memory.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
-import { PreStopSleeps } from './pre-stop.ts';
 import { StatusWriter } from './status-writer.ts';
 import { type UnknownModulePolicy, UnknownModules } from './unknown-modules.ts';
 import type { VPod } from './vpod.ts';
@@ -55,7 +54,7 @@ const MAX_REST_MS = 250;
 
 /**
  * Brings the Pods of a base and its modules together. One sync looks at one whole base, since Pods share modules
- * and their statuses have an order (V34); what to do is decided by `planBase`, here it is done.
+ * and their statuses have an order. `planBase` decides what to do, and this controller does it.
  */
 export class PodController {
   readonly #options: PodControllerOptions;
@@ -63,10 +62,7 @@ export class PodController {
   readonly #statuses: StatusWriter;
   readonly #commands: CommandSender;
   readonly #unknown: UnknownModules;
-  readonly #sleeps = new PreStopSleeps();
-  readonly #admissions = new PodAdmissions();
-  /** UIDs that we deleted and that the watch still shows. Emptied by the DELETED event. */
-  readonly #deleted = new Set<string>();
+  readonly #memory = new PodMemory();
   /** By node name, how long a large base rests after its sync. Emptied by that. */
   readonly #restMs = new Map<string, number>();
 
@@ -113,23 +109,20 @@ export class PodController {
   #onPod(before: VPod | undefined, pod: VPod): void {
     if (pod.nodeName === undefined) return;
     const { clock } = this.#options;
-    this.#sleeps.observe(before, pod, { now: clock.now(), wallTime: clock.wallTime() });
+    this.#memory.observe(before, pod, { now: clock.now(), wallTime: clock.wallTime() });
     this.#queue.add(pod.nodeName);
   }
 
   /** A Pod may fit now. */
   #onNode({ name }: AdmittingNode): void {
-    if (this.#admissions.isAwaited(name)) this.#queue.add(name);
+    if (this.#memory.isAwaited(name)) this.#queue.add(name);
   }
 
   #onPodDeleted(pod: VPod): void {
-    const hasNothing = this.#deleted.delete(pod.uid) || this.#admissions.isHeld(pod);
     const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
-    // Force, grace 0, or a deletion we slept through: the event is all there is to remember the modules by.
-    if (!hasNothing) base?.vanishedPods.add(this.#statuses.remembered(pod));
-    this.#sleeps.forget(pod);
+    // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules by.
+    if (this.#memory.forget(pod)) base?.vanishedPods.add(this.#statuses.remembered(pod));
     this.#statuses.forget(pod);
-    this.#admissions.forget(pod);
     if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
   }
 
@@ -137,11 +130,9 @@ export class PodController {
     const base = this.#options.baseOf(nodeName);
     if (base === undefined) {
       // Whoever leads it now writes what it sees.
-      this.#admissions.forgetNode(nodeName);
-      for (const pod of this.#options.informer.byIndex('node', nodeName)) {
-        this.#statuses.forget(pod);
-        this.#admissions.forget(pod);
-      }
+      const pods = this.#options.informer.byIndex('node', nodeName);
+      this.#memory.forgetNode(nodeName, pods);
+      for (const pod of pods) this.#statuses.forget(pod);
       return;
     }
     const { clock } = this.#options;
@@ -200,7 +191,7 @@ export class PodController {
       this.#options.askList(base.nodeName);
     // The plan was made before its commands were sent: what is slow is seen, and shown, when it is made again.
     const slowAt = plan.commands.length > 0 ? now + SLOW_INSTALL_MS : undefined;
-    const admissionAt = this.#admissions.wakeAt(base.nodeName);
+    const admissionAt = this.#memory.wakeAt(base.nodeName);
     for (const wakeAt of [plan.wakeAt, unknown.wakeAt, slowAt, admissionAt]) {
       if (wakeAt !== undefined) this.#queue.addAfter(base.nodeName, wakeAt - now);
     }
@@ -212,7 +203,7 @@ export class PodController {
     const canSwitch = tunnels.get(base.tunnel)?.canSwitch ?? false;
     const now = clock.now();
     const pods = this.#podsOf(base.nodeName);
-    const held = this.#admissions.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
+    const held = this.#memory.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
     this.#requireRemovals(
       base,
       pods.filter(({ uid }) => !held.has(uid)),
@@ -224,7 +215,7 @@ export class PodController {
       ledger,
       canSwitch,
       unwritten,
-      sleepUntil: this.#sleeps,
+      sleepUntil: this.#memory,
       ownerOf,
       now,
     });
@@ -247,7 +238,7 @@ export class PodController {
   /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */
   #podsOf(nodeName: string): VPod[] {
     const pods = this.#options.informer.byIndex('node', nodeName);
-    return pods.filter(({ uid }) => !this.#deleted.has(uid)).map((pod) => this.#statuses.remembered(pod));
+    return pods.filter((pod) => !this.#memory.isDeleted(pod)).map((pod) => this.#statuses.remembered(pod));
   }
 
   /**
@@ -264,13 +255,13 @@ export class PodController {
 
   /** The base has confirmed that nothing of the Pod is left. */
   async #deletePod(pod: VPod): Promise<void> {
-    this.#deleted.add(pod.uid);
+    this.#memory.noteDeletion(pod);
     try {
       const { api, isLed } = this.#options;
       await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
-      this.#deleted.delete(pod.uid);
+      this.#memory.deletionFailed(pod);
       // Gone before us, or another Pod has the name by now.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }

@@ -7,13 +7,12 @@ import { type Informer, objectKey } from '../kube/informer-types.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
-import { LossWrites } from './loss-writes.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
-import { inWriteOrder, ownNamesOf, type StatusChange } from './write-order.ts';
+import { gainsReady, inWriteOrder, losesReady, namesOf, ownNamesOf, type StatusChange } from './write-order.ts';
 
 export interface StatusWriterOptions {
   readonly api: KubeClient;
@@ -61,7 +60,7 @@ export class StatusWriter {
     this.#unwritten.delete(pod.uid);
   }
 
-  /** In the order of V34, side by side where it leaves that open. A Pod that cannot be written keeps no other from it. */
+  /** Oldest Pod first, and a loss before the gain of the same module; side by side where that leaves it open. A Pod that cannot be written keeps no other from it. */
   async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
     const changes = this.#changesOf(plan, facts);
     const changed = new Set(changes.map(({ pod }) => pod.uid));
@@ -159,4 +158,28 @@ export class StatusWriter {
 /** What could not be written, once more: others may have written conditions of theirs meanwhile. */
 function restated(unwritten: VPodStatus, pod: VPod): VPodStatus {
   return { ...unwritten, conditions: withOwnConditionsOf(unwritten, pod.status) };
+}
+
+/** The writes of Pods that lose a module: a Pod that becomes Ready with a module of that name waits for all of them. */
+export class LossWrites {
+  /** By name of the module, whether all so far were written. */
+  readonly #byName = new Map<string, Promise<boolean>>();
+
+  /** False where a Pod that goes before could not be written: then this one must not be written either. */
+  async before(change: StatusChange): Promise<boolean> {
+    if (!gainsReady(change)) return true;
+    const written = await Promise.all(namesOf(change).map((name) => this.#byName.get(name)));
+    return !written.includes(false);
+  }
+
+  /** `isWritten` must not reject. */
+  begin(change: StatusChange, isWritten: Promise<boolean>): void {
+    if (!losesReady(change)) return;
+    for (const name of namesOf(change)) {
+      const before = this.#byName.get(name);
+      const all =
+        before !== undefined ? Promise.all([before, isWritten]).then((results) => !results.includes(false)) : isWritten;
+      this.#byName.set(name, all);
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { quantityOf } from '../../../src/kube/quantity.ts';
 import { ANNOTATION } from '../../../src/labels.ts';
 import { memoryRequestOf } from '../../../src/pod/placement.ts';
 import { type AdmittingNode, rejectionsOf } from '../../../src/pod/pod-admission.ts';
-import { PodAdmissions } from '../../../src/pod/pod-admissions.ts';
+import { PodMemory } from '../../../src/pod/pod-memory.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { nodeTaintsOf } from '../../../src/vnode/node-object.ts';
 import { makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
@@ -134,25 +134,25 @@ describe('what a Pod shows', () => {
   });
 });
 
-describe('PodAdmissions', () => {
+describe('PodMemory', () => {
   const big = makePod({ memory: '200Mi', uid: 'big' });
 
   it('never judges an admitted Pod again, before its status says so', () => {
-    const admissions = new PodAdmissions();
+    const admissions = new PodMemory();
     const pod = makePod({ memory: '100Mi' });
     const full = { ...NODE, allocatable: { memory: '1Ki' } };
     expect(admissions.judge('vnode.b1', [pod], NODE, 0).size).toBe(0);
     expect(admissions.judge('vnode.b1', [pod], full, 1).size).toBe(0);
-    expect(new PodAdmissions().judge('vnode.b1', [pod], full, 1).size).toBe(1);
+    expect(new PodMemory().judge('vnode.b1', [pod], full, 1).size).toBe(1);
   });
 
   it('holds a Pod without a reason while nobody knows its Node', () => {
-    const held = new PodAdmissions().judge('vnode.b1', [makePod({ uid: 'u' })], undefined, 0);
+    const held = new PodMemory().judge('vnode.b1', [makePod({ uid: 'u' })], undefined, 0);
     expect([...held]).toEqual([['u', undefined]]);
   });
 
   it('looks again after a wait that grows, and not sooner because it looked meanwhile', () => {
-    const admissions = new PodAdmissions();
+    const admissions = new PodMemory();
     const waits: (number | undefined)[] = [];
     for (let now = 0; now < 900_000; now += 5_000) {
       admissions.judge('vnode.b1', [big], NODE, now);
@@ -165,7 +165,7 @@ describe('PodAdmissions', () => {
   });
 
   it('keeps a held Pod out, and its request, while it is being deleted', () => {
-    const admissions = new PodAdmissions();
+    const admissions = new PodMemory();
     admissions.judge('vnode.b1', [big], NODE, 0);
     const leaving = { ...big, isDeleting: true };
     const held = admissions.judge('vnode.b1', [leaving, makePod({ memory: '100Mi' })], NODE, 1);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PreStopSleeps, preStopSleepMs, sleptMs } from '../../../src/pod/pre-stop.ts';
+import { PodMemory } from '../../../src/pod/pod-memory.ts';
+import { preStopSleepMs, sleptMs } from '../../../src/pod/pre-stop.ts';
 import { projectPod, type VPod } from '../../../src/pod/vpod.ts';
 import { makePod, makePodObject, makeResult, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -42,7 +43,7 @@ describe('the sleep of a deleted Pod', () => {
       const wrong = value as number;
       expect(preStopSleepMs(deleted(30, { sleepSeconds: wrong }))).toBe(0);
       expect(preStopSleepMs(deleted(wrong))).toBe(0);
-      const sleeps = new PreStopSleeps();
+      const sleeps = new PodMemory();
       sleeps.observe(undefined, deleted(wrong, { sleepSeconds: wrong }), { now: 1_000, wallTime: at('00:30:00') });
       expect(sleeps.get('u1')).toBe(1_000);
     },
@@ -87,19 +88,19 @@ describe('until when the modules of a Pod stay', () => {
   const time = (now: number, wall = '00:59:30') => ({ now, wallTime: at(wall) });
 
   it('counts from the moment at which the watch showed its deletion, whatever the clocks say', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     sleeps.observe(sleeper(), deleted(30), time(1_000, '23:00:00'));
     expect(sleeps.get('u1')).toBe(21_000);
   });
 
   it('counts from the deletion itself for one that was deleted before we looked', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     sleeps.observe(undefined, deleted(30), time(1_000, '00:59:45'));
     expect(sleeps.get('u1')).toBe(1_000 + 20_000 - 15_000);
   });
 
   it('ends with the grace period of a second deletion also for one that was deleted before we looked', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     const month = { sleepSeconds: 30 * 86_400 };
     sleeps.observe(undefined, deleted(30, month), time(1_000, '00:59:45'));
     expect(sleeps.get('u1')).toBe(16_000);
@@ -111,7 +112,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is not moved by later news of the Pod', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.observe(deleted(30), deleted(30), time(9_000));
     sleeps.observe(undefined, deleted(30), time(12_000, '00:59:31'));
@@ -119,7 +120,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is brought forward by a second deletion, and never put off', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.observe(deleted(30), deleted(5), time(3_000));
     expect(sleeps.get('u1')).toBe(6_000);
@@ -128,7 +129,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is forgotten with the Pod, and nothing is kept of one that lives', () => {
-    const sleeps = new PreStopSleeps();
+    const sleeps = new PodMemory();
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.forget(deleted(30));
     expect(sleeps.get('u1')).toBeUndefined();
@@ -144,7 +145,7 @@ describe('until when the modules of a Pod stay', () => {
     });
     fc.assert(
       fc.property(fc.array(news, { minLength: 1 }), fc.boolean(), (all, sawBegin) => {
-        const sleeps = new PreStopSleeps();
+        const sleeps = new PodMemory();
         let now = 0;
         let before = sawBegin ? sleeper({ sleepSeconds: 3_600 }) : undefined;
         for (const { grace, afterMs, wallSeconds } of all) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LossWrites } from '../../../src/pod/loss-writes.ts';
+import { LossWrites } from '../../../src/pod/status-writer.ts';
 import type { VPodStatus } from '../../../src/pod/vpod.ts';
 import { inWriteOrder, type StatusChange } from '../../../src/pod/write-order.ts';
 import { makePod } from '../../support/builders.ts';

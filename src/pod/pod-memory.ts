@@ -1,0 +1,139 @@
+import { type BackoffOptions, backoffMs } from '../queue/backoff.ts';
+import { type AdmittingNode, type Rejection, rejectionsOf } from './pod-admission.ts';
+import { preStopSleepMs, sleptMs } from './pre-stop.ts';
+import type { SleepUntil } from './removals.ts';
+import { isTerminal, type VPod } from './vpod.ts';
+
+/** The Pods that are not admitted, by UID. Undefined: their Node is not in the cache, and nobody can judge. */
+export type HeldPods = ReadonlyMap<string, Rejection | undefined>;
+
+interface Wait {
+  readonly rejection: Rejection | undefined;
+  readonly failures: number;
+  readonly retryAt: number;
+}
+
+interface Judgement {
+  readonly nodeName: string;
+  readonly pods: readonly VPod[];
+  readonly node: AdmittingNode | undefined;
+  readonly now: number;
+}
+
+/** As the back-off of a failed install. */
+const BACKOFF: BackoffOptions = { baseMs: 10_000, maxMs: 300_000 };
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * What this process knows of Pods beyond their objects, until they are gone: since when a deleted Pod sleeps, which
+ * Pods are admitted, and which ones it has deleted. No timers: the plan says when to look again.
+ */
+export class PodMemory implements SleepUntil {
+  /** By UID of a deleted Pod. Emptied when the Pod is gone. */
+  readonly #sleeps = new Map<string, { readonly since: number; readonly until: number }>();
+  /** UIDs of Pods whose status does not say yet that they are admitted. Emptied with the Pod, or the lead of its base. */
+  readonly #admitted = new Set<string>();
+  /** By Node name, then UID. Replaced by each judgement; emptied with the lead of the base. */
+  readonly #waits = new Map<string, ReadonlyMap<string, Wait>>();
+  /** UIDs that this process deleted and that the watch still shows. Emptied by the DELETED event. */
+  readonly #deleted = new Set<string>();
+
+  /** Until when the modules of a deleted Pod serve (`lifecycle.preStop.sleep`); undefined while nobody deletes it. */
+  get(uid: string): number | undefined {
+    return this.#sleeps.get(uid)?.until;
+  }
+
+  /** The Pod as the watch shows it now; `before` is undefined for one that was deleted before this process saw it. */
+  observe(before: VPod | undefined, pod: VPod, { now, wallTime }: { now: number; wallTime: Date }): void {
+    if (!pod.isDeleting || isTerminal(pod)) return;
+    const known = this.#sleeps.get(pod.uid);
+    const since = known?.since ?? (before === undefined ? now - sleptMs(pod, wallTime) : now);
+    const until = since + preStopSleepMs(pod);
+    // A second deletion may shorten the grace period; nothing makes the sleep longer.
+    this.#sleeps.set(pod.uid, { since, until: Math.min(until, known?.until ?? until) });
+  }
+
+  /**
+   * Judges the Pods of a Node. A Pod is judged until it is admitted, and never again: its status says so, and until
+   * that is written this memory. One that does not fit is judged with every plan of its base, and after a back-off at
+   * the latest.
+   */
+  judge(nodeName: string, pods: readonly VPod[], node: AdmittingNode | undefined, now: number): HeldPods {
+    for (const pod of pods) if (pod.placement === undefined) this.#admitted.delete(pod.uid);
+    const open = pods.filter((pod) => this.#isOpen(pod));
+    const waits = open.length === 0 ? new Map<string, Wait>() : this.#waitsOf(open, { nodeName, pods, node, now });
+    if (waits.size > 0) this.#waits.set(nodeName, waits);
+    else this.#waits.delete(nodeName);
+    return new Map([...waits].map(([uid, { rejection }]) => [uid, rejection]));
+  }
+
+  /** Whether a Pod was never admitted, so that nothing of it is on its base. */
+  isHeld(pod: VPod): boolean {
+    if (!this.#isOpen(pod)) return false;
+    return this.#waits.get(pod.nodeName ?? '')?.has(pod.uid) === true || pod.status.containerStatuses.length > 0;
+  }
+
+  /** Whether Pods wait for the Node to change. */
+  isAwaited(nodeName: string): boolean {
+    return this.#waits.has(nodeName);
+  }
+
+  /** When the Pods of a Node have to be judged again even if nothing happens. */
+  wakeAt(nodeName: string): number | undefined {
+    let next = NEVER;
+    for (const { retryAt } of this.#waits.get(nodeName)?.values() ?? []) next = Math.min(next, retryAt);
+    return next === NEVER ? undefined : next;
+  }
+
+  isDeleted({ uid }: VPod): boolean {
+    return this.#deleted.has(uid);
+  }
+
+  noteDeletion({ uid }: VPod): void {
+    this.#deleted.add(uid);
+  }
+
+  deletionFailed({ uid }: VPod): void {
+    this.#deleted.delete(uid);
+  }
+
+  /** The Pod is gone. Returns whether its base may still have modules of it: nobody has waited for their removal. */
+  forget(pod: VPod): boolean {
+    const hadNothing = this.#deleted.delete(pod.uid) || this.isHeld(pod);
+    this.#sleeps.delete(pod.uid);
+    this.#admitted.delete(pod.uid);
+    return !hadNothing;
+  }
+
+  /** Another replica leads the base, and judges its Pods. */
+  forgetNode(nodeName: string, pods: readonly VPod[]): void {
+    this.#waits.delete(nodeName);
+    for (const { uid } of pods) this.#admitted.delete(uid);
+  }
+
+  #waitsOf(open: readonly VPod[], { nodeName, pods, node, now }: Judgement): Map<string, Wait> {
+    const isCandidate = (pod: VPod): boolean => this.#isOpen(pod) && !pod.isDeleting && !isTerminal(pod);
+    const isOutside = (pod: VPod): boolean => !isCandidate(pod) && this.isHeld(pod);
+    const rejections = node && rejectionsOf({ pods, node, isCandidate, isOutside });
+    const before = this.#waits.get(nodeName);
+    const waits = new Map<string, Wait>();
+    for (const pod of open) {
+      const wait = before?.get(pod.uid);
+      if (isOutside(pod)) waits.set(pod.uid, { rejection: wait?.rejection, failures: 0, retryAt: NEVER });
+      else if (!isCandidate(pod)) continue;
+      else if (rejections && !rejections.has(pod)) this.#admitted.add(pod.uid);
+      else waits.set(pod.uid, nextWait(wait, rejections?.get(pod), now));
+    }
+    return waits;
+  }
+
+  #isOpen(pod: VPod): boolean {
+    return pod.placement !== undefined && !this.#admitted.has(pod.uid);
+  }
+}
+
+function nextWait(before: Wait | undefined, rejection: Rejection | undefined, now: number): Wait {
+  if (before !== undefined && now < before.retryAt) return { ...before, rejection };
+  const failures = (before?.failures ?? 0) + 1;
+  return { rejection, failures, retryAt: now + backoffMs(failures, BACKOFF) };
+}
