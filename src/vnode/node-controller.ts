@@ -13,12 +13,12 @@ import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
+import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import type { KnownNodes } from './known-nodes.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import { LatePods } from './late-pods.ts';
-import { NodeMemories, type NodeMemory, spreadOf } from './node-memory.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
-import { planNode } from './node-plan.ts';
+import { NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 import { type CachedNode, projectNode } from './vnode-object.ts';
 
@@ -40,7 +40,7 @@ export interface NodeControllerOptions {
   readonly metrics: Metrics;
 }
 
-/** So long a new Node waits for the base's health, to be created with its memory in one write. */
+/** A new Node waits this long for the base's health, to be created with its memory in one write. */
 const WAIT_FOR_HEALTH_MS = 1_000;
 /** A Node that the watch still shows but that is gone is looked at again after this long. */
 const LOOK_AGAIN_MS = 1_000;
@@ -50,14 +50,14 @@ export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
   readonly #latePods: LatePods;
-  readonly #memory: NodeMemories;
+  readonly #writes: NodeWrites;
 
   constructor(options: NodeControllerOptions) {
     this.#options = options;
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
-    this.#memory = new NodeMemories(clock.now(), options.traffic);
+    this.#writes = new NodeWrites(clock.now(), options.traffic);
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
@@ -74,9 +74,9 @@ export class NodeController {
     this.#queue.add(nodeName);
   }
 
-  /** Another replica leads it, or has led it: what we wrote, and when, is old. */
+  /** Another replica leads it, or has led it: what this process wrote, and when, is old. */
   onLeaderChange(nodeName: string): void {
-    this.#memory.forget(nodeName);
+    this.#writes.forget(nodeName);
     this.#options.known.forgetCreated(nodeName);
   }
 
@@ -100,10 +100,10 @@ export class NodeController {
       await this.#remove(vnode);
       return;
     }
-    const memory = this.#memory.of(vnode);
+    const written = this.#writes.of(vnode);
     const node = known.get(nodeName);
-    if (node === undefined) await this.#create(vnode, memory);
-    else if (!node.isDeleting) await this.#update(vnode, node, memory);
+    if (node === undefined) await this.#create(vnode, written);
+    else if (!node.isDeleting) await this.#update(vnode, node, written);
   }
 
   /** Another replica may lead it. What is left of it goes when its Node is gone and nothing is heard of the base. */
@@ -115,7 +115,7 @@ export class NodeController {
     this.#forget(vnode);
   }
 
-  async #create(vnode: VNode, memory: NodeMemory): Promise<void> {
+  async #create(vnode: VNode, written: NodeWrite): Promise<void> {
     const { api, clock, logger, recorder, known } = this.#options;
     const waitedMs = clock.now() - vnode.metAt;
     if (vnode.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
@@ -126,8 +126,8 @@ export class NodeController {
     try {
       const node = newNodeOf(this.#factsOf(vnode), nowText);
       known.addCreated(projectNode(await api.createNode(node, this.#permitOf(vnode))));
-      memory.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
-      if (vnode.health) memory.memoryWrittenAt = clock.now();
+      written.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
+      if (vnode.health) written.metaspaceWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
       recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
     } catch (error) {
@@ -137,24 +137,24 @@ export class NodeController {
     }
   }
 
-  async #update(vnode: VNode, node: CachedNode, memory: NodeMemory): Promise<void> {
+  async #update(vnode: VNode, node: CachedNode, written: NodeWrite): Promise<void> {
     if (!vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended) return;
     const { api, clock, metrics } = this.#options;
     const [now, nowText] = [clock.now(), secondsTime(clock.wallTime())];
-    const { statusWrittenAt } = memory;
-    const memoryTurnAt = (): number => this.#memory.turnOf(memory, now);
-    const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, memoryTurnAt });
+    const { statusWrittenAt } = written;
+    const metaspaceTurnAt = (): number => this.#writes.turnOf(written, now);
+    const plan = planNode({ node, facts: this.#factsOf(vnode), now, nowText, statusWrittenAt, metaspaceTurnAt });
     try {
       if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata, this.#permitOf(vnode)));
       if (plan.status) {
         this.#store(await api.patchNodeStatus(node.name, plan.status, this.#permitOf(vnode)));
         metrics.nodeStatusWrites.inc({ result: 'ok' });
-        this.#memory.noteWrite(memory, plan, now);
-        this.#tellReadiness(vnode, node);
+        this.#writes.noteWrite(written, plan, now);
+        this.#reportReadiness(vnode, node);
       }
     } catch (error) {
       metrics.nodeStatusWrites.inc({ result: 'error' });
-      // Another Node under the name, or none: the watch tells, and the next sync makes it right.
+      // Another Node has the name, or none: the watch will show it, and the next sync makes it right.
       if (!isNotFound(error) && !isInvalidUid(error)) throw error;
       this.#options.known.forgetCreated(node.name);
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
@@ -163,7 +163,7 @@ export class NodeController {
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
 
-  #tellReadiness(vnode: VNode, before: CachedNode): void {
+  #reportReadiness(vnode: VNode, before: CachedNode): void {
     const was = before.conditions.find(({ type }) => type === 'Ready')?.status;
     const is = vnode.liveness === 'Reachable' ? 'True' : 'False';
     if (was === is) return;
@@ -199,7 +199,7 @@ export class NodeController {
 
   #forget(vnode: VNode): void {
     this.#options.store.remove(vnode);
-    this.#memory.forget(vnode.nodeName);
+    this.#writes.forget(vnode.nodeName);
     this.#options.known.forgetCreated(vnode.nodeName);
     this.#queue.forget(vnode.nodeName);
   }
@@ -232,4 +232,102 @@ export class NodeController {
     const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
     throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
   }
+}
+
+/** The Nodes in the cache, and those that this process has just created, until the watch shows them. */
+export class KnownNodes {
+  readonly #informer: Informer<CachedNode>;
+  /** As the answer to the create returned them. Emptied by the watch, and by `forgetCreated`. */
+  readonly #created = new Map<string, CachedNode>();
+
+  constructor(informer: Informer<CachedNode>) {
+    this.#informer = informer;
+    // Before all later handlers: what the watch says now counts.
+    const forget = ({ name }: CachedNode): void => this.forgetCreated(name);
+    informer.addHandler({ onAdd: forget, onUpdate: (_old, node) => forget(node), onDelete: forget });
+  }
+
+  get(nodeName: string): CachedNode | undefined {
+    return this.#informer.get(nodeName) ?? this.#created.get(nodeName);
+  }
+
+  addCreated(node: CachedNode): void {
+    this.#created.set(node.name, node);
+  }
+
+  /** The Node is gone, or another replica may have replaced it. */
+  forgetCreated(nodeName: string): void {
+    this.#created.delete(nodeName);
+  }
+}
+
+/** What this process has written of a Node, and when. */
+export interface NodeWrite {
+  statusWrittenAt: number;
+  metaspaceWrittenAt: number;
+  /** When it is the Node's turn to have its metaspace written, which has moved. */
+  metaspaceTurnAt: number | undefined;
+}
+
+/** A Node's metaspace is written at most this often. */
+const METASPACE_PERIOD_MS = 10_000;
+/**
+ * 20 Nodes at once, and then one every 200 ms: each such write is work for the API server, the scheduler and everybody
+ * who watches Nodes, and nobody waits for it while modules come to all bases.
+ */
+const METASPACE_TURNS = { burst: 20, refillMs: 200 };
+/** While there is much else to write, metaspace that has moved is written this much later: it will move again. */
+const BUSY_DELAY_MS = 30_000;
+
+export class NodeWrites {
+  /** Emptied when the VNode is removed, or has another leader. */
+  readonly #byName = new Map<string, NodeWrite>();
+  readonly #turns: TokenBucket;
+  readonly #traffic: Pick<Traffic, 'isCalm'>;
+
+  constructor(now: number, traffic: Pick<Traffic, 'isCalm'>) {
+    this.#traffic = traffic;
+    this.#turns = new TokenBucket(METASPACE_TURNS, now);
+  }
+
+  of({ nodeName, metAt }: VNode): NodeWrite {
+    const known = this.#byName.get(nodeName);
+    if (known) return known;
+    const statusWrittenAt = spreadOf(nodeName, metAt);
+    const metaspaceWrittenAt = Number.NEGATIVE_INFINITY;
+    const write = { statusWrittenAt, metaspaceWrittenAt, metaspaceTurnAt: undefined };
+    this.#byName.set(nodeName, write);
+    return write;
+  }
+
+  /** When the metaspace of a Node that has moved may be written: a turn, which the Node keeps until the write. */
+  turnOf(write: NodeWrite, now: number): number {
+    write.metaspaceTurnAt ??= this.#nextTurnOf(write, now);
+    return write.metaspaceTurnAt;
+  }
+
+  #nextTurnOf({ metaspaceWrittenAt }: NodeWrite, now: number): number {
+    // A Node that has none yet gets no Pod that requests memory.
+    const isFirst = metaspaceWrittenAt === Number.NEGATIVE_INFINITY;
+    const delayMs = isFirst || this.#traffic.isCalm ? 0 : BUSY_DELAY_MS;
+    return Math.max(this.#turns.reserve(now) + delayMs, metaspaceWrittenAt + METASPACE_PERIOD_MS);
+  }
+
+  /** Notes what a write of the status has brought. */
+  noteWrite(write: NodeWrite, { status, writesMetaspace }: NodePlan, now: number): void {
+    const written = (status?.status ?? {}) as Readonly<Record<string, unknown>>;
+    if ('conditions' in written) write.statusWrittenAt = now;
+    if (!writesMetaspace && !('capacity' in written)) return;
+    write.metaspaceWrittenAt = now;
+    write.metaspaceTurnAt = undefined;
+  }
+
+  forget(nodeName: string): void {
+    this.#byName.delete(nodeName);
+  }
+}
+
+/** Spreads the periodic reports of Nodes that come together. */
+export function spreadOf(nodeName: string, now: number): number {
+  return now - phaseOf(nodeName) * NODE_STATUS_PERIOD_MS;
 }

@@ -19,8 +19,8 @@ import type { CachedNode } from './vnode-object.ts';
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
 export const NODE_STATUS_PERIOD_MS = 300_000;
 /** Metaspace is written only when it moved by 1 MiB or by 2 % of the capacity. */
-const MEMORY_STEP_KIB = 1024;
-const MEMORY_STEP_RATIO = 0.02;
+const METASPACE_STEP_KIB = 1024;
+const METASPACE_STEP_RATIO = 0.02;
 
 export interface NodePlanInput {
   readonly node: CachedNode;
@@ -29,7 +29,7 @@ export interface NodePlanInput {
   readonly nowText: string;
   readonly statusWrittenAt: number;
   /** When it may be told that the memory has moved; asked only then. */
-  readonly memoryTurnAt: () => number;
+  readonly metaspaceTurnAt: () => number;
 }
 
 export interface NodePlan {
@@ -37,23 +37,23 @@ export interface NodePlan {
   readonly metadata: Patch | undefined;
   /** Strategic merge patch of the status, and of our annotations, in one write. */
   readonly status: Patch | undefined;
-  readonly writesMemory: boolean;
+  readonly writesMetaspace: boolean;
   readonly wakeAt: number;
 }
 
 /** What has to be written so that the Node says what we know; nothing where it does. */
 export function planNode(input: NodePlanInput): NodePlan {
   const { node, now, statusWrittenAt } = input;
-  const memoryDueAt = hasMemoryMoved(input) ? input.memoryTurnAt() : Number.POSITIVE_INFINITY;
-  const writesMemory = now >= memoryDueAt;
+  const metaspaceDueAt = hasMetaspaceMoved(input) ? input.metaspaceTurnAt() : Number.POSITIVE_INFINITY;
+  const writesMetaspace = now >= metaspaceDueAt;
   const isPeriodic = now - statusWrittenAt >= NODE_STATUS_PERIOD_MS;
-  const memoryWakeAt = writesMemory ? Number.POSITIVE_INFINITY : memoryDueAt;
+  const metaspaceWakeAt = writesMetaspace ? Number.POSITIVE_INFINITY : metaspaceDueAt;
   const periodicWakeAt = (isPeriodic ? now : statusWrittenAt) + NODE_STATUS_PERIOD_MS;
   return {
     metadata: metadataPatchOf(node, input.facts),
-    status: statusPatchOf(input, { isPeriodic, writesMemory }),
-    writesMemory,
-    wakeAt: Math.min(memoryWakeAt, periodicWakeAt),
+    status: statusPatchOf(input, { isPeriodic, writesMetaspace }),
+    writesMetaspace,
+    wakeAt: Math.min(metaspaceWakeAt, periodicWakeAt),
   };
 }
 
@@ -95,7 +95,10 @@ function missingTaints(node: CachedNode, env: string): Taint[] | undefined {
   return isComplete ? undefined : [...wanted, ...node.taints.filter((taint) => !isOurs(taint))];
 }
 
-function statusPatchOf(input: NodePlanInput, due: { isPeriodic: boolean; writesMemory: boolean }): Patch | undefined {
+function statusPatchOf(
+  input: NodePlanInput,
+  due: { isPeriodic: boolean; writesMetaspace: boolean },
+): Patch | undefined {
   const { node, facts, nowText } = input;
   const wanted = nodeConditionsOf(facts);
   const changed = wanted.filter((condition) => !isSame(condition, conditionOf(node, condition.type)));
@@ -107,9 +110,9 @@ function statusPatchOf(input: NodePlanInput, due: { isPeriodic: boolean; writesM
   const nodeInfo = nodeInfoOf(facts);
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
   // Before the base has told its health, the Node keeps what an earlier process wrote.
-  const isTold = due.writesMemory || (due.isPeriodic && facts.health !== undefined);
+  const isTold = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
   if (isTold) Object.assign(status, resourcePatchOf(node, facts));
-  if (Object.keys(status).length === 0 && !due.writesMemory) return undefined;
+  if (Object.keys(status).length === 0 && !due.writesMetaspace) return undefined;
   const annotations = isTold ? { annotations: nodeAnnotationsOf(facts.health) } : {};
   return { metadata: { uid: node.uid, ...annotations }, status };
 }
@@ -145,12 +148,12 @@ function resourcePatchOf(node: CachedNode, facts: NodeFacts): Record<string, unk
   return { capacity: { ...capacity, ...gone }, allocatable: { ...allocatable, ...gone } };
 }
 
-function hasMemoryMoved({ node, facts }: NodePlanInput): boolean {
+function hasMetaspaceMoved({ node, facts }: NodePlanInput): boolean {
   if (facts.health === undefined) return false;
   const memory = nodeMemoryOf(facts.health);
   const capacity = kibOf(node.capacity.memory);
-  const ratioStep = memory === undefined ? MEMORY_STEP_KIB : memory.capacity * MEMORY_STEP_RATIO;
-  const step = Math.max(1, Math.min(MEMORY_STEP_KIB, ratioStep));
+  const ratioStep = memory === undefined ? METASPACE_STEP_KIB : memory.capacity * METASPACE_STEP_RATIO;
+  const step = Math.max(1, Math.min(METASPACE_STEP_KIB, ratioStep));
   const moved = (before: number | undefined, after: number | undefined): boolean =>
     before === undefined || after === undefined ? before !== after : Math.abs(before - after) >= step;
   const usedKib = kibOf(nodeAnnotationsOf(facts.health)[ANNOTATION.metaspaceUsed]);

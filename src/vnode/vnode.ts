@@ -6,16 +6,16 @@ import type { BaseFacts } from '../pod/pod-status.ts';
 import type { PendingRemoval } from '../pod/removals.ts';
 import { ReportLimit } from '../pod/report-limit.ts';
 import type { VPod } from '../pod/vpod.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
-import { ChangeLimit } from './change-limit.ts';
 import type { Liveness } from './liveness.ts';
+import { UnprovenBases } from './new-bases.ts';
 import { unreachableMessage } from './node-object.ts';
 import type { RunTime } from './restart-signs.ts';
 import { addressOf } from './tunnel-claim.ts';
-import { UnprovenBases } from './unproven-bases.ts';
 
 export interface VNodeOptions {
   readonly base: BaseInfo;
@@ -241,5 +241,28 @@ export class VNodeStore {
     const { settledAt } = vnode;
     if (settledAt !== undefined && this.#byAddress.get(settledAt) === vnode) this.#byAddress.delete(settledAt);
     vnode.settledAt = undefined;
+  }
+}
+
+/** What a base says of itself is written to its Node and its Pods. */
+const CHANGE_INTERVAL_MS = 10_000;
+/** Moves beyond that interval: a base that restarts elsewhere is worth a write at once. */
+const MOVES = { burst: 3, refillMs: 60_000 };
+
+/** How often what a base says of itself may change. A change that is not admitted is in its next heartbeat again. */
+export class ChangeLimit {
+  readonly #moves: TokenBucket;
+  #changedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(now: number) {
+    this.#moves = new TokenBucket(MOVES, now);
+  }
+
+  /** `isMove`: the address or the tunnel changes, not only names and versions. */
+  admit(isMove: boolean, now: number): boolean {
+    const isDue = now - this.#changedAt >= CHANGE_INTERVAL_MS;
+    if (!isDue && !(isMove && this.#moves.tryTake(now))) return false;
+    this.#changedAt = now;
+    return true;
   }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { KnownNodes } from '../../../src/vnode/known-nodes.ts';
+import { KnownNodes } from '../../../src/vnode/node-controller.ts';
 import { projectNode } from '../../../src/vnode/vnode-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeInformer } from '../../support/fake-informer.ts';

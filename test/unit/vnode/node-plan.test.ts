@@ -37,7 +37,7 @@ const plan = (more: Partial<NodePlanInput> = {}) =>
     now: 100_000,
     nowText: T2,
     statusWrittenAt: 90_000,
-    memoryTurnAt: () => 10_000,
+    metaspaceTurnAt: () => 10_000,
     ...more,
   });
 
@@ -203,25 +203,25 @@ describe('the plan for a Node', () => {
       makeHealth({ metaspaceMaxBytes: maxMib * MIB, metaspaceCommittedBytes: committed, metaspaceUsedBytes: 0 });
     const before = facts({ health: healthOf(8 * MIB) });
     const after = facts({ health: healthOf(8 * MIB + movedBytes) });
-    const { status, writesMemory } = plan({ node: projectNode(nodeOf(before)), facts: after });
-    expect(writesMemory).toBe(isWritten);
+    const { status, writesMetaspace } = plan({ node: projectNode(nodeOf(before)), facts: after });
+    expect(writesMetaspace).toBe(isWritten);
     expect(status !== undefined).toBe(isWritten);
   });
 
   it('writes what is used when only that moved, and not what is not known', () => {
     const healthOf = (metaspaceUsedBytes: number | undefined) => facts({ health: makeHealth({ metaspaceUsedBytes }) });
     const node = projectNode(nodeOf(healthOf(10 * MIB)));
-    expect(plan({ node, facts: healthOf(11 * MIB) }).writesMemory).toBe(true);
-    expect(plan({ node, facts: healthOf(9 * MIB) }).writesMemory).toBe(true);
-    expect(plan({ node, facts: healthOf(11 * MIB - 1024) }).writesMemory).toBe(false);
-    expect(plan({ node, facts: healthOf(undefined) }).writesMemory).toBe(false);
+    expect(plan({ node, facts: healthOf(11 * MIB) }).writesMetaspace).toBe(true);
+    expect(plan({ node, facts: healthOf(9 * MIB) }).writesMetaspace).toBe(true);
+    expect(plan({ node, facts: healthOf(11 * MIB - 1024) }).writesMetaspace).toBe(false);
+    expect(plan({ node, facts: healthOf(undefined) }).writesMetaspace).toBe(false);
   });
 
   it('writes memory when it is its turn, and comes back for it', () => {
     const moved = facts({ health: makeHealth({ metaspaceCommittedBytes: 100 * MIB }) });
-    const early = plan({ facts: moved, memoryTurnAt: () => 105_000 });
+    const early = plan({ facts: moved, metaspaceTurnAt: () => 105_000 });
     expect([early.status, early.wakeAt]).toEqual([undefined, 105_000]);
-    expect(plan({ facts: moved, memoryTurnAt: () => 100_000 }).writesMemory).toBe(true);
+    expect(plan({ facts: moved, metaspaceTurnAt: () => 100_000 }).writesMetaspace).toBe(true);
   });
 
   it('knows the API server’s way to write an amount', () => {

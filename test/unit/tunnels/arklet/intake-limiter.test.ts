@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IntakeLimiter, type Sender } from '../../../../tunnels/arklet/intake-limiter.ts';
+import { IntakeLimiter, type Sender } from '../../../../tunnels/arklet/intake.ts';
 
 const LIMITS = {
   known: { burst: 5, refillMs: 100 },

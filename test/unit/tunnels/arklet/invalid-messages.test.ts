@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createMetrics, type Metrics } from '../../../../src/metrics.ts';
-import { InvalidMessages } from '../../../../tunnels/arklet/invalid-messages.ts';
+import { InvalidMessages } from '../../../../tunnels/arklet/intake.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { recordingLogger } from '../mqtt/mqtt-world.ts';
 import { SOURCE } from './parsing.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RecentSources } from '../../../../tunnels/arklet/recent-sources.ts';
+import { RecentSources } from '../../../../tunnels/arklet/intake.ts';
 
 const SEED = 12_345;
 

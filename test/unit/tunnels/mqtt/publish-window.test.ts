@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PublishWindow } from '../../../../tunnels/mqtt/publish-window.ts';
+import { PublishWindow } from '../../../../tunnels/mqtt/mqtt-session.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 type Acknowledge = (error?: Error) => void;

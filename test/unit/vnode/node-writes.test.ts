@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { NodeMemories } from '../../../src/vnode/node-memory.ts';
+import { NodeWrites } from '../../../src/vnode/node-controller.ts';
 import { VNode } from '../../../src/vnode/vnode.ts';
 import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
 
 const NOW = 1_000_000;
 
-function memories(isCalm = true): NodeMemories {
-  return new NodeMemories(NOW, { isCalm });
+function memories(isCalm = true): NodeWrites {
+  return new NodeWrites(NOW, { isCalm });
 }
 
 function vnode(identity = 'b1'): VNode {
   return new VNode({ base: makeBase(identity), tunnel: 'mqtt_tunnel_provider', now: NOW, ledger: LEDGER_OPTIONS });
 }
 
-const written = (status: Record<string, unknown>, writesMemory: boolean) => ({
+const written = (status: Record<string, unknown>, writesMetaspace: boolean) => ({
   metadata: undefined,
   status: { status },
-  writesMemory,
+  writesMetaspace,
   wakeAt: NOW,
 });
 
@@ -66,9 +66,9 @@ describe('the memory of a Node', () => {
     const memory = all.of(vnode());
     const before = memory.statusWrittenAt;
     all.noteWrite(memory, written({ capacity: {} }, true), NOW + 1);
-    expect([memory.statusWrittenAt, memory.memoryWrittenAt]).toEqual([before, NOW + 1]);
+    expect([memory.statusWrittenAt, memory.metaspaceWrittenAt]).toEqual([before, NOW + 1]);
     all.noteWrite(memory, written({ conditions: [] }, false), NOW + 2);
-    expect([memory.statusWrittenAt, memory.memoryWrittenAt]).toEqual([NOW + 2, NOW + 1]);
+    expect([memory.statusWrittenAt, memory.metaspaceWrittenAt]).toEqual([NOW + 2, NOW + 1]);
   });
 });
 
