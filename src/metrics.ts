@@ -53,6 +53,10 @@ export function createMetrics() {
     queueSeconds: histogram('workqueue_queue_duration_seconds', 'Time a key waits in a queue.', queueSeconds, ['name']),
     queueWorkSeconds: histogram('workqueue_work_duration_seconds', 'Time one sync takes.', queueSeconds, ['name']),
 
+    reconciles: counter(`${PREFIX}reconciles_total`, 'Reconciles of a controller by what became of them.', [
+      'controller',
+      'result',
+    ]),
     events: counter('events_total', 'Kubernetes Events by what became of them.', ['result']),
     tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),

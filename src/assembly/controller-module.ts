@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeLanes } from '../kube/kube-lanes.ts';
+import type { Resources } from '../kube/resource.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
@@ -14,7 +15,10 @@ export interface ControllerContext {
   /** Of this program. */
   readonly version: string;
   readonly lanes: KubeLanes;
+  /** The calls of the Virtual Kubelet. */
   readonly api: KubeClient;
+  /** Clients of any kind; what they write belongs to `fieldManager`. */
+  readonly resourcesOf: (fieldManager: string) => Resources;
   readonly informers: Informers;
   /** Events about any object. */
   readonly recorder: EventRecorder;

@@ -4,6 +4,7 @@ import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { ApiEventRecorder } from '../kube/event-recorder.ts';
 import { createKubeClient } from '../kube/kube-client.ts';
 import { createKubeLanes, type KubeLanes } from '../kube/kube-lanes.ts';
+import { Resources } from '../kube/resource.ts';
 import type { Logger } from '../logger.ts';
 import { Manager, type Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
@@ -32,6 +33,7 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const shared = { clock, logger, metrics };
   const lanes = createKubeLanes({ access, clock, metrics });
   const api = createKubeClient(lanes);
+  const resourcesOf = (fieldManager: string): Resources => new Resources({ lane: lanes.rest, fieldManager });
   const informers = new Informers({ config, lane: lanes.watches, ...shared });
   const recorder = new ApiEventRecorder({
     client: api,
@@ -41,7 +43,7 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   });
   const controllers: BuiltController[] = [];
   for (const module of parts.controllers) {
-    controllers.push(await module.build({ config, version, lanes, api, informers, recorder, ...shared }));
+    controllers.push(await module.build({ config, version, lanes, api, resourcesOf, informers, recorder, ...shared }));
   }
   const isReady = () =>
     Object.assign({ informers: informers.hasSynced() }, ...controllers.map(({ readiness }) => readiness?.()));

@@ -10,6 +10,9 @@ export type CallOptions = Pick<RestRequest, 'permit' | 'timeoutMs' | 'isOnce'>;
 
 export const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
+/** Server-side apply; JSON is YAML. */
+export const APPLY_PATCH = 'application/apply-patch+yaml';
 
 const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const PAGE_SIZE = 500;

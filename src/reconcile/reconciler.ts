@@ -1,0 +1,147 @@
+import type { Clock } from '../clock.ts';
+import { ControllerError, type ErrorCode, messageOf } from '../errors.ts';
+import type { CachedObject, Informer } from '../kube/informer-types.ts';
+import type { Logger } from '../logger.ts';
+import type { Metrics } from '../metrics.ts';
+import type { BackoffOptions } from '../queue/backoff.ts';
+import { WorkQueue } from '../queue/work-queue.ts';
+
+/** What a reconcile asks for. */
+export interface Result {
+  /** Reconcile the key again after this long, ms, even if nothing happens. Default: not before something happens. */
+  readonly requeueAfterMs?: number;
+}
+
+/** An error that no further try can mend: the key rests until its object, or what it depends on, changes. */
+export class TerminalError extends ControllerError {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(code, message, options);
+    this.name = 'TerminalError';
+  }
+}
+
+const RESULTS = ['success', 'requeue', 'error', 'terminal'] as const;
+type Outcome = (typeof RESULTS)[number];
+
+export interface ReconcilerOptions {
+  /** In metrics and logs. */
+  readonly name: string;
+  /** How many keys are reconciled at a time; one key never twice at a time. */
+  readonly workers: number;
+  /**
+   * Brings the world of `key` to what it should be, from whatever state it is in. What it throws is tried again with a
+   * growing delay, but for a TerminalError.
+   */
+  readonly reconcile: (key: string) => Promise<Result | undefined>;
+  /** Whether this replica may act now. Default: always. Keys that come while it may not are dropped. */
+  readonly isLeading?: () => boolean;
+  /** Default 100 ms, doubled to 30 s. */
+  readonly backoff?: BackoffOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Turns events about objects into keys. A key is `namespace/name`, or `name` of a cluster-scoped object. */
+export interface KeySource<T extends CachedObject> {
+  readonly informer: Informer<T>;
+  /** The keys that an object concerns: its own, its owner's, those of objects that name it. */
+  readonly keysOf: (object: T) => Iterable<string>;
+}
+
+/**
+ * Reconciles the keys of one controller, level-triggered: an event only says which key to look at. Several events of
+ * one key are one reconcile.
+ */
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #queue: WorkQueue;
+  /** All keys that there are, for the start of a term. */
+  readonly #allKeys: (() => Iterable<string>)[] = [];
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({ ...options, sync: (key) => this.#sync(key) });
+    for (const result of RESULTS) this.#count(result, 0);
+  }
+
+  /** Queues the keys of each object that is added, changed or deleted, and of its former state. */
+  watch<T extends CachedObject>({ informer, keysOf }: KeySource<T>): this {
+    const enqueue = (object: T): void => {
+      for (const key of keysOf(object)) this.enqueue(key);
+    };
+    informer.addHandler({
+      onAdd: enqueue,
+      onUpdate: (old, object) => {
+        enqueue(old);
+        enqueue(object);
+      },
+      onDelete: enqueue,
+    });
+    this.#allKeys.push(() => informer.list().flatMap((object) => [...keysOf(object)]));
+    return this;
+  }
+
+  enqueue(key: string): void {
+    if (this.#isLeading()) this.#queue.add(key);
+  }
+
+  /** To be called when this replica comes to lead: whatever happened before, every key is looked at. */
+  enqueueAll(): void {
+    for (const keys of this.#allKeys) for (const key of keys()) this.enqueue(key);
+  }
+
+  /** Works until `signal` is aborted; resolves when what is under way has ended. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(signal);
+  }
+
+  async #sync(key: string): Promise<void> {
+    // The replica that leads now looks at it.
+    if (!this.#isLeading()) return;
+    try {
+      const { requeueAfterMs } = (await this.#options.reconcile(key)) ?? {};
+      this.#count(requeueAfterMs === undefined ? 'success' : 'requeue');
+      if (requeueAfterMs !== undefined) this.#queue.addAfter(key, requeueAfterMs);
+    } catch (error) {
+      if (!(error instanceof TerminalError)) {
+        this.#count('error');
+        throw error;
+      }
+      this.#count('terminal');
+      const { name, logger } = this.#options;
+      const fields = { controller: name, key, code: error.code, reason: messageOf(error) };
+      logger.error(fields, 'reconcile failed for good: it is tried again when the object changes');
+    }
+  }
+
+  #isLeading(): boolean {
+    return this.#options.isLeading?.() ?? true;
+  }
+
+  #count(result: Outcome, by = 1): void {
+    const { name, metrics } = this.#options;
+    metrics.reconciles.inc({ controller: name, result }, by);
+  }
+}
+
+export interface OwnerRef {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly controller?: boolean | undefined;
+}
+
+/** The key of the owner that controls an object, if that is of `group` and `kind`; its version may differ. */
+export function controllerKeyOf(
+  { namespace, owners }: { readonly namespace: string; readonly owners: readonly OwnerRef[] },
+  { group, kind }: { readonly group: string; readonly kind: string },
+): string | undefined {
+  const owner = owners.find(({ controller }) => controller === true);
+  if (owner?.kind !== kind || groupOf(owner.apiVersion) !== group) return undefined;
+  return namespace === '' ? owner.name : `${namespace}/${owner.name}`;
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+}
