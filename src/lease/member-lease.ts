@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
+import { type Moment, momentOf } from '../kube/lease-term.ts';
 import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
@@ -16,7 +17,6 @@ import {
   memberPatchOf,
   newMemberLeaseOf,
 } from './member.ts';
-import { type Moment, momentOf } from './membership-term.ts';
 
 export interface MemberLeaseOptions {
   readonly api: LeaseClient;

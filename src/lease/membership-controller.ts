@@ -2,15 +2,23 @@ import { type Clock, sleep, type Timer } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Informer } from '../kube/informer-types.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
+import { LeaseTerm, type Moment } from '../kube/lease-term.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { GoneMembers } from './gone-members.ts';
 import type { CachedLease } from './lease.ts';
-import { MEMBER_GAP_MS, MEMBER_RENEW_MS, type Member, type MemberFacts, memberOf, OUTAGE_GRACE_MS } from './member.ts';
+import {
+  FENCE_AFTER_MS,
+  MEMBER_GAP_MS,
+  MEMBER_RENEW_MS,
+  type Member,
+  type MemberFacts,
+  memberOf,
+  OUTAGE_GRACE_MS,
+} from './member.ts';
 import { MemberLease } from './member-lease.ts';
 import { MemberList } from './member-list.ts';
 import type { HolderState, Membership, MembershipListener } from './membership.ts';
-import { MembershipTerm, type Moment } from './membership-term.ts';
 import { RenewalStreak } from './renewal-streak.ts';
 
 export interface MembershipControllerOptions {
@@ -39,7 +47,7 @@ const TIMER_EARLY_MS = 5;
  */
 export class MembershipController implements Membership {
   readonly #options: MembershipControllerOptions;
-  readonly #term: MembershipTerm;
+  readonly #term: LeaseTerm;
   readonly #streak = new RenewalStreak();
   readonly #list: MemberList;
   readonly #lease: MemberLease;
@@ -58,7 +66,7 @@ export class MembershipController implements Membership {
 
   constructor(options: MembershipControllerOptions) {
     this.#options = options;
-    this.#term = new MembershipTerm(options.clock);
+    this.#term = new LeaseTerm(options.clock, FENCE_AFTER_MS);
     this.#list = new MemberList(options.clock, this.#streak);
     this.#lease = new MemberLease({ ...options, facts: () => this.#facts() });
     this.#gone = new GoneMembers(options);

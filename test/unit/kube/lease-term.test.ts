@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Clock, Timer } from '../../../src/clock.ts';
+import { LeaseTerm, momentOf } from '../../../src/kube/lease-term.ts';
 import { FENCE_AFTER_MS } from '../../../src/lease/member.ts';
-import { MembershipTerm, momentOf } from '../../../src/lease/membership-term.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -42,11 +42,11 @@ class Machine implements Clock {
 }
 
 let machine: Machine;
-let term: MembershipTerm;
+let term: LeaseTerm;
 
 beforeEach(() => {
   machine = new Machine();
-  term = new MembershipTerm(machine);
+  term = new LeaseTerm(machine, FENCE_AFTER_MS);
   term.renewed(momentOf(machine));
   machine.bootTimeReads = 0;
 });

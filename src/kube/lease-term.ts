@@ -1,5 +1,4 @@
 import type { Clock } from '../clock.ts';
-import { FENCE_AFTER_MS } from './member.ts';
 
 /** Readings of all clocks of this machine, taken together; ms. */
 export interface Moment {
@@ -21,14 +20,15 @@ const CLOCKS_AGREE_MS = 100;
 const BOOT_TIME_STEP_MS = 10;
 
 /**
- * How long our membership is valid, counted from when the last renewal that succeeded was sent.
+ * How long what a Lease gives to this process is valid, counted from when its last successful renewal was sent.
  *
  * The monotonic clock stands still while the machine is suspended, the wall clock can be set, and boot time is too
  * expensive for a check before every request. So boot time is read only when the first two disagree: it says how much
  * of the disagreement is a suspend. A step of the wall clock does not end a term, a suspend does.
  */
-export class MembershipTerm {
+export class LeaseTerm {
   readonly #clock: Clock;
+  readonly #validMs: number;
   #number = 0;
   #renewedAt = Number.NEGATIVE_INFINITY;
   #renewedBootMs = Number.NEGATIVE_INFINITY;
@@ -37,8 +37,10 @@ export class MembershipTerm {
   /** Upper bound of the time since the renewal in which the monotonic clock stood still. */
   #suspendedMs = 0;
 
-  constructor(clock: Clock) {
+  /** `validMs`: how long a renewal is good for. */
+  constructor(clock: Clock, validMs: number) {
     this.#clock = clock;
+    this.#validMs = validMs;
   }
 
   /** Counts up each time that it became valid. */
@@ -46,17 +48,17 @@ export class MembershipTerm {
     return this.#number;
   }
 
-  /** On our monotonic clock. */
+  /** On the monotonic clock. */
   get renewedAt(): number {
     return this.#renewedAt;
   }
 
   get endsAt(): number {
-    return this.#renewedAt + FENCE_AFTER_MS;
+    return this.#renewedAt + this.#validMs;
   }
 
   isValid(): boolean {
-    return this.#ageMs() < FENCE_AFTER_MS;
+    return this.#ageMs() < this.#validMs;
   }
 
   /** The renewal that was sent at that moment has succeeded. Returns whether a new term begins, noticed end or not. */
@@ -76,7 +78,7 @@ export class MembershipTerm {
   #ageMs(): number {
     const now = this.#clock.now();
     const awakeMs = now - this.#renewedAt;
-    if (awakeMs >= FENCE_AFTER_MS) return awakeMs;
+    if (awakeMs >= this.#validMs) return awakeMs;
     const wallOffsetMs = this.#clock.wallTime().getTime() - now;
     const shiftMs = wallOffsetMs - this.#wallOffsetMs;
     if (Math.abs(shiftMs) <= CLOCKS_AGREE_MS) return awakeMs + this.#suspendedMs + Math.max(0, shiftMs);

@@ -1,0 +1,247 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Leader } from '../../../src/kube/leader.ts';
+import { silentLogger } from '../../../src/logger.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { Host } from '../../support/lease-simulation/host.ts';
+import { LeaseServer } from '../../support/lease-simulation/lease-server.ts';
+import { type Breakage, Link, ServerMachine } from '../../support/lease-simulation/link.ts';
+import { Dice, Timeline } from '../../support/lease-simulation/timeline.ts';
+
+const NAMESPACE = 'koupleless-system';
+const NAME = 'rollout';
+const KEY = `${NAMESPACE}/${NAME}`;
+
+/** The processes that want to lead, and the API server between them. */
+class LeaderWorld {
+  readonly timeline = new Timeline();
+  readonly dice: Dice;
+  readonly server: LeaseServer;
+  readonly machine = new ServerMachine();
+  readonly candidates: Candidate[] = [];
+
+  constructor(seed = 1) {
+    this.dice = new Dice(seed);
+    this.server = new LeaseServer(this.dice);
+    this.timeline.onStep = () => {
+      const leading = this.candidates.filter(({ isLeading }) => isLeading).map(({ identity }) => identity);
+      if (leading.length > 1) throw new Error(`${leading.join(' and ')} lead at ${this.timeline.now} ms`);
+    };
+  }
+
+  start(identity: string): Candidate {
+    const candidate = new Candidate(this, identity);
+    this.candidates.push(candidate);
+    return candidate;
+  }
+
+  get leading(): string[] {
+    return this.candidates.filter(({ isLeading }) => isLeading).map(({ identity }) => identity);
+  }
+
+  pass(ms: number): Promise<void> {
+    return this.timeline.pass(ms);
+  }
+}
+
+class Candidate {
+  readonly identity: string;
+  readonly host: Host;
+  readonly link: Link;
+  readonly said: string[] = [];
+  readonly requests: string[] = [];
+  readonly stopping = new AbortController();
+  readonly ended: Promise<void>;
+  readonly #leader: Leader;
+
+  constructor({ timeline, dice, server, machine }: LeaderWorld, identity: string) {
+    this.identity = identity;
+    this.host = new Host({ timeline, dice, rate: 1 });
+    const onRequest = (request: string): void => void this.requests.push(request.split(' ')[0] ?? '');
+    this.link = new Link({ host: this.host, server, machine, dice, maxLatencyMs: 50, onRequest });
+    this.#leader = new Leader({
+      api: this.link.clientOf(NAMESPACE, { timeoutMs: 3_000, isOnce: true }),
+      name: NAME,
+      namespace: NAMESPACE,
+      identity,
+      clock: this.host,
+      logger: silentLogger,
+      metrics: createMetrics(),
+    });
+    this.#leader.addListener({
+      onStarted: () => void this.said.push('started'),
+      onStopped: () => void this.said.push('stopped'),
+    });
+    this.ended = this.#leader.run(this.stopping.signal);
+  }
+
+  /** A process that stands still does nothing, whatever it believes. */
+  get isLeading(): boolean {
+    return !this.host.isDead && !this.host.isStopped && this.#leader.isLeading();
+  }
+}
+
+let world: LeaderWorld;
+
+beforeEach(() => {
+  world = new LeaderWorld();
+});
+
+async function led(): Promise<[first: Candidate, second: Candidate]> {
+  const first = world.start('a');
+  await world.pass(1_000);
+  const second = world.start('b');
+  await world.pass(10_000);
+  expect(world.leading).toEqual(['a']);
+  return [first, second];
+}
+
+describe('the leader', () => {
+  it('is the first, and renews every 5 s without a read', async () => {
+    const [first] = await led();
+    first.requests.length = 0;
+    await world.pass(60_000);
+    expect(world.leading).toEqual(['a']);
+    expect(first.requests).toEqual(Array.from({ length: 12 }, () => 'patch'));
+    expect(first.said).toEqual(['started']);
+    expect(world.server.leases.get(KEY)?.spec).toMatchObject({
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      leaseTransitions: 0,
+    });
+  });
+
+  it('is followed after 15 to 21 s when it dies', async () => {
+    const [first] = await led();
+    first.host.kill();
+    await world.pass(9_900);
+    expect(world.leading).toEqual([]);
+    await world.pass(11_100);
+    expect(world.leading).toEqual(['b']);
+    expect(world.server.leases.get(KEY)?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
+  });
+
+  it('is followed within 6 s when it ends', async () => {
+    const [first, second] = await led();
+    first.stopping.abort();
+    await world.pass(200);
+    await first.ended;
+    expect(first.said).toEqual(['started', 'stopped']);
+    await world.pass(5_800);
+    expect(world.leading).toEqual(['b']);
+    expect(second.said).toEqual(['started']);
+  });
+
+  it('stops by itself before another one starts, when it cannot reach the API server', async () => {
+    const [first] = await led();
+    first.link.breakage = 'Drops';
+    await world.pass(12_100);
+    expect(first.said).toEqual(['started', 'stopped']);
+    await world.pass(10_000);
+    expect(world.leading).toEqual(['b']);
+    first.link.breakage = undefined;
+    await world.pass(60_000);
+    expect(world.leading).toEqual(['b']);
+  });
+
+  it('goes on after an outage of the API server that is shorter than its term', async () => {
+    const [first] = await led();
+    world.machine.breakage = 'Refuses';
+    await world.pass(6_000);
+    world.machine.breakage = undefined;
+    await world.pass(30_000);
+    expect(first.said).toEqual(['started']);
+  });
+
+  it('makes a deleted Lease again, and nobody is faster', async () => {
+    const [first] = await led();
+    world.server.drop(KEY);
+    await world.pass(20_000);
+    expect(world.leading).toEqual(['a']);
+    expect(first.said).toEqual(['started']);
+  });
+
+  it('leads no longer when somebody has made another one the holder', async () => {
+    const [first] = await led();
+    const { resourceVersion } = world.server.leases.get(KEY)?.metadata ?? {};
+    world.server.patch(NAMESPACE, NAME, { metadata: { resourceVersion }, spec: { holderIdentity: 'nobody' } });
+    await world.pass(6_000);
+    expect(first.said).toEqual(['started', 'stopped']);
+    await world.pass(30_000);
+    expect(world.leading).toHaveLength(1);
+  });
+
+  it('may still lead when somebody has erased it from the Lease, so nobody takes that at once', async () => {
+    await led();
+    const { resourceVersion } = world.server.leases.get(KEY)?.metadata ?? {};
+    world.server.patch(NAMESPACE, NAME, { metadata: { resourceVersion }, spec: { holderIdentity: '' } });
+    await world.pass(40_000);
+    expect(world.leading).toHaveLength(1);
+  });
+});
+
+type Fault =
+  | { readonly kind: 'stop'; readonly who: number; readonly ms: number; readonly isSuspended: boolean }
+  | { readonly kind: 'cut'; readonly who: number; readonly ms: number; readonly breakage: Breakage }
+  | { readonly kind: 'outage'; readonly ms: number; readonly breakage: Breakage }
+  | { readonly kind: 'delete'; readonly ms: number }
+  | { readonly kind: 'end'; readonly who: number; readonly ms: number };
+
+/** Begins a fault. Returns what ends it. */
+function begin(fault: Fault): () => void {
+  const candidate = world.candidates['who' in fault ? fault.who : 0];
+  switch (fault.kind) {
+    case 'stop':
+      candidate?.host.stop(fault.isSuspended);
+      return () => candidate?.host.resume();
+    case 'cut':
+      return broken(candidate?.link, fault.breakage);
+    case 'outage':
+      return broken(world.machine, fault.breakage);
+    case 'delete':
+      world.server.drop(KEY);
+      return () => {};
+    case 'end':
+      candidate?.stopping.abort();
+      return () => {};
+  }
+}
+
+function broken(what: { breakage: Breakage | undefined } | undefined, breakage: Breakage): () => void {
+  if (what) what.breakage = breakage;
+  return () => {
+    if (what) what.breakage = undefined;
+  };
+}
+
+describe('whatever happens', () => {
+  const ms = fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 9_000, max: 20_000 }));
+  const who = fc.nat({ max: 2 });
+  const breakage = fc.constantFrom<Breakage>('Refuses', 'Drops');
+  const fault: fc.Arbitrary<Fault> = fc.oneof(
+    fc.record({ kind: fc.constant('stop' as const), who, ms, isSuspended: fc.boolean() }),
+    fc.record({ kind: fc.constant('cut' as const), who, ms, breakage }),
+    fc.record({ kind: fc.constant('outage' as const), ms, breakage }),
+    fc.record({ kind: fc.constant('delete' as const), ms }),
+    fc.record({ kind: fc.constant('end' as const), who, ms }),
+  );
+
+  it('no two lead at a time, and in the end one does', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 1e6 }), fc.array(fault, { maxLength: 8 }), async (seed, happening) => {
+        world = new LeaderWorld(seed);
+        for (const identity of ['a', 'b', 'c']) world.start(identity);
+        await world.pass(7_000);
+        for (const one of happening) {
+          const end = begin(one);
+          await world.pass(one.ms);
+          end();
+        }
+        const isLeft = world.candidates.some(({ stopping }) => !stopping.signal.aborted);
+        await world.pass(60_000);
+        expect(world.leading).toHaveLength(isLeft ? 1 : 0);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
