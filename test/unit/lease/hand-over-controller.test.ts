@@ -162,6 +162,15 @@ describe('rebalancing', () => {
     expect(rig.given).toEqual(['Rebalancing vnode.m-a-2 b']);
   });
 
+  it('moves nothing while shares are close enough', async () => {
+    rig.lead('a', 102);
+    rig.lead('b', 100);
+    rig.lead('c', 98);
+    rig.start();
+    await rig.clock.advanceAsync(30_000);
+    expect(rig.given).toEqual([]);
+  });
+
   it('moves no more leases while the last ones are being written', async () => {
     rig.lead('a', 30);
     const written = Promise.withResolvers<void>();
