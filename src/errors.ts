@@ -8,6 +8,8 @@ export const ERROR_CATALOGUE = {
   'Kube.RequestFailed': 'The API server answered a request with an error status.',
   'Kube.ConnectionFailed': 'A request to the API server got no whole answer: refused, cut, or out of time.',
   'Kube.NotPermitted': 'A write was held back since another replica may lead the Node by now; nothing was sent.',
+  'Kube.CrdUnusable':
+    'A CustomResourceDefinition cannot be upgraded or is not served; the message says why. Its controller does not start.',
   'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
   'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
   'Arklet.InvalidIdentity':

@@ -53,6 +53,11 @@ export function createMetrics() {
     queueSeconds: histogram('workqueue_queue_duration_seconds', 'Time a key waits in a queue.', queueSeconds, ['name']),
     queueWorkSeconds: histogram('workqueue_work_duration_seconds', 'Time one sync takes.', queueSeconds, ['name']),
 
+    certificateReloads: counter(
+      `${PREFIX}certificate_reloads_total`,
+      'New certificates of a server by whether they could be used.',
+      ['server', 'result'],
+    ),
     leading: gauge('leader_election_master_status', 'Whether this process leads, by Lease: 1 or 0.', ['name']),
     reconciles: counter(`${PREFIX}reconciles_total`, 'Reconciles of a controller by what became of them.', [
       'controller',

@@ -8,10 +8,11 @@ const SIMILAR_WINDOW_MS = 600_000;
 const OBJECT_RATE = { burst: 25, refillMs: 300_000 };
 const COMBINED_PREFIX = '(combined from similar events): ';
 
+/** The object that an event is about, of any kind. */
 export interface EventSubject {
-  readonly apiVersion: 'v1';
-  readonly kind: 'Node' | 'Pod';
-  /** '' for Nodes. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -62,7 +63,7 @@ export class EventCorrelator {
   correlate(input: EventInput, now: number): Correlated {
     const { subject, type, reason } = input;
     // No name, UID, type or reason has a line break in it.
-    const subjectKey = `${subject.kind}\n${subject.namespace}\n${subject.name}\n${subject.uid}`;
+    const subjectKey = `${subject.apiVersion}\n${subject.kind}\n${subject.namespace}\n${subject.name}\n${subject.uid}`;
     const similarKey = `${subjectKey}\n${type}\n${reason}`;
     const isCombined = this.#isOneTooMany(similarKey, input.message, now);
     const message = isCombined ? COMBINED_PREFIX + input.message : input.message;

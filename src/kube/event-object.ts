@@ -28,7 +28,7 @@ export function podSubject({ namespace, name, uid }: CachedObject): EventSubject
 
 /** Events of cluster-scoped objects live in `default`. */
 export function eventNamespaceOf(subject: EventSubject): string {
-  return subject.kind === 'Node' ? 'default' : subject.namespace;
+  return subject.namespace === '' ? 'default' : subject.namespace;
 }
 
 /** `<object>.<suffix>`, the object's name cut where both would be too long. */
@@ -44,7 +44,7 @@ export function buildEvent(series: EventSeries, writing: EventWriting): EventObj
     apiVersion: 'v1',
     kind: 'Event',
     metadata: { name: writing.name, namespace: eventNamespaceOf(subject) },
-    involvedObject: { apiVersion, kind, name, uid, ...(kind === 'Node' ? {} : { namespace }) },
+    involvedObject: { apiVersion, kind, name, uid, ...(namespace !== '' && { namespace }) },
     type,
     reason,
     message: cutMessage(series.message),

@@ -1,14 +1,19 @@
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import express, { type Express } from 'express';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
+import type { TlsSource } from './tls-source.ts';
 
 export interface HttpServerOptions {
   readonly name: string;
   /** 0 = any free port; the log line tells which. */
   readonly port: number;
   readonly app: Express;
+  /** Default: plain HTTP. */
+  readonly tls?: TlsSource;
   readonly logger: Logger;
 }
 
@@ -24,13 +29,11 @@ export class HttpServer implements Runnable {
 
   /** Rejects when the port is taken. */
   async run(signal: AbortSignal): Promise<void> {
-    const { app, port, name, logger } = this.#options;
+    const { port, name, logger } = this.#options;
+    const server = this.#createServer();
     await new Promise<void>((resolve, reject) => {
-      const server = app.listen(port, (error?: Error) => {
-        if (error) {
-          reject(error);
-          return;
-        }
+      server.once('error', reject);
+      server.listen(port, () => {
         logger.info({ server: name, port: (server.address() as AddressInfo).port }, 'listening');
       });
       signal.addEventListener(
@@ -42,6 +45,15 @@ export class HttpServer implements Runnable {
         { once: true },
       );
     });
+  }
+
+  /** A new certificate counts for new connections; those that are open go on. */
+  #createServer() {
+    const { app, tls } = this.#options;
+    if (tls === undefined) return createServer(app);
+    const server = createTlsServer({ ...tls.current(), minVersion: 'TLSv1.2' }, app);
+    tls.onChange((pair) => server.setSecureContext({ ...pair, minVersion: 'TLSv1.2' }));
+    return server;
   }
 }
 

@@ -63,7 +63,7 @@ export function claimFault(source: Source, claimed: string): InvalidMessage | un
   return {
     ...source,
     code: 'Arklet.IdentityMismatch',
-    message: `payload names ${JSON.stringify(claimed.slice(0, 253))}`,
+    message: `payload names ${JSON.stringify(claimed)}`,
   };
 }
 

@@ -156,7 +156,7 @@ export class ArkletClient {
   #failureOf(error: unknown, { request, attempt, busyCount }: Failed): ControllerError {
     const { base, signal } = request;
     this.#ignorers.delete(base);
-    const isRefused = !attempt.isConnected && axios.isAxiosError(error) && error.code === 'ECONNREFUSED';
+    const isRefused = axios.isAxiosError(error) && error.code === 'ECONNREFUSED';
     if (isRefused && !signal.aborted) this.#options.onConnectionRefused(base);
     return attempt.failureOf(error, busyCount);
   }

@@ -39,7 +39,6 @@ export class Attempt {
   readonly #abort = new AbortController();
   #timer: Timer;
   #request: ClientRequest | undefined;
-  #isConnected = false;
   #hasLeft = false;
   #isProven = false;
   #isAnswered = false;
@@ -65,10 +64,6 @@ export class Attempt {
   get headers(): Readonly<Record<string, string | number>> {
     const { payload, isProofAwaited } = this.#options;
     return { 'content-length': payload.byteLength, ...(isProofAwaited && { expect: '100-continue' }) };
-  }
-
-  get isConnected(): boolean {
-    return this.#isConnected;
   }
 
   /** It was given up since no `100 Continue` came: the base has got the head, and cannot have executed anything. */
@@ -124,7 +119,6 @@ export class Attempt {
 
   #onConnected(): void {
     const { clock, isProofAwaited } = this.#options;
-    this.#isConnected = true;
     this.#timer.cancel();
     if (isProofAwaited) this.#timer = clock.setTimer(() => this.#onBusy(), PATIENCE_MS);
     else this.#leave();

@@ -71,7 +71,6 @@ export const PURE = [
   'src/module/message-order.ts',
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
-  'src/module/record-table.ts',
   'src/module/record-transitions.ts',
   'src/pod/base-plan.ts',
   'src/pod/claims.ts',

@@ -15,6 +15,23 @@ describe('buildEvent', () => {
   const seriesOf = (subject: EventSubject) =>
     new EventCorrelator().correlate({ subject, type: 'Warning', reason: 'Failed', message: 'no' }, 0).series;
 
+  it('describes an object of any kind, a cluster-scoped one in default', () => {
+    const subject = {
+      apiVersion: 'apps.koupleless.io/v1',
+      kind: 'ModuleDeployment',
+      namespace: 'shop',
+      name: 'm',
+      uid: 'u',
+    };
+    expect(buildEvent(seriesOf(subject), writing)).toMatchObject({
+      metadata: { namespace: 'shop' },
+      involvedObject: subject,
+    });
+    const cluster = buildEvent(seriesOf({ ...subject, namespace: '' }), writing);
+    expect(cluster.metadata.namespace).toBe('default');
+    expect(cluster.involvedObject).not.toHaveProperty('namespace');
+  });
+
   it('describes a Pod in its namespace', () => {
     expect(buildEvent(seriesOf(POD), writing)).toEqual({
       apiVersion: 'v1',

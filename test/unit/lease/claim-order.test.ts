@@ -5,7 +5,6 @@ import {
   claimDelayMs,
   eligibleFor,
   isFull,
-  LEVEL_DELAY_MS,
   scoreOf,
   TURN_MS,
   workloadLevelOf,
@@ -39,6 +38,8 @@ describe('the level of a workload', () => {
   it.each([
     [0, 0, 3, 0],
     [0, 30, 3, 0],
+    [0, 1, 3, 0],
+    [1, 1, 3, 2],
     [9, 30, 3, 0],
     [10, 30, 3, 1],
     [19, 30, 3, 1],
@@ -78,7 +79,7 @@ describe('the turn to take a free lease', () => {
       ['a', 25],
       ['b', 12],
     ]);
-    expect(delays({ held })).toEqual([2 * TURN_MS + 2 * LEVEL_DELAY_MS, TURN_MS + LEVEL_DELAY_MS, 0]);
+    expect(delays({ held })).toEqual([4_200, 2_100, 0]);
   });
 
   it('is nobody’s before that of those who have less than their share', () => {
@@ -89,6 +90,14 @@ describe('the turn to take a free lease', () => {
     for (let index = 0; index < 20; index++) {
       expect(claimDelayMs(input({ nodeName: `vnode.b${index}`, held, maxLevel: 1 }))).toBe(2 * TURN_MS);
     }
+  });
+
+  it('is that of one that holds nothing as of the least loaded', () => {
+    expect(delays({ known: 3 }).sort()).toEqual([0, 2_000, 4_000]);
+  });
+
+  it('is nobody’s before others’ from one more than the share on, which is rounded up', () => {
+    expect([11, 12].map((held) => isFull(held, 31, 3))).toEqual([false, true]);
   });
 
   it('never comes for one that leaves, or has not the tunnel while another one has', () => {

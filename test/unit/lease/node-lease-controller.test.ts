@@ -42,6 +42,14 @@ describe('the lease of a base', () => {
     expect(rig.api.requests.filter((request) => request.startsWith('get'))).toEqual([]);
   });
 
+  it('is gained once, however often it is renewed', async () => {
+    await started();
+    await rig.foundBase('b1');
+    await rig.pass(60_000);
+    const { values } = await rig.metrics.leaseTakeovers.get();
+    expect(values.filter(({ value }) => value > 0)).toMatchObject([{ labels: { reason: 'New' }, value: 1 }]);
+  });
+
   it('is renewed at a moment of each base’s own, though all were found at once', async () => {
     await started();
     for (let index = 0; index < 50; index++) rig.base(`b${index}`);

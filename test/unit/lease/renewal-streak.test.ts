@@ -26,6 +26,19 @@ describe('the silence of others', () => {
     expect(streak.silentMs(4_000)).toBe(8_000);
   });
 
+  it('is proven by the last of several renewals that are seen at once', () => {
+    const streak = joinedAt(0);
+    for (const [sentAt, version] of [
+      [10_000, '7'],
+      [12_000, '8'],
+      [14_000, '9'],
+    ] as const)
+      streak.renewed(sentAt, version);
+    expect(streak.seen('8')).toBe(true);
+    expect([streak.silentMs(0), streak.covers('8'), streak.covers('9')]).toEqual([12_000, true, false]);
+    expect([streak.seen('9'), streak.seen('9')]).toEqual([true, false]);
+  });
+
   it('is proven no further by a version that shows nothing new of ours', () => {
     const streak = joinedAt(0);
     expect(streak.seen('5')).toBe(false);

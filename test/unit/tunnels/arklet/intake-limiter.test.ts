@@ -54,7 +54,15 @@ describe('IntakeLimiter', () => {
     flood(limiter, 'used', 10_000);
     for (const now of [20_000, 30_000]) flood(limiter, 'x', 2_500, now);
     flood(limiter, 'again', 5_000, 30_000);
-    expect(flood(limiter, 'again', 5_000, 35_000)).toBeLessThanOrEqual(1_250 + 500);
+    expect(flood(limiter, 'again', 5_000, 35_000)).toBe(1_250 + 500);
+  });
+
+  it('takes 100 a second of those after that', () => {
+    const limiter = create();
+    flood(limiter, 'a', 5_000);
+    flood(limiter, 'b', 5_000, 5_000);
+    expect(flood(limiter, 'a', 5_000, 10_000)).toBe(1_250 + 500);
+    expect(flood(limiter, 'b', 5_000, 11_000)).toBe(250 + 100);
   });
 
   it('knows a source for a minute after a known base was heard from it', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MessageType } from '../../../../tunnels/mqtt/topics.ts';
-import { HEART, hearData, refusalOf, withField } from './parsing.ts';
+import { HEART, hear, hearData, refusalOf, withField } from './parsing.ts';
 
 const MODULE = { bizName: 'biz1', bizVersion: '1.0.0', bizState: 'ACTIVATED' };
 const RESPONSE = { code: 'SUCCESS', message: '', data: { code: 'SUCCESS', message: '', bizInfos: [MODULE] } };
@@ -38,6 +38,48 @@ describe('the port of a base', () => {
     [`${'0'.repeat(37)}1238`, false],
   ])('may be %s: %s', (port, isTaken) => {
     expect(refusalOf('heart', withField(HEART, ['port'], port)) === undefined).toBe(isTaken);
+  });
+});
+
+describe('the time of a message', () => {
+  const BOUND = 8.64e15;
+
+  it.each([
+    [BOUND, true],
+    [-BOUND, true],
+    [BOUND + 1, false],
+    [-BOUND - 1, false],
+  ])('may be %d ms, as a Date can: %s', (publishTimestamp, isTaken) => {
+    const { invalid } = hear('simpleBiz', JSON.stringify({ publishTimestamp, data: [] }));
+    expect(invalid === undefined).toBe(isTaken);
+  });
+});
+
+describe('an amount of a health', () => {
+  it.each([
+    [-1, undefined],
+    [0, 0],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+    [Number.MAX_SAFE_INTEGER + 1, undefined],
+  ])('of %d is taken as %s', (used, metaspaceUsedBytes) => {
+    const data = { healthData: { jvm: { 'java used metaspace': used } } };
+    expect(hearData('health', { code: 'SUCCESS', data }).calls).toMatchObject([{ health: { metaspaceUsedBytes } }]);
+  });
+});
+
+describe('the answer to a baseline', () => {
+  const INFOS_FAULT = 'Arklet.InvalidMessage: data.response.data.bizInfos has 10001 entries, 10000 are allowed';
+  const URLS_FAULT = 'Arklet.InvalidMessage: data.response.data.bizUrlToResponse has 10001 entries, 10000 are allowed';
+  const withData = (fields: object): unknown => ({ response: { code: 'FAILED', data: { code: 'FAILED', ...fields } } });
+  const urlsOf = (length: number): unknown =>
+    withData({ bizUrlToResponse: Object.fromEntries(Array.from({ length }, (_, index) => [`u${index}`, null])) });
+
+  it('has 10,000 urls at most, and as many modules', () => {
+    expect(refusalOf('batchInstallBizResponse', urlsOf(10_000))).toBeUndefined();
+    expect(refusalOf('batchInstallBizResponse', urlsOf(10_001))).toBe(URLS_FAULT);
+    const infosOf = (length: number): unknown => withData({ bizInfos: Array(length).fill(MODULE) });
+    expect(refusalOf('batchInstallBizResponse', infosOf(10_000))).toBeUndefined();
+    expect(refusalOf('batchInstallBizResponse', infosOf(10_001))).toBe(INFOS_FAULT);
   });
 });
 

@@ -33,8 +33,20 @@ describe('messageLineOf', () => {
     ['', '\n  first\r\nsecond', 'first'],
     ['', 'a\u0000\u001b[31mb', 'a [31mb'],
     ['', '', ''],
+    ['no', '\nCaused by: a.B: why', 'no; caused by a.B: why'],
   ])('of %j and %j is %j', (outer, inner, line) => {
     expect(messageLineOf(outer, inner)).toBe(line);
+  });
+
+  it('leaves out the last word of a line of 16 KiB, which may be half a URL', () => {
+    const lineOf = (length: number): string => {
+      const [start, end] = ['failed: https://user:', '@repo.example/x.jar gone'];
+      return start + 's'.repeat(length - start.length - end.length) + end;
+    };
+    expect(messageLineOf('', lineOf(16_383))).toBe('failed: *** gone');
+    expect(messageLineOf('', lineOf(16_384))).toBe('failed: ***');
+    expect(messageLineOf('', lineOf(16_385))).toBe('failed: ***');
+    expect(messageLineOf('', `${'x '.repeat(9_000)}y`)).toMatch(/^x x .+…$/);
   });
 
   it('says that a line was cut that is longer than 1 KiB', () => {

@@ -173,6 +173,27 @@ describe('the answer to a command', () => {
     expect(result?.message).toContain('the jar is that of module shop:1.0.0');
   });
 
+  it('names another module in at most 1 KiB', () => {
+    const bizInfos = [{ bizName: 'é'.repeat(2_000), bizVersion: '1', bizState: 'ACTIVATED' }];
+    const message = resultOf({
+      ...INSTALL,
+      response: { code: 'SUCCESS', data: { code: 'SUCCESS', bizInfos } },
+    })?.message;
+    expect(message).toMatch(/^the jar is that of module é+…$/);
+    expect(Buffer.byteLength(message ?? '')).toBeGreaterThan(1_020);
+    expect(Buffer.byteLength(message ?? '')).toBeLessThanOrEqual(1_024);
+  });
+
+  it.each([
+    ['an install of what was there', INSTALL, { code: 'FAILED', data: { code: 'REPEAT_BIZ' } }],
+    ['an uninstall', { ...INSTALL, command: 'uninstallBiz' }, { code: 'SUCCESS', data: { code: 'SUCCESS' } }],
+  ])('to %s says no state, whatever it lists', (_, operation, { code, data }) => {
+    const bizInfos = [{ bizName: 'biz1', bizVersion: '1.0', bizState: 'ACTIVATED' }];
+    const result = resultOf({ ...operation, response: { code, data: { ...data, bizInfos } } });
+    expect(result?.outcome).not.toBe('failed');
+    expect(result?.state).toBeUndefined();
+  });
+
   it('to an install of what is there under its own name is no failure', () => {
     const message = `Biz: ${INSTALL.bizName}:${INSTALL.bizVersion} has been installed or registered.`;
     const response = { code: 'FAILED', data: { code: 'REPEAT_BIZ', message } };

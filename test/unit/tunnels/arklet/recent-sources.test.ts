@@ -29,6 +29,16 @@ describe('a source', () => {
     expect(returnsAt(1, 2, 3, 4, 7, 8)).toEqual([false, false, false, true, false, true]);
   });
 
+  it('that repeats itself each 4 s counts from its last message', () => {
+    expect(returnsAt(4, 34)).toEqual([true, true]);
+  });
+
+  it('is told from one whose name begins with another character', () => {
+    const sources = new RecentSources(SEED);
+    sources.isReturning('b1', 0);
+    expect(sources.isReturning('c1', 10_000)).toBe(false);
+  });
+
   it('is known again also when the count of seconds has begun anew', () => {
     const sources = new RecentSources(SEED);
     sources.isReturning('b1', 4_095_000);

@@ -30,6 +30,41 @@ describe('AddressPolicy', () => {
     expect(new AddressPolicy().faultOf(ip)).toBe('is no address of a base');
   });
 
+  it.each([
+    ['0.0.0.0', '0.255.255.255'],
+    ['127.0.0.0', '127.255.255.255'],
+    ['169.254.0.0', '169.254.255.255'],
+    // Multicast and, next to it, the reserved addresses.
+    ['224.0.0.0', '255.255.255.255'],
+    ['192.0.0.0', '192.0.0.255'],
+    ['::', '::ffff:ffff'],
+    ['64:ff9b::', '64:ff9b::ffff:ffff'],
+    ['64:ff9b:1::', '64:ff9b:1:ffff:ffff:ffff:ffff:ffff'],
+    ['2001::', '2001:0:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['2002::', '2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['::ffff:0:0:0', '::ffff:0:ffff:ffff'],
+    ['fe80::', 'febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['fec0::', 'feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['ff00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+  ])('calls nothing from %s to %s', (first, last) => {
+    const policy = new AddressPolicy();
+    expect([first, last].map((ip) => policy.faultOf(ip))).toEqual(Array(2).fill('is no address of a base'));
+  });
+
+  it.each([
+    ['1.0.0.0', '126.255.255.255'],
+    ['128.0.0.0', '169.253.255.255'],
+    ['169.255.0.0', '191.255.255.255'],
+    ['192.0.1.0', '223.255.255.255'],
+    ['::1:0:0', '64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['64:ff9b:2::', '2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['2001:1::', '2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+    ['2003::', 'fe7f:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
+  ])('calls what lies between those, as %s and %s', (first, last) => {
+    const policy = new AddressPolicy();
+    expect([first, last].map((ip) => policy.faultOf(ip))).toEqual([undefined, undefined]);
+  });
+
   it.each(['', 'localhost', '10.0.0.1:80', '10.0.0', '127.1', '0x7f.0.0.1', '010.0.0.1', 'fe80::1%eth0', '[::1]'])(
     'takes %j for no address',
     (ip) => {

@@ -40,6 +40,11 @@ export class FakeMember {
     });
   }
 
+  /** Answers every request with this body. */
+  answerWith(body: string): void {
+    this.#server.respond(PATH, ({ response }) => void response.end(body));
+  }
+
   received(): Promise<HttpDelivery> {
     return this.#server.received();
   }

@@ -1,7 +1,11 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rules } from '../../../../src/config/rules.ts';
+import type { InvalidMessage } from '../../../../src/tunnel/tunnel.ts';
+import { heartbeatApp } from '../../../../tunnels/http/heartbeat-app.ts';
+import { recordingLogger } from '../mqtt/mqtt-world.ts';
 import { httpHeartbeats, RECORDED_IDENTITY } from '../recordings.ts';
 import { createTestTunnel, heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
 
@@ -259,9 +263,18 @@ async function ended(socket: Socket): Promise<void> {
   if (!socket.closed) await once(socket, 'close');
 }
 
-describe('the heartbeat server', () => {
-  const HEADER = 'POST /heartbeat HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+const HEADER = 'POST /heartbeat HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n';
+/** The header of a heartbeat with a field of some length. */
+const headerOf = (length: number): string => `${HEADER}x: ${'x'.repeat(length)}\r\ncontent-length: 0\r\n\r\n`;
+async function statusLineOf(port: number, request: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(request);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  return String(answer).split('\r\n', 1).join();
+}
 
+describe('the heartbeat server', () => {
   it.each([
     ['a header', HEADER],
     ['a body', `${HEADER}content-length: 200\r\n\r\n{`],
@@ -276,6 +289,43 @@ describe('the heartbeat server', () => {
     await closed;
     expect(world.handler.calls.map(({ on }) => on)).toEqual(['linkUp', 'heartbeat']);
     await world.stop();
+  });
+
+  it.each([
+    [8_000, 'HTTP/1.1 400 Bad Request'],
+    [8_200, 'HTTP/1.1 431 Request Header Fields Too Large'],
+  ])('reads a header of 8 KiB: with a field of %i bytes it answers %s', async (length, statusLine) => {
+    const world = await runTestTunnel();
+    expect(await statusLineOf(world.port(), headerOf(length))).toBe(statusLine);
+    await world.stop();
+  });
+
+  it('keeps an idle connection for 5 s', async () => {
+    const world = await runTestTunnel();
+    const answer = await post(world.port(), heart('base-1'));
+    expect(answer.headers.get('keep-alive')).toBe('timeout=5');
+    await world.stop();
+  });
+
+  it('answers 500 when a message cannot be taken through no fault of its sender, and refuses nothing', async () => {
+    const { lines, logger } = recordingLogger();
+    const refused: InvalidMessage[] = [];
+    const app = heartbeatApp({
+      tunnel: TUNNEL,
+      logger,
+      admits: () => true,
+      onMessage: () => {
+        throw new Error('out of order');
+      },
+      onInvalid: (invalid) => refused.push(invalid),
+    });
+    const server = createServer(app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const answer = await post((server.address() as AddressInfo).port, heart('base-1'));
+    expect([answer.status, await answer.json()]).toEqual([500, { message: 'internal error' }]);
+    expect(lines).toMatchObject([{ level: 50, err: { message: 'out of order' } }]);
+    expect(refused).toEqual([]);
+    server.close();
   });
 
   it('takes no more connections than it can hold', async () => {

@@ -374,17 +374,18 @@ describe('MemberRelay', () => {
   });
 
   it('asks at each sending who is a member: one that has come is told, one that has gone is not', async () => {
-    const gone = await addMember();
+    const [stays, gone] = [await addMember(), await addMember()];
     gone.hang();
     say('base-1', 'first');
     clock.advance(1_000);
+    expect(await stays.batch()).toEqual(['first']);
     const { request } = await gone.received();
     const cut = new Promise((resolve) => request.socket.once('close', resolve));
     say('base-1', 'second');
-    peers = [];
+    peers = peers.slice(0, 1);
     const come = await addMember();
     clock.advance(1_000);
-    expect(await come.batch()).toEqual(['second']);
+    expect([await stays.batch(), await come.batch()]).toEqual([['second'], ['second']]);
     await cut;
     expect(gone.requestCount).toBe(1);
     expect(await counts()).toMatchObject({ dropped: 1, error: 0 });
