@@ -1,8 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { Crd } from '../kube/crds.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeLanes } from '../kube/kube-lanes.ts';
+import type { Leader } from '../kube/leader.ts';
 import type { Resources } from '../kube/resource.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
@@ -20,6 +22,8 @@ export interface ControllerContext {
   /** Clients of any kind; what they write belongs to `fieldManager`. */
   readonly resourcesOf: (fieldManager: string) => Resources;
   readonly informers: Informers;
+  /** Lets one process of several lead; the controller runs it. `name`: of its Lease, in the namespace of this Pod. */
+  readonly leaderOf: (name: string) => Leader;
   /** Events about any object. */
   readonly recorder: EventRecorder;
   readonly clock: Clock;
@@ -38,6 +42,8 @@ export interface BuiltController {
 /** One controller, as `CONTROLLERS` names it. */
 export interface ControllerModule {
   readonly name: string;
+  /** Installed before its informers start. */
+  readonly crds?: readonly Crd[];
   /** Asks the context for all that it needs, informers too: what it does not ask for is not watched. */
   build(context: ControllerContext): BuiltController | Promise<BuiltController>;
 }

@@ -1,9 +1,14 @@
-import { systemClock } from '../clock.ts';
+import { randomUUID } from 'node:crypto';
+import { type Clock, sleep, systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { isRetriable } from '../kube/api-error.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
+import { CRDS, type Crd, installCrd } from '../kube/crds.ts';
 import { ApiEventRecorder } from '../kube/event-recorder.ts';
 import { createKubeClient } from '../kube/kube-client.ts';
 import { createKubeLanes, type KubeLanes } from '../kube/kube-lanes.ts';
+import { Leader } from '../kube/leader.ts';
+import { createLeaseClient } from '../kube/lease-client.ts';
 import { Resources } from '../kube/resource.ts';
 import type { Logger } from '../logger.ts';
 import { Manager, type Runnable } from '../manager.ts';
@@ -25,6 +30,11 @@ export interface ProcessParts {
 
 /** How long the parts have to end after SIGTERM, within a Pod's usual 30 s. */
 const STOP_GRACE_MS = 10_000;
+/** A renewal has to fail in time for another one before the leader's term ends. */
+const LEADER_TIMEOUT_MS = 3_000;
+const CRD_RETRY_MS = 2_000;
+/** Owns the CRDs. */
+const FIELD_MANAGER = 'module-controller';
 
 /** Builds the process: the way to the API server, the controllers, and the servers of probes and metrics. */
 export async function createProcess(parts: ProcessParts): Promise<Manager> {
@@ -41,10 +51,16 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
     reportingInstance: config.clientId,
     ...shared,
   });
+  const { namespace } = config.pod;
+  const leaderApi = createLeaseClient(lanes.leases, namespace, { timeoutMs: LEADER_TIMEOUT_MS, isOnce: true });
+  const identity = `${config.clientId}_${randomUUID()}`;
+  const leaderOf = (name: string): Leader => new Leader({ api: leaderApi, name, namespace, identity, ...shared });
+  const context = { config, version, lanes, api, resourcesOf, informers, leaderOf, recorder, ...shared };
   const controllers: BuiltController[] = [];
   for (const module of parts.controllers) {
-    controllers.push(await module.build({ config, version, lanes, api, resourcesOf, informers, recorder, ...shared }));
+    controllers.push(await module.build(context));
   }
+  const crds = parts.controllers.flatMap((module) => module.crds ?? []);
   const isReady = () =>
     Object.assign({ informers: informers.hasSynced() }, ...controllers.map(({ readiness }) => readiness?.()));
   return new Manager({
@@ -58,6 +74,7 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
         { name: 'cluster access', run: (signal) => access.run(signal) },
       ],
       [closerOf(lanes)],
+      ...(crds.length === 0 ? [] : [[installerOf(crds, resourcesOf(FIELD_MANAGER), shared)]]),
       // Nothing is decided before the caches are whole: a Pod that is not seen yet is not a Pod that is gone.
       informers.runnables(),
       [{ name: 'events', run: (signal) => recorder.run(signal) }],
@@ -74,5 +91,43 @@ function closerOf(lanes: KubeLanes): Runnable {
       new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => lanes.close().then(resolve, reject), { once: true });
       }),
+  };
+}
+
+/** Holds up the informers until the CRDs are served. A CRD that cannot be used ends the process. */
+function installerOf(
+  crds: readonly Crd[],
+  resources: Resources,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): Runnable {
+  const installed = Promise.withResolvers<void>();
+  // Also while nobody waits for it.
+  installed.promise.catch(() => {});
+  const client = resources.of<Crd>(CRDS);
+  const install = async (crd: Crd, signal: AbortSignal): Promise<void> => {
+    for (;;) {
+      try {
+        await installCrd(crd, { client, clock, logger }, signal);
+        return;
+      } catch (error) {
+        if (signal.aborted || !isRetriable(error)) throw error;
+        logger.warn({ crd: crd.metadata.name, err: error }, 'CRD not installed, will be tried again');
+        await sleep(clock, CRD_RETRY_MS, signal);
+      }
+    }
+  };
+  return {
+    name: 'CRDs',
+    whenReady: () => installed.promise,
+    run: async (signal) => {
+      try {
+        for (const crd of crds) await install(crd, signal);
+        installed.resolve();
+      } catch (error) {
+        installed.reject(error);
+        if (!signal.aborted) throw error;
+      }
+      if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+    },
   };
 }

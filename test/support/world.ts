@@ -33,11 +33,18 @@ export class ControllerProcess {
   readonly exited: Promise<number | null>;
   readonly #watchers = new Set<() => void>();
 
-  /** `root`: the tree of another version. Default: that of CONTROLLER_TREE, else this one. */
-  constructor(env: Record<string, string>, root = CONTROLLER_TREE ? pathToFileURL(`${CONTROLLER_TREE}/`) : undefined) {
+  /**
+   * `root`: the tree of another version. Default: that of CONTROLLER_TREE, else this one. `args`: of Node. Default:
+   * those of `npm start` there.
+   */
+  constructor(
+    env: Record<string, string>,
+    root = CONTROLLER_TREE ? pathToFileURL(`${CONTROLLER_TREE}/`) : undefined,
+    args: readonly string[] = startArguments(root),
+  ) {
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
-    this.child = spawn(process.execPath, ['--import', preload, ...startArguments(root)], {
+    this.child = spawn(process.execPath, ['--import', preload, ...args], {
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
