@@ -147,6 +147,9 @@ describe('a Deployment with uninstallThenInstall that may surge and go below its
       const found = await pods(rig.admin, 'app=roll');
       expect(found.filter(isReady).map(({ metadata }) => metadata.labels?.version)).toEqual(BASES.map(() => version));
       expect(found).toHaveLength(BASES.length);
+      // Creation times have whole seconds: of Pods of one second nobody knows which version is the newer one.
+      const newest = Math.max(...found.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
+      expect(Date.now()).toBeGreaterThanOrEqual(newest + 1_000);
     });
   }
 
