@@ -94,6 +94,7 @@ describe('SharedInformer after the end of a watch', () => {
 
   it('takes a watch that ends within a second without an event for a failure', async () => {
     const watch = await rig.sync(5);
+    rig.clock.advance(60_000);
     watch.end();
     const second = await rig.server.next();
     second.send();
