@@ -189,6 +189,14 @@ describe('an issuer that gives nothing', () => {
     expect(message).toContain(reason);
   });
 
+  it('may answer with 1 MiB', async () => {
+    const answer = JSON.stringify({ id_token: idToken('one', 600) });
+    issuer.answer = { body: answer.padEnd(1024 * 1024) };
+    expect((await load({})).authorization()).toBe(`Bearer ${idToken('one', 600)}`);
+    issuer.answer = { body: answer.padEnd(1024 * 1024 + 1) };
+    expect(await failureOf({})).toContain('/token: ');
+  });
+
   it('is quoted with 300 characters at most', async () => {
     issuer.answer = { status: 400, body: { error: `why${'x'.repeat(400)}` } };
     expect(await failureOf({})).toMatch(/: answered 400: whyx{297}$/);
