@@ -1,6 +1,7 @@
 import {
   type BinaryExpression,
   type CallExpression,
+  type ConditionalExpression,
   isBinaryExpression,
   isCallExpression,
   isConditionalExpression,
@@ -40,7 +41,7 @@ export const OPERATORS = {
   negation: '!x becomes x',
   arithmetic: '+ and -, * and /, % becomes *, += and -=, ++ and --',
   boolean: 'true and false',
-  number: 'n becomes n + 1; from 100 on, where one more is no fault that anyone sees, 2n',
+  number: 'n becomes n + 1; from 100 on, where one more is no fault that anyone sees, 2n; of a ? -1 : 1 the sign',
   collection: 'delete(x) and add(x) become has(x)',
   call: 'some and every, min and max, floor and ceil, startsWith and endsWith, shift and pop',
   jump: 'continue and break, in loops',
@@ -205,10 +206,24 @@ function returnChange(value: Node | undefined, whole: Whole): Change | undefined
 
 function literalChange(whole: Whole, file: SourceFile): Change | undefined {
   const { node } = whole;
-  if (isNumericLiteral(node)) return isName(node) ? undefined : { operator: 'number', to: more(whole, file), ...whole };
+  if (isNumericLiteral(node)) return isName(node) ? undefined : numberChange(whole, file);
   if (node.kind === SyntaxKind.FalseKeyword) return { operator: 'boolean', to: 'true', ...whole };
   if (node.kind !== SyntaxKind.TrueKeyword || isOfOnce(node)) return;
   return { operator: 'boolean', to: 'false', ...whole };
+}
+
+function numberChange(whole: Whole, file: SourceFile): Change {
+  const { node } = whole;
+  const { parent } = node;
+  if (isOrder(parent, file)) return { operator: 'number', to: '-1', ...whole };
+  if (isPrefixUnaryExpression(parent) && isOrder(parent.parent, file))
+    return { operator: 'number', to: '1', start: parent.getStart(file), end: parent.end, node: parent };
+  return { operator: 'number', to: more(whole, file), ...whole };
+}
+
+/** `a < b ? -1 : 1`: whoever sorts by it looks at its sign alone. */
+function isOrder(node: Node, file: SourceFile): boolean {
+  return isConditionalExpression(node) && resultsOf(node, file) === '-1,1';
 }
 
 const JUMPS: Readonly<Record<string, string>> = { 'continue;': 'break;', 'break;': 'continue;' };
@@ -244,13 +259,19 @@ function isName(node: Node): boolean {
 function makesNoDifferenceAtEquality(comparison: BinaryExpression, file: SourceFile): boolean {
   const parent: Node = comparison.parent;
   if (!isConditionalExpression(parent) || parent.condition !== comparison) return false;
-  const sorted = (...nodes: Node[]): string =>
-    nodes
-      .map((node) => node.getText(file))
-      .sort()
-      .join();
-  const results = sorted(parent.whenTrue, parent.whenFalse);
-  return results === sorted(comparison.left, comparison.right) || results === '-1,1';
+  const operands = sortedTexts([comparison.left, comparison.right], file);
+  return isOrder(parent, file) || resultsOf(parent, file) === operands;
+}
+
+function resultsOf({ whenTrue, whenFalse }: ConditionalExpression, file: SourceFile): string {
+  return sortedTexts([whenTrue, whenFalse], file);
+}
+
+function sortedTexts(nodes: readonly Node[], file: SourceFile): string {
+  return nodes
+    .map((node) => node.getText(file))
+    .sort()
+    .join();
 }
 
 /** `logger.info(…)`, `logger[level](…)`: nobody promises what a log says. */

@@ -1,6 +1,6 @@
 import { memberLeaseNameOf } from '../../../src/lease/member.ts';
 import { MembershipController } from '../../../src/lease/membership-controller.ts';
-import { silentLogger } from '../../../src/logger.ts';
+import { type Logger, silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { Host } from './host.ts';
 import { LeaseServer } from './lease-server.ts';
@@ -18,9 +18,12 @@ export class MemberWorld {
   readonly server = new LeaseServer(this.dice);
   readonly machine = new ServerMachine();
   readonly #members: MemberProcess[] = [];
+  readonly logger: Logger;
   #nonces = 0;
 
-  constructor() {
+  /** `logger`: of all members. Default: one that says nothing. */
+  constructor(logger: Logger = silentLogger) {
+    this.logger = logger;
     this.server.onEvent = (event) => {
       for (const { watch } of this.#members) watch.push(event);
     };
@@ -59,7 +62,7 @@ export class MemberProcess {
   readonly said: string[] = [];
   readonly requests: string[] = [];
 
-  constructor({ timeline, dice, server, machine }: MemberWorld, clientId: string, nonce: string) {
+  constructor({ timeline, dice, server, machine, logger }: MemberWorld, clientId: string, nonce: string) {
     this.host = new Host({ timeline, dice, rate: 1 });
     const onRequest = (request: string): void => void this.requests.push(request);
     this.link = new Link({ host: this.host, server, machine, dice, maxLatencyMs: 2, onRequest });
@@ -73,7 +76,7 @@ export class MemberProcess {
       nonce,
       address: `${clientId}:7777`,
       clock: this.host,
-      logger: silentLogger,
+      logger,
       metrics: this.metrics,
     });
     void this.membership.announce({ tunnels: ['mqtt', 'http'] });

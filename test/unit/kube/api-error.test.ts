@@ -41,12 +41,28 @@ describe('predicates of ApiError', () => {
   });
 });
 
+describe('predicates of errors without an answer', () => {
+  it.each([
+    ['Kube.ConnectionFailed', [true, false]],
+    ['Kube.NotPermitted', [false, true]],
+    ['Kube.ConfigInvalid', [false, false]],
+  ] as const)('hold for their code: %s', (code, held) => {
+    const subject = new ControllerError(code, 'x');
+    expect([judge.isConnectionFailed(subject), judge.isNotPermitted(subject)]).toEqual(held);
+  });
+
+  it('do not hold for the errors of others', () => {
+    const subject = Object.assign(new Error('x'), { code: 'Kube.NotPermitted' });
+    expect([judge.isConnectionFailed(subject), judge.isNotPermitted(subject)]).toEqual([false, false]);
+  });
+});
+
 describe('isRetriable', () => {
   it.each([401, 408, 429, 500, 502, 503, 504])('holds for %d', (status) => {
     expect(judge.isRetriable(error(status))).toBe(true);
   });
 
-  it.each([400, 403, 404, 405, 409, 410, 415, 422])('does not hold for %d', (status) => {
+  it.each([400, 403, 404, 405, 409, 410, 415, 422, 499])('does not hold for %d', (status) => {
     expect(judge.isRetriable(error(status))).toBe(false);
   });
 

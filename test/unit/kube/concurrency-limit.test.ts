@@ -126,6 +126,17 @@ describe('a limit of what runs at a time', () => {
     expect(rig.calms).toBe(2);
   });
 
+  it.each([
+    [72, 8, true],
+    [72, 9, false],
+    [8, 0, true],
+    [8, 1, false],
+  ])('of %i is calm with %i of them in use: %s', (max, count, isCalm) => {
+    rig = new LimitRig(max);
+    rig.add(count);
+    expect(rig.isCalm).toBe(isCalm);
+  });
+
   it('is calm with nothing to do while others are late, and not with one', async () => {
     rig.add(10);
     rig.latenessMs = 9_000;

@@ -61,6 +61,7 @@ describe('eventNameOf', () => {
   it('is a valid name for the longest object name', () => {
     const name = eventNameOf({ ...POD, name: `${'a'.repeat(235)}.${'b'.repeat(17)}` }, '0123456789abcdef');
     expect(name).toBe(`${'a'.repeat(235)}.0123456789abcdef`);
+    expect(eventNameOf({ ...POD, name: 'a'.repeat(253) }, '0123456789abcdef')).toHaveLength(253);
     expect(eventNameOf(POD, '0123456789abcdef')).toBe('cart.0123456789abcdef');
   });
 });

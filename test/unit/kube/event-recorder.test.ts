@@ -95,6 +95,25 @@ describe('ApiEventRecorder', () => {
     expect(await counts()).toEqual({ written: 2, dropped: 0, aggregated: 0, failed: 0 });
   });
 
+  it('makes names unique by 16 hexadecimal digits', async () => {
+    const names: string[] = [];
+    const writer = new ApiEventRecorder({
+      client: {
+        createEvent: async (event) => {
+          names.push(event.metadata.name);
+          return event;
+        },
+        patchEvent: () => Promise.reject(new Error('not used')),
+      },
+      ...{ traffic, clock, logger: silentLogger, metrics: createMetrics(), reportingInstance: 'me' },
+    });
+    running = writer.run(abort.signal);
+    for (const reason of ['Pulled', 'Failed']) writer.event(pod('a'), 'Warning', reason, 'm');
+    await clock.advanceAsync(0);
+    expect(names).toEqual(Array(2).fill(expect.stringMatching(/^a\.[\da-f]{16}$/)));
+    expect(names[0]).not.toBe(names[1]);
+  });
+
   it('writes no secret of a URL', async () => {
     await run();
     recorder.event(pod('a'), 'Warning', 'Failed', 'no https://user:s3cret@repo/x.jar?sig=s3cret');

@@ -107,6 +107,26 @@ describe('a user with exec', () => {
     });
   });
 
+  it('takes a variable without a value for an empty one', async () => {
+    plugin('env | grep -qx EMPTY= && cat output');
+    prints({ token: 'issued' });
+    expect((await load({ env: [{ name: 'EMPTY' }] })).authorization()).toBe('Bearer issued');
+  });
+
+  it('may print 1 MiB', async () => {
+    plugin('cat output');
+    const text = JSON.stringify({ kind: 'ExecCredential', apiVersion: API_VERSION, status: { token: 'issued' } });
+    dir.write('output', text.padEnd(1024 * 1024));
+    expect((await load()).authorization()).toBe('Bearer issued');
+    dir.write('output', text.padEnd(1024 * 1024 + 1));
+    expect(await failureOf(load())).toContain('printed more than 1 MiB');
+  });
+
+  it('is quoted with the last 500 characters of what it says of a fault', async () => {
+    plugin(`echo "${'a'.repeat(100)}${'b'.repeat(499)}" >&2; exit 1`);
+    expect(await failureOf(load())).toMatch(/: b{499}$/);
+  });
+
   it('says nothing of the cluster unless told to, and gives no input', async () => {
     plugin('printf "%s" "$KUBERNETES_EXEC_INFO" > seen\n[ -z "$(cat)" ] && cat output');
     prints({ token: 'issued' });

@@ -25,6 +25,7 @@ describe('HttpLane on errors that pass', () => {
     [429, {}, 1250],
     [503, { 'retry-after': '1' }, 1250],
   ])('sends again after %d with %j, a create too', async (status, headers, delayMs) => {
+    clock.advance(60_000);
     const answer = lanes.rest.request(POST);
     (await server.next()).reply(status, statusOf(status, 'TooManyRequests'), headers as Record<string, string>);
     await until(() => clock.nextIn === delayMs, 'the wait');

@@ -1,10 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 import { type FakeClock, settle } from '../../support/fake-clock.ts';
 import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';
-import { statusOf } from './support/rig.ts';
+import { staticAccess, statusOf } from './support/rig.ts';
 import { ScriptedServer } from './support/scripted-server.ts';
 import { until } from './support/until.ts';
 
@@ -110,6 +110,39 @@ describe('HttpLane', () => {
     expect(await failure).toMatchObject({ code: 'Kube.RequestFailed', status: 502, reason: '' });
   });
 
+  it.each([300, 304, 399])('takes %i for no answer', async (status) => {
+    const failure = failureOf(lanes.rest.request(GET));
+    (await server.next()).reply(status, '');
+    expect(await failure).toMatchObject({ code: 'Kube.RequestFailed', status });
+  });
+
+  it('puts an answer together that comes in pieces', async () => {
+    for (const pieces of [['{"kind":', '"Node"}'], ['{', '"kind"', ':"No', 'de"}'], ['{"kind":"Node"}']]) {
+      const answer = lanes.rest.request(GET);
+      const exchange = await server.next();
+      exchange.send(...pieces);
+      exchange.end();
+      expect(await answer).toEqual({ kind: 'Node' });
+    }
+  });
+
+  it.each([
+    ['rest', 32],
+    ['leases', 16],
+    ['members', 2],
+  ] as const)('has in the lane for %s %i requests at a time', async (name, max) => {
+    const byDefault = createKubeLanes({ access: staticAccess(server.url), clock, metrics });
+    const answers = Array.from({ length: max + 1 }, () => byDefault[name].request(GET));
+    const [first, ...others] = await Promise.all(Array.from({ length: max }, () => server.next()));
+    await settle();
+    expect(server.count).toBe(max);
+    first?.reply(200, {});
+    others.push(await server.next());
+    for (const exchange of others) exchange.reply(200, {});
+    await Promise.all(answers);
+    await byDefault.close();
+  });
+
   it('does not take half an answer for one', async () => {
     const failure = failureOf(lanes.rest.request(POST));
     const exchange = await server.next();
@@ -200,8 +233,11 @@ describe('HttpLane', () => {
   });
 
   it('counts requests by method and status, and times them', async () => {
+    clock.advance(60_000);
     const ok = lanes.rest.request(GET);
-    (await server.next()).reply(200, {});
+    const exchange = await server.next();
+    clock.advance(250);
+    exchange.reply(200, {});
     await ok;
     const failed = failureOf(lanes.rest.request(POST));
     (await server.next()).cut();
@@ -211,8 +247,8 @@ describe('HttpLane', () => {
       { labels: { method: 'POST', code: '<error>' }, value: 1 },
     ]);
     const { values } = await metrics.restRequestSeconds.get();
-    expect(
-      values.find(({ metricName, labels }) => metricName?.endsWith('_count') && labels.verb === 'GET')?.value,
-    ).toBe(1);
+    const seriesOf = (end: string): number | undefined =>
+      values.find(({ metricName, labels }) => metricName?.endsWith(end) && labels.verb === 'GET')?.value;
+    expect([seriesOf('_count'), seriesOf('_sum')]).toEqual([1, 0.25]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { settle } from '../../support/fake-clock.ts';
 import { InformerRig } from './support/informer-rig.ts';
 import { errorEvent, modified, pod, statusOf } from './support/rig.ts';
 
@@ -33,6 +34,19 @@ describe('SharedInformer on a server without streaming lists', () => {
       await rig.stop();
     },
   );
+
+  it('waits a minute for a page', async () => {
+    const rig = await InformerRig.start();
+    (await rig.server.next()).reply(400, statusOf(400, 'BadRequest'));
+    expect(await rig.interruption()).toBe(0);
+    const first = await rig.server.next();
+    rig.clock.advance(59_999);
+    await settle();
+    expect(first.isClosed).toBe(false);
+    rig.clock.advance(1);
+    expect(await rig.interruption()).toBe(200);
+    await rig.stop();
+  });
 
   it('lists from the first page when the server forgets the list on the way', async () => {
     const rig = await InformerRig.start();

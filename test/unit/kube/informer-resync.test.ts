@@ -92,13 +92,46 @@ describe('SharedInformer after the end of a watch', () => {
     }
   });
 
-  it('takes a watch that ends at once without an event for a failure', async () => {
+  it('takes a watch that ends within a second without an event for a failure', async () => {
     const watch = await rig.sync(5);
+    rig.clock.advance(60_000);
     watch.end();
     const second = await rig.server.next();
     second.send();
+    await rig.opened();
+    rig.clock.advance(999);
     second.end();
     expect(await rig.interruption()).toBe(200);
+    rig.clock.advance(200);
+    const third = await rig.server.next();
+    third.send();
+    await rig.opened();
+    rig.clock.advance(1_000);
+    third.end();
+    await rig.server.next();
+    expect(rig.logs).toEqual([]);
+  });
+
+  it('takes a watch whose headers do not come within 30 s for a failure', async () => {
+    const watch = await rig.sync(5);
+    watch.end();
+    const second = await rig.server.next();
+    rig.clock.advance(29_999);
+    await settle();
+    expect(second.isClosed).toBe(false);
+    rig.clock.advance(1);
+    expect(await rig.interruption()).toBe(200);
+    await until(() => second.isClosed, 'the cut');
+  });
+
+  it.each([
+    [0, '300'],
+    [0.999, '599'],
+    [1, '600'],
+  ])('asks for a watch of 5 to 10 minutes, by chance (%d: %s s)', async (random, timeoutSeconds) => {
+    await rig.stop();
+    rig = await InformerRig.start({ random: () => random });
+    expect((await rig.server.next()).query).toMatchObject({ timeoutSeconds });
   });
 
   it.each([
@@ -162,14 +195,14 @@ describe('SharedInformer after the end of a watch', () => {
     expect(await rig.take(1)).toEqual(['delete b@2']);
   });
 
-  it('keeps a write of its own that is newer than the list', async () => {
+  it.each([5, 10])('keeps a write of its own that is newer than a list of version %i', async (version) => {
     const watch = await rig.sync(5, added(pod('a', 1)));
     watch.send(errorEvent(410, 'Expired'));
     rig.clock.advance(await rig.interruption());
     const second = await rig.server.next();
     second.send(added(pod('a', 1)));
     rig.informer.upsert(pod('a', 20));
-    second.send(listEnd(10), modified(pod('a', 20)), added(pod('b', 21)));
+    second.send(listEnd(version), modified(pod('a', 20)), added(pod('b', 21)));
     expect(await rig.take(3)).toEqual(['add a@1', 'update a@1 a@20', 'add b@21']);
   });
 

@@ -20,14 +20,17 @@ describe('SharedInformer on a silent watch', () => {
     await settle();
     expect(rig.logs).toEqual([]);
     rig.clock.advance(1);
+    await until(() => rig.logs.length > 0, 'the line about it');
+    expect(rig.logs).toMatchObject([{ err: { message: 'no byte for 120 s' } }]);
     expect(await rig.interruption()).toBe(0);
     await until(() => watch.isClosed, 'the cut');
     expect((await rig.server.next()).query.resourceVersion).toBe('8');
   });
 
   it('lists anew after two silent watches in a row, and takes the older state of a restored cluster', async () => {
-    await rig.sync(500, added(pod('a', 400)), added(pod('b', 450)));
-    await rig.take(2);
+    const [same, other] = [pod('same', 100), pod('again', 50, { uid: 'one' })];
+    await rig.sync(500, added(pod('a', 400)), added(pod('b', 450)), added(same), added(other));
+    await rig.take(4);
     rig.clock.advance(120_000);
     expect(await rig.interruption()).toBe(0);
     const second = await rig.server.next();
@@ -38,8 +41,8 @@ describe('SharedInformer on a silent watch', () => {
     rig.clock.advance(1000);
     const third = await rig.server.next();
     expect(third.query.sendInitialEvents).toBe('true');
-    third.send(added(pod('a', 300)), listEnd(310));
-    expect(await rig.take(2)).toEqual(['update a@400 a@300', 'delete b@450']);
+    third.send(added(pod('a', 300)), added(same), added(pod('again', 50, { uid: 'two' })), listEnd(310));
+    expect(await rig.take(4)).toEqual(['update a@400 a@300', 'delete again@50', 'add again@50', 'delete b@450']);
     third.send(modified(pod('a', 311)));
     expect(await rig.take(1)).toEqual(['update a@300 a@311']);
   });

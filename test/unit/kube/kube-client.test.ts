@@ -4,12 +4,12 @@ import { createKubeClient } from '../../../src/kube/kube-client.ts';
 import type { EventObject } from '../../../src/kube/objects.ts';
 import type { RestLane, RestRequest } from '../../../src/kube/rest-lane.ts';
 
-function recordingClient() {
+function recordingClient(answers: unknown[] = []) {
   const sent: [string, RestRequest][] = [];
   const lane = (name: string): RestLane => ({
     request: async <T>(request: RestRequest) => {
       sent.push([name, request]);
-      return { answered: true } as T;
+      return (answers.shift() ?? { answered: true }) as T;
     },
     open: () => Promise.reject(new Error('not used')),
   });
@@ -104,6 +104,17 @@ describe('createKubeClient', () => {
       { method: 'POST', path: '/api/v1/namespaces/ns/events', query: MANAGER, body: EVENT },
     ],
     [
+      'createEvent of a cluster-scoped object',
+      (c) => c.createEvent({ metadata: { name: 'a.1' } } as EventObject),
+      'rest',
+      {
+        method: 'POST',
+        path: '/api/v1/namespaces/default/events',
+        query: MANAGER,
+        body: { metadata: { name: 'a.1' } } as EventObject,
+      },
+    ],
+    [
       'patchEvent',
       (c) => c.patchEvent('ns', 'a.1', BODY),
       'rest',
@@ -115,6 +126,24 @@ describe('createKubeClient', () => {
     const time = lane === 'leases' ? { timeoutMs: 5000 } : {};
     expect(sent).toEqual([[lane, { ...request, ...time }]]);
     expect(answer).toEqual(request.method === 'DELETE' ? undefined : { answered: true });
+  });
+
+  it('lists Pods page by page, 500 at a time', async () => {
+    const pods = ['a', 'b', 'c'].map((name) => ({ metadata: { name } }));
+    const { client, sent } = recordingClient([
+      { metadata: { continue: 'next' }, items: pods.slice(0, 2) },
+      { items: pods.slice(2) },
+    ]);
+    expect(await client.listPods('a=b')).toEqual(pods);
+    const request = { method: 'GET', path: '/api/v1/pods' };
+    expect(sent).toEqual([
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: '500' } }],
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: '500', continue: 'next' } }],
+    ]);
+  });
+
+  it('does not take an answer for a list that is none', async () => {
+    await expect(recordingClient().client.listPods('a=b')).rejects.toMatchObject({ code: 'Kube.RequestFailed' });
   });
 
   it.each(['', '.', '..'])('rejects the name "%s", which a URL would resolve to another object', async (name) => {

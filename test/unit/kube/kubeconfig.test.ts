@@ -182,7 +182,14 @@ describe('loadClusterAccess with a kubeconfig', () => {
 
   it('refuses a file that is absent or no YAML, without quoting it', async () => {
     const absent = join(dir.path, 'absent');
-    await expect(load({ kubeconfigPath: absent })).rejects.toMatchObject({ code: 'Kube.ConfigInvalid' });
+    await expect(load({ kubeconfigPath: absent })).rejects.toMatchObject({
+      code: 'Kube.ConfigInvalid',
+      message: expect.stringContaining(`${absent}: cannot be read: ENOENT`),
+      cause: { code: 'ENOENT' },
+    });
+    await expect(load({ kubeconfigPath: `${absent}:${absent}` })).rejects.toMatchObject({
+      message: `${absent}:${absent}: no kubeconfig found`,
+    });
     await expect(load({ kubeconfigPath: `${absent}:${absent}2` })).rejects.toThrow('no kubeconfig found');
     const broken = dir.write('broken', 'token: "secret\n  : [');
     const failure = (await load({ kubeconfigPath: broken }).catch((error: unknown) => error)) as Error;

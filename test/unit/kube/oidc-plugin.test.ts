@@ -178,6 +178,7 @@ describe('an issuer that gives nothing', () => {
       'answered 400: invalid_grant: token expired',
     ],
     ['fails', { status: 500, body: '<h1>refresh-1</h1>' }, 'answered 500'],
+    ['fails in other words', { status: 400, body: { error: 'no', error_description: 7 } }, 'answered 400: no'],
     ['answers no JSON', { body: 'refresh-1' }, 'the answer is no JSON'],
     ['gives no id-token', { body: { access_token: 'a' } }, 'id_token: is missing'],
     ['sends us elsewhere', { status: 302, body: '' }, 'answered 302'],
@@ -186,6 +187,19 @@ describe('an issuer that gives nothing', () => {
     const message = await failureOf({});
     expect(message).toContain(`${issuer.url}/token: `);
     expect(message).toContain(reason);
+  });
+
+  it('may answer with 1 MiB', async () => {
+    const answer = JSON.stringify({ id_token: idToken('one', 600) });
+    issuer.answer = { body: answer.padEnd(1024 * 1024) };
+    expect((await load({})).authorization()).toBe(`Bearer ${idToken('one', 600)}`);
+    issuer.answer = { body: answer.padEnd(1024 * 1024 + 1) };
+    expect(await failureOf({})).toContain('/token: ');
+  });
+
+  it('is quoted with 300 characters at most', async () => {
+    issuer.answer = { status: 400, body: { error: `why${'x'.repeat(400)}` } };
+    expect(await failureOf({})).toMatch(/: answered 400: whyx{297}$/);
   });
 
   it('is named when it is not there, or has no discovery document', async () => {

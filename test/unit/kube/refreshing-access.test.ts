@@ -112,10 +112,13 @@ describe('access through a credential plugin', () => {
       return { authorization: `Bearer ${calls.length}` };
     };
     const spec = { server: new URL('https://h'), isInsecure: false, plugin };
+    clock.advance(60_000);
     const access = await RefreshingAccess.open(spec, { clock, logger: silentLogger });
     expect(await access.onUnauthorized('Bearer 1')).toBe(true);
     expect(await access.onUnauthorized('Bearer 2')).toBe(false);
-    clock.advance(5000);
+    clock.advance(4999);
+    expect(await access.onUnauthorized('Bearer 2')).toBe(false);
+    clock.advance(1);
     expect(await access.onUnauthorized('Bearer 2')).toBe(true);
     expect(calls).toEqual([false, true, true]);
     expect(access.authorization()).toBe('Bearer 3');

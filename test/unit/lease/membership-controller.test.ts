@@ -1,14 +1,20 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type MemberProcess, MemberWorld } from '../../support/lease-simulation/member-process.ts';
+import { capturedLogger } from '../kube/support/rig.ts';
 
 let world: MemberWorld;
 let member: MemberProcess;
 
 beforeEach(async () => {
-  world = new MemberWorld();
+  lines.length = 0;
+  world = new MemberWorld(logger);
   member = world.start('a');
   await world.pass(1_000);
 });
+
+const { logger, lines } = capturedLogger();
+const fenced = async (process: MemberProcess): Promise<number | undefined> =>
+  (await process.metrics.fenced.get()).values[0]?.value;
 
 const count = (process: MemberProcess, prefix: string): number =>
   process.requests.filter((request) => request.startsWith(prefix)).length;
@@ -232,6 +238,33 @@ describe('a member that cannot renew', () => {
     expect(member.membership.isCurrent()).toBe(true);
   });
 
+  it('shows in its metrics that it is fenced, and how often it was', async () => {
+    const fences = async (): Promise<number> => (await member.metrics.fences.get()).values[0]?.value ?? 0;
+    expect([await fenced(member), await fences()]).toEqual([0, 0]);
+    expect(await fenced(world.start('b'))).toBe(1);
+    member.link.breakage = 'Refuses';
+    await world.pass(7_100);
+    expect([await fenced(member), await fences()]).toEqual([1, 1]);
+    member.link.breakage = undefined;
+    await world.pass(3_000);
+    expect([await fenced(member), await fences()]).toEqual([0, 1]);
+    member.stopping.abort();
+    await world.pass(100);
+    expect([await fenced(member), await fences()]).toEqual([1, 1]);
+  });
+
+  it('warns of that once for each outage', async () => {
+    const warnings = (): number =>
+      lines.filter(({ msg, level }) => msg === 'membership not renewed' && level === 40).length;
+    for (const outages of [1, 2]) {
+      member.link.breakage = 'Refuses';
+      await world.pass(4_000);
+      expect(warnings()).toBe(outages);
+      member.link.breakage = undefined;
+      await world.pass(4_000);
+    }
+  });
+
   it('is valid but not current while the watch has shown nothing of the new term', async () => {
     member.link.breakage = 'Refuses';
     member.watch.hang();
@@ -280,6 +313,14 @@ describe('another member that is silent', () => {
     await world.pass(2_600);
     expect(member.membership.stateOf('b', '1')).toBe('Gone');
     expect(member.members).toEqual(['a']);
+  });
+
+  it('costs one renewal more', async () => {
+    member.requests.length = 0;
+    other.host.kill();
+    await world.pass(5_300);
+    expect(member.membership.stateOf('b', '1')).toBe('Gone');
+    expect(count(member, 'patch')).toBeLessThanOrEqual(4);
   });
 
   it('is not gone for a lease that was written later than what is proven', async () => {

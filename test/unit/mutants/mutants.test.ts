@@ -84,8 +84,11 @@ describe('no mutant', () => {
   });
 });
 
-it('of an order is its result, not its boundary', () => {
-  expect(made('a < b ? -1 : 1;')).toEqual(['a < b ? -2 : 1;', 'a < b ? -1 : 2;']);
+it('of an order is the sign of its result, not its boundary', () => {
+  expect(made('a < b ? -1 : 1;')).toEqual(['a < b ? 1 : 1;', 'a < b ? -1 : -1;']);
+  expect(made('a < b ? 1 : -1;')).toEqual(['a < b ? -1 : -1;', 'a < b ? 1 : 1;']);
+  expect(made('f(-1, a(1) ? -1 : 1);')).toContain('f(-2, a(1) ? -1 : 1);');
+  expect(made('f(-1, a(1) ? -1 : 1);')).toContain('f(-1, a(2) ? -1 : 1);');
 });
 
 describe('the compiler', () => {

@@ -1,5 +1,6 @@
 import type { Client, ConnectPacket } from 'aedes';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { mqttBaseMessages, mqttRecording, RECORDED_IDENTITY } from '../recordings.ts';
 import { FakeMqttBase } from './fake-mqtt-base.ts';
 import { createTestTunnel, heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
@@ -172,14 +173,10 @@ describe('MqttTunnel', () => {
     });
     const second = runTestTunnel(broker.url, { clientId: 'prefix@@@second', username: 'user', password: 'secret' });
     await second.handler.first('linkUp');
-    const { clientId, username, password, clean, will } = await met;
-    expect([clientId, username, String(password), clean, will]).toEqual([
-      'prefix@@@second',
-      'user',
-      'secret',
-      true,
-      undefined,
-    ]);
+    const { clientId, username, password, clean, will, protocolVersion, keepalive } = await met;
+    expect([clientId, username, String(password)]).toEqual(['prefix@@@second', 'user', 'secret']);
+    // Version 4 of the protocol is MQTT 3.1.1.
+    expect({ clean, will, protocolVersion, keepalive }).toEqual({ clean: true, protocolVersion: 4, keepalive: 5 });
     await second.stop();
     expect(JSON.stringify(second.lines)).not.toContain('secret');
   });
@@ -205,6 +202,25 @@ describe('MqttTunnel', () => {
       expect((await refused('Source')) ?? 0).toBe(40 - (invalid ?? 0));
       const logged = world.lines.filter(({ msg }) => msg === 'messages are refused unread: too many');
       expect(logged).toMatchObject([{ reason: 'Source', source: 'false' }]);
+    });
+
+    it('takes of an unknown identity 10 messages at once, then one a second', async () => {
+      const clock = new FakeClock();
+      await restart({ clock, senderOf: (identity) => (identity === 'base-1' ? 'Known' : 'Unknown') });
+      const taken: number[] = [];
+      const send = async (count: number): Promise<void> => {
+        for (let index = 0; index < count; index++) await broker.publish(`${PREFIX}/false/base/heart`, 'no JSON');
+        await broker.publish(`${PREFIX}/base-1/base/heart`, publishedText(heart('base-1')));
+        await world.handler.first('heartbeat', taken.length + 1);
+        taken.push((await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })) ?? 0);
+      };
+      await send(11);
+      clock.advance(999);
+      await send(1);
+      clock.advance(1);
+      await send(2);
+      expect(taken).toEqual([10, 10, 11]);
+      expect(await refused('Source')).toBe(3);
     });
 
     it('reads the answers of those only that it knows or asked', async () => {
