@@ -131,14 +131,14 @@ describe('createKubeClient', () => {
   it('lists Pods page by page, 500 at a time', async () => {
     const pods = ['a', 'b', 'c'].map((name) => ({ metadata: { name } }));
     const { client, sent } = recordingClient([
-      { metadata: { continue: 'next' }, items: pods.slice(0, 2) },
-      { items: pods.slice(2) },
+      { metadata: { resourceVersion: '1', continue: 'next' }, items: pods.slice(0, 2) },
+      { metadata: { resourceVersion: '1' }, items: pods.slice(2) },
     ]);
     expect(await client.listPods('a=b')).toEqual(pods);
     const request = { method: 'GET', path: '/api/v1/pods' };
     expect(sent).toEqual([
-      ['rest', { ...request, query: { labelSelector: 'a=b', limit: '500' } }],
-      ['rest', { ...request, query: { labelSelector: 'a=b', limit: '500', continue: 'next' } }],
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 500 } }],
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 500, continue: 'next' } }],
     ]);
   });
 
