@@ -49,6 +49,10 @@ export const isAlreadyExists = (error: unknown): boolean => hasStatus(error, 409
 /** A precondition does not hold (409): a stale resourceVersion, or on a delete another UID. */
 export const isConflict = (error: unknown): boolean => hasStatus(error, 409) && error.reason !== 'AlreadyExists';
 
+/** Server-side apply: another manager owns a field that is applied with another value (409). */
+export const isFieldConflict = (error: unknown): boolean =>
+  hasStatus(error, 409) && error.causes.some(({ reason }) => reason === 'FieldManagerConflict');
+
 /** The history asked for is no longer kept (410): list anew. */
 export const isGone = (error: unknown): boolean => hasStatus(error, 410);
 

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { backoffMs } from '../queue/backoff.ts';
-import { isConflict, isNotFound } from './api-error.ts';
+import { isConflict, isFieldConflict, isNotFound } from './api-error.ts';
 import type { Condition, KubeObject } from './objects.ts';
 import type { ResourceClient, ResourceKind } from './resource.ts';
 
@@ -50,50 +50,90 @@ export interface CrdInstallerOptions {
   readonly logger: Logger;
 }
 
-const ESTABLISHED_WITHIN_MS = 30_000;
+const SERVED_WITHIN_MS = 30_000;
 const BACKOFF = { baseMs: 50, maxMs: 2_000 };
 
 /**
  * Creates or upgrades a CRD, and waits until the API server serves it. Never downgrades, takes over or removes one.
+ * A version or a field that an upgrade adds is served a moment later: until then the API server drops the field.
  * Rejects with ControllerError `Kube.CrdUnusable` when the names are taken, when objects may be stored in a version
  * that `crd` no longer has, or when the API server does not serve it in time; with the errors of the calls otherwise.
  */
 export async function installCrd(crd: Crd, options: CrdInstallerOptions, signal?: AbortSignal): Promise<CrdResult> {
-  const { client, logger } = options;
+  const { client, clock } = options;
   const { name } = crd.metadata;
-  const stored = await storedCrd(client, name);
-  const result = stored === undefined ? 'Installed' : planOf(crd, stored);
-  if (result === 'Installed') {
-    try {
-      await client.apply({ ...crd, metadata: { ...crd.metadata, name } });
-    } catch (error) {
-      if (!isConflict(error)) throw error;
-      logger.warn({ crd: name }, 'CRD has fields of another manager: left as it is');
-      return 'Foreign';
-    }
-    logger.info({ crd: name, schema: schemaOf(crd) }, 'CRD installed');
-  } else if (result !== 'Current') {
-    logger.warn({ crd: name, result, schema: stored && schemaOf(stored) }, 'CRD is not of this version: left as it is');
+  const startedAt = clock.now();
+  let outcome: ApplyOutcome | undefined;
+  // Each look decides again: a process of another version may install its own CRD between a read and a write.
+  for (let looks = 1; ; looks++) {
+    const stored = await storedCrd(client, name);
+    const plan = outcome === 'Foreign' ? outcome : planOf(crd, stored);
+    if (plan === 'Installed') outcome = await apply(crd, stored, options);
+    else if (plan !== 'Deleted' && isServed(stored)) return reported(plan, outcome, { stored, ...options });
+    if (clock.now() - startedAt >= SERVED_WITHIN_MS) throw unusable(name, WAITED_FOR[plan]);
+    await sleep(clock, backoffMs(looks, BACKOFF), signal);
+    signal?.throwIfAborted();
   }
-  await untilEstablished(name, options, signal);
+}
+
+type Plan = CrdResult | 'Deleted';
+
+const NOT_SERVED = 'the API server does not serve it';
+const WAITED_FOR: Readonly<Record<Plan, string>> = {
+  Installed: 'others keep changing it',
+  Current: NOT_SERVED,
+  Newer: NOT_SERVED,
+  Foreign: NOT_SERVED,
+  Deleted: 'it is being deleted',
+};
+
+/** `Changed`: somebody has written it since it was read. */
+type ApplyOutcome = 'Installed' | 'Foreign' | 'Changed';
+
+async function apply(crd: Crd, stored: Crd | undefined, { client }: CrdInstallerOptions): Promise<ApplyOutcome> {
+  const { resourceVersion } = stored?.metadata ?? {};
+  try {
+    await client.apply({ ...crd, metadata: { ...crd.metadata, ...(resourceVersion && { resourceVersion }) } });
+    return 'Installed';
+  } catch (error) {
+    if (isFieldConflict(error)) return 'Foreign';
+    if (isConflict(error)) return 'Changed';
+    throw error;
+  }
+}
+
+function reported(
+  plan: CrdResult,
+  outcome: ApplyOutcome | undefined,
+  { stored, logger }: { readonly stored: Crd | undefined; readonly logger: Logger },
+): CrdResult {
+  const result = plan === 'Current' && outcome === 'Installed' ? outcome : plan;
+  const fields = { crd: stored?.metadata.name, result, schema: schemaOf(stored) };
+  if (result === 'Installed') logger.info(fields, 'CRD installed');
+  else if (result !== 'Current') logger.warn(fields, 'CRD is not of this version: left as it is');
   return result;
 }
 
-function planOf(crd: Crd, stored: Crd): CrdResult {
+/** `Installed`: it has to be. `Deleted`: it goes with all of its objects, and is installed again after that. */
+function planOf(crd: Crd, stored: Crd | undefined): Plan {
+  const { name } = crd.metadata;
+  const wanted = schemaOf(crd);
+  if (wanted === undefined) throw new RangeError(`CRD ${name} has no annotation ${SCHEMA_ANNOTATION}`);
+  if (stored === undefined) return 'Installed';
+  if (stored.metadata.deletionTimestamp !== undefined) return 'Deleted';
   const schema = schemaOf(stored);
   if (schema === undefined) return 'Foreign';
-  const wanted = schemaOf(crd) ?? 0;
   if (schema > wanted) return 'Newer';
   if (schema === wanted) return 'Current';
-  const versions = crd.spec.versions.map(({ name }) => name);
+  const versions = crd.spec.versions.map((version) => version.name);
   const lost = stored.status?.storedVersions?.filter((version) => !versions.includes(version)) ?? [];
   if (lost.length === 0) return 'Installed';
-  throw unusable(crd.metadata.name, `objects may be stored as ${lost.join(', ')}, which the new CRD no longer has`);
+  throw unusable(name, `objects may be stored as ${lost.join(', ')}, which the new CRD no longer has`);
 }
 
 /** Undefined where this program has not installed it. */
-function schemaOf({ metadata }: Crd): number | undefined {
-  const text = metadata.annotations?.[SCHEMA_ANNOTATION] ?? '';
+function schemaOf(crd: Crd | undefined): number | undefined {
+  const text = crd?.metadata.annotations?.[SCHEMA_ANNOTATION] ?? '';
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
@@ -106,22 +146,14 @@ async function storedCrd(client: CrdInstallerOptions['client'], name: string): P
   }
 }
 
-async function untilEstablished(
-  name: string,
-  { client, clock }: CrdInstallerOptions,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const startedAt = clock.now();
-  for (let looks = 1; ; looks++) {
-    const { status } = await client.get({ name });
-    const conditionOf = (type: string): Condition | undefined => status?.conditions?.find((one) => one.type === type);
-    if (conditionOf('Established')?.status === 'True') return;
-    const names = conditionOf('NamesAccepted');
-    if (names?.status === 'False') throw unusable(name, `its names are taken: ${names.message ?? names.reason ?? ''}`);
-    if (clock.now() - startedAt >= ESTABLISHED_WITHIN_MS) throw unusable(name, 'the API server does not serve it');
-    await sleep(clock, backoffMs(looks, BACKOFF), signal);
-    signal?.throwIfAborted();
-  }
+/** Throws where it never will be. */
+function isServed(crd: Crd | undefined): boolean {
+  const conditionOf = (type: string): Condition | undefined =>
+    crd?.status?.conditions?.find((one) => one.type === type);
+  const names = conditionOf('NamesAccepted');
+  if (conditionOf('Established')?.status === 'True') return true;
+  if (crd === undefined || names?.status !== 'False') return false;
+  throw unusable(crd.metadata.name, `its names are taken: ${names.message ?? names.reason ?? ''}`);
 }
 
 function unusable(name: string, why: string): ControllerError {

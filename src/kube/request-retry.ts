@@ -1,5 +1,6 @@
 import { ControllerError } from '../errors.ts';
 import { ApiError } from './api-error.ts';
+import { JSON_PATCH } from './requests.ts';
 import type { RestRequest } from './rest-lane.ts';
 
 const MAX_TRIES = 5;
@@ -35,10 +36,12 @@ function askedDelayMs(error: unknown): number | undefined {
 
 /**
  * Whether the connection went away under the request, as an idle one does that the server has just closed.
- * A create is left to its caller: it may have happened, and only the caller can tell what AlreadyExists means.
+ * A create and a JSON patch are left to their caller. They may have happened: only the caller knows what AlreadyExists
+ * means, and the second of two equal JSON patches adds twice, or fails its own test.
  */
 export function mayResend(error: unknown, request: RestRequest, soFar: TriesSoFar): boolean {
-  return request.method !== 'POST' && !request.isOnce && soFar.resends === 0 && isCutConnection(error);
+  const isRepeatable = request.method !== 'POST' && request.contentType !== JSON_PATCH;
+  return isRepeatable && !request.isOnce && soFar.resends === 0 && isCutConnection(error);
 }
 
 function isCutConnection(error: unknown): boolean {

@@ -7,6 +7,7 @@ import {
   listPages,
   MERGE_PATCH,
   type RequestLane,
+  remove,
   STRATEGIC_MERGE_PATCH,
   segment,
 } from './requests.ts';
@@ -36,7 +37,7 @@ export interface WriteOptions extends CallOptions {
 
 export interface SubresourceOptions extends WriteOptions {
   /** Default: the object itself. */
-  readonly subresource?: 'status' | 'scale';
+  readonly subresource?: 'status';
 }
 
 export interface ApplyOptions extends SubresourceOptions {
@@ -89,6 +90,7 @@ export interface ResourceClient<T extends KubeObject> {
   mergePatch(ref: ObjectRef, patch: Patch, options?: SubresourceOptions): Promise<T>;
   /** Merges lists by key; built-in kinds only (415 for others). */
   strategicPatch(ref: ObjectRef, patch: Patch, options?: SubresourceOptions): Promise<T>;
+  /** Never sent twice after a cut connection, unlike the other patches: an operation may add to a list. */
   jsonPatch(ref: ObjectRef, patch: readonly JsonPatchOperation[], options?: SubresourceOptions): Promise<T>;
   delete(ref: ObjectRef, options?: DeleteOptions): Promise<void>;
   getScale(ref: ObjectRef, options?: CallOptions): Promise<Scale>;
@@ -144,7 +146,7 @@ export class Resources {
       ref: ObjectRef,
       body: unknown,
       contentType: string,
-      { subresource, ...options }: SubresourceOptions = {},
+      { subresource, ...options }: WriteOptions & { readonly subresource?: 'status' | 'scale' } = {},
     ): Promise<R> =>
       request('PATCH', objectPathOf(kind, ref, subresource), { body, contentType, query: managed, ...options });
     return {
@@ -175,18 +177,17 @@ export class Resources {
       mergePatch: async (ref, patch, options) => patched(ref, patch, MERGE_PATCH, options),
       strategicPatch: async (ref, patch, options) => patched(ref, patch, STRATEGIC_MERGE_PATCH, options),
       jsonPatch: async (ref, patch, options) => patched(ref, patch, JSON_PATCH, options),
-      delete: async (ref, { uid, resourceVersion, propagationPolicy, gracePeriodSeconds, ...options } = {}) => {
+      delete: async (ref, options) => {
+        const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds, isDryRun, ...rest } = options ?? {};
         const preconditions = { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
-        await request('DELETE', objectPathOf(kind, ref), {
-          body: {
-            apiVersion: 'v1',
-            kind: 'DeleteOptions',
-            ...(Object.keys(preconditions).length > 0 && { preconditions }),
-            ...(propagationPolicy && { propagationPolicy }),
-            ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
-          },
-          ...options,
-        });
+        const deleteOptions = {
+          ...(Object.keys(preconditions).length > 0 && { preconditions }),
+          ...(propagationPolicy && { propagationPolicy }),
+          ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+          // In the body: the API server reads no query of a DELETE that has one.
+          ...(isDryRun && { dryRun: ['All'] }),
+        };
+        await remove(lane, objectPathOf(kind, ref), deleteOptions, rest);
       },
       getScale: async (ref, options) => request('GET', objectPathOf(kind, ref, 'scale'), options),
       setReplicas: async (ref, replicas, { resourceVersion, ...options } = {}) => {

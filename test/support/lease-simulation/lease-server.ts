@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../../src/kube/api-error.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
 import { identityOf, NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
@@ -73,7 +74,8 @@ export class LeaseServer {
       throw refusal(409, 'Conflict');
     }
     this.#noteRenewal(name, (patch as unknown as LeaseObject).spec?.renewTime);
-    return this.#save(merge(lease as unknown as Json, patch) as unknown as LeaseObject);
+    const patched = merge(lease as unknown as Json, patch) as unknown as LeaseObject;
+    return isDeepStrictEqual(patched, lease) ? lease : this.#save(patched);
   }
 
   delete(namespace: string, name: string, uid: string | undefined, resourceVersion: string | undefined): void {

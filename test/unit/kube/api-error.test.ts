@@ -57,6 +57,14 @@ describe('predicates of errors without an answer', () => {
   });
 });
 
+describe('isFieldConflict', () => {
+  it.each([
+    ['holds when another manager owns a field', error(409, 'Conflict', [{ reason: 'FieldManagerConflict' }]), true],
+    ['does not hold for a stale version', error(409, 'Conflict'), false],
+    ['does not hold for another status', error(422, 'Invalid', [{ reason: 'FieldManagerConflict' }]), false],
+  ])('%s', (_text, subject, holds) => expect(judge.isFieldConflict(subject)).toBe(holds));
+});
+
 describe('isRetriable', () => {
   it.each([401, 408, 429, 500, 502, 503, 504])('holds for %d', (status) => {
     expect(judge.isRetriable(error(status))).toBe(true);

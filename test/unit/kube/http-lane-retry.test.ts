@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import { JSON_PATCH } from '../../../src/kube/requests.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';
@@ -100,8 +101,11 @@ describe('HttpLane on errors that pass', () => {
     expect(server.count).toBe(2);
   });
 
-  it('leaves a create that was cut to its caller', async () => {
-    const failure = failureOf(lanes.rest.request(POST));
+  it.each([
+    ['a create', POST],
+    ['a JSON patch', { ...PATCH, contentType: JSON_PATCH }],
+  ])('leaves %s that was cut to its caller', async (_text, request) => {
+    const failure = failureOf(lanes.rest.request(request));
     (await server.next()).cut();
     expect(await failure).toMatchObject({ code: 'Kube.ConnectionFailed' });
     expect(server.count).toBe(1);

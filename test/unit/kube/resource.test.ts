@@ -120,6 +120,21 @@ describe('writes', () => {
     ]);
   });
 
+  it('delete nothing in a dry run, which the body says', async () => {
+    const { deployments, requests } = rig();
+    const permit = (): boolean => true;
+    await deployments.delete(REF, { isDryRun: true, permit, timeoutMs: 5 });
+    expect(requests).toEqual([
+      {
+        method: 'DELETE',
+        path: PATH,
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'] },
+        permit,
+        timeoutMs: 5,
+      },
+    ]);
+  });
+
   it('scale through the subresource, one version only where it is given', async () => {
     const { deployments, requests } = rig();
     await deployments.setReplicas(REF, 3, { resourceVersion: '9' });
