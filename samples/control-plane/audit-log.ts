@@ -5,17 +5,19 @@ import { type RequestCount, RequestCounter, type RequestCounts } from './request
 const LONG_RUNNING_STAGES = ['RequestReceived', 'ResponseComplete', 'Panic'];
 const CHUNK_BYTES = 1 << 20;
 
-/** Whether requests are counted; `users`: only theirs, which is cheaper. */
-export type AuditLogOption = boolean | { readonly users: readonly string[] };
+/** Users, or members of groups. */
+export type AuditedUsers = { readonly users: readonly string[] } | { readonly userGroups: readonly string[] };
+
+/** Whether requests are counted; of some users only, which is cheaper. */
+export type AuditLogOption = boolean | AuditedUsers;
 
 /**
  * One line a request. A request that stays open (watch, logs, exec, proxy) is written when its answer begins;
  * any other when its answer is complete. One that failed authentication (401) is written too.
- * `users`: only of these. Default: of all.
+ * `whose`: only of these. Default: of all.
  */
-export function renderAuditPolicy(users?: readonly string[]): string {
+export function renderAuditPolicy(whose?: AuditedUsers): string {
   // What no rule is about is not written.
-  const whose = users === undefined ? {} : { users };
   return stringify({
     apiVersion: 'audit.k8s.io/v1',
     kind: 'Policy',

@@ -89,7 +89,7 @@ async function writeIdentities({ layout, authority, auditLog }: Context): Promis
     writePrivate(layout.kubeletClientKey, kubeletClient.privateKey),
     writePrivate(layout.serviceAccountKey, serviceAccounts.privateKey),
     ...(auditLog
-      ? [writePrivate(layout.auditPolicy, renderAuditPolicy(auditLog === true ? undefined : auditLog.users))]
+      ? [writePrivate(layout.auditPolicy, renderAuditPolicy(auditLog === true ? undefined : auditLog))]
       : []),
   ]);
 }

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import type { SupervisorEvent, SupervisorRequest } from './supervisor-messages.ts';
 import type { ComponentName } from './versions.ts';
 
+const { PATH, GOGC, GOMAXPROCS } = process.env;
 const directory = mkdtempSync(join(tmpdir(), 'control-plane-'));
 /** Emptied by the exits. */
 const children = new Map<ComponentName, ChildProcess>();
@@ -29,8 +30,9 @@ function start({ component, command, args, logPath }: Extract<SupervisorRequest,
   const log = openSync(logPath, 'a', 0o600);
   const child = spawn(command, args, {
     cwd: directory,
-    // Nothing of the owner's environment changes a component, and nothing of a component stays outside the directory.
-    env: { PATH: process.env.PATH, HOME: directory, TMPDIR: directory },
+    // Nothing of a component stays outside the directory. Of the owner's environment only the settings of Go's runtime
+    // reach a component: they trade memory for CPU time and change nothing that a client sees.
+    env: { PATH, HOME: directory, TMPDIR: directory, GOGC, GOMAXPROCS },
     stdio: ['ignore', log, log],
   });
   closeSync(log);

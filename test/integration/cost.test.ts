@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { TRANSPORT } from '../support/transport.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from '../support/world.ts';
 
 const BASES = 100;
 const MODULES_PER_BASE = 5;
@@ -23,7 +23,7 @@ let controller: ControllerProcess;
 let fleet: Fleet;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: true } });
+  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } } });
   controller = await world.startController();
   fleet = await world.startFleet({ count: BASES, announce: false, uninstallMs: 0 });
 });

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
 
 const BASES = 50;
 const FAILING = 500;
@@ -22,7 +22,7 @@ let world: World;
 let controller: ControllerProcess;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: true } });
+  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } } });
   controller = await world.startController();
   const fleet = await world.startFleet({ count: BASES });
   fleet.setFault({ command: 'installBiz', urlIncludes: 'bad', failure: 'java.io.FileNotFoundException: bad.jar' });

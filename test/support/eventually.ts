@@ -1,6 +1,9 @@
 import { poll } from '../../samples/control-plane/poll.ts';
 import { messageOf } from '../../src/errors.ts';
 
+/** A list of a thousand Pods costs the API server and this process a tenth of a second of CPU time each. */
+const REST_FACTOR = 4;
+
 /**
  * The waiting loop of the tests: calls `check` until it no longer throws (a failed `expect` included) and
  * returns what it returned. After `timeoutMs` it fails with what was wrong last.
@@ -18,7 +21,7 @@ export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_
           return undefined;
         }
       },
-      { what: 'a check', timeoutMs, intervalMs: 100 },
+      { what: 'a check', timeoutMs, intervalMs: 100, restFactor: REST_FACTOR },
     );
     return found.value;
   } catch {

@@ -86,10 +86,14 @@ describe('the audit policy', () => {
     expect(others.omitStages).toEqual(['RequestReceived']);
   });
 
-  it('writes the requests of some users only, and what no rule is about is not written', () => {
-    const { rules } = parse(renderAuditPolicy(['one', 'two']));
-    expect(rules.map(({ users }: { users: unknown }) => users)).toEqual(Array(3).fill(['one', 'two']));
-    expect(parse(renderAuditPolicy()).rules.some((rule: object) => 'users' in rule)).toBe(false);
+  it.each([
+    ['users', { users: ['one', 'two'] }],
+    ['groups', { userGroups: ['three'] }],
+  ])('writes the requests of some %s only, and what no rule is about is not written', (_what, whose) => {
+    const { rules } = parse(renderAuditPolicy(whose));
+    expect(rules).toEqual(Array(3).fill(expect.objectContaining(whose)));
+    const [kind = ''] = Object.keys(whose);
+    expect(parse(renderAuditPolicy()).rules.some((rule: object) => kind in rule)).toBe(false);
   });
 });
 
