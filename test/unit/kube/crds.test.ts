@@ -56,8 +56,7 @@ describe('the wait for a CRD', () => {
   it('ends with an error after 30 s of writes that somebody else is faster with', async () => {
     const client = crds.clientOf('module-controller');
     await client.apply({ ...crdOf({ name: 'things', schema: 1 }) });
-    const apply = (): Promise<Crd> =>
-      Promise.reject(new ApiError('stale', { status: 409, reason: 'Conflict' }));
+    const apply = (): Promise<Crd> => Promise.reject(new ApiError('stale', { status: 409, reason: 'Conflict' }));
     const installing = installCrd(CRD, { client: { ...client, apply }, clock, logger: silentLogger });
     const failed = expect(installing).rejects.toThrow('others keep changing it');
     await clock.advanceAsync(32_000);
