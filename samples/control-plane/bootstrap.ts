@@ -33,6 +33,9 @@ export interface RunningParts {
   components: Record<ComponentName, Component>;
 }
 
+/** The common name of its certificate authority. */
+export const AUTHORITY_NAME = 'control-plane-ca';
+
 /** What is the same for every component of one control plane. */
 interface Context extends BootstrapOptions {
   layout: Layout;
@@ -44,7 +47,7 @@ interface Context extends BootstrapOptions {
 
 /** Resolves when all four components are healthy and a Pod can be created. */
 export async function bootstrap(options: BootstrapOptions): Promise<RunningParts> {
-  const authority = createCertificateAuthority('control-plane-ca');
+  const authority = createCertificateAuthority(AUTHORITY_NAME);
   const adminCredential = authority.issue({ commonName: 'admin', organizations: ['system:masters'] });
   const layout = layoutOf(options.supervisor.directory);
   const context: Context = { ...options, layout, authority, adminCredential, probes: [], ports: [] };

@@ -1,4 +1,12 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import * as der from './der.ts';
 
@@ -60,11 +68,15 @@ export function createCertificateAuthority(commonName: string, now = Date.now())
     extension(OID.keyUsage, CA_KEY_USAGE, 'critical'),
   ];
   const certificate = signCertificate({ issuer, subject: issuer.name, publicKey: keys.publicKey, extensions, now });
-  return {
-    certificate,
-    privateKey: privateKeyPem(keys.privateKey),
-    issue: (request) => issueCertificate(issuer, request, now),
-  };
+  return openCertificateAuthority(commonName, { certificate, privateKey: privateKeyPem(keys.privateKey) }, now);
+}
+
+/** The authority that `createCertificateAuthority` made under that name, here or in another process. */
+export function openCertificateAuthority(commonName: string, pair: KeyPair, now = Date.now()): CertificateAuthority {
+  const privateKey = createPrivateKey(pair.privateKey);
+  const keyIdentifier = keyIdentifierOf(createPublicKey(privateKey));
+  const issuer = { name: encodeName({ commonName }), privateKey, keyIdentifier };
+  return { ...pair, issue: (request) => issueCertificate(issuer, request, now) };
 }
 
 function issueCertificate(issuer: Issuer, request: CertificateRequest, now: number): KeyPair {

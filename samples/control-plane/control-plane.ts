@@ -1,12 +1,8 @@
-import type { ApiClient, KubeObject } from './api-client.ts';
 import { AuditLog, type AuditLogOption } from './audit-log.ts';
 import { ensureBinaries } from './binaries.ts';
 import { bootstrap, type RunningParts } from './bootstrap.ts';
-import type { CertificateRequest, KeyPair } from './certificates.ts';
 import type { Component } from './component.ts';
-import { type Identity, IdentityIssuer } from './identities.ts';
-import type { Credential } from './kubeconfig.ts';
-import { applyManifests } from './manifests.ts';
+import { ControlPlaneAccess } from './control-plane-access.ts';
 import { releasePort } from './ports.ts';
 import type { RequestCounts, RequestFilter } from './request-counts.ts';
 import { Supervisor } from './supervisor-client.ts';
@@ -24,61 +20,21 @@ export interface ControlPlaneOptions {
 }
 
 /** A Kubernetes control plane on 127.0.0.1. It keeps this process alive until `stop`. */
-export class ControlPlane {
-  /** `https://127.0.0.1:port` */
-  readonly server: string;
-  /** The user `admin` of the group `system:masters`. */
-  readonly admin: ApiClient;
-  /** Everything that this control plane has written; goes with it. */
-  readonly directory: string;
+export class ControlPlane extends ControlPlaneAccess {
   readonly #supervisor: Supervisor;
   readonly #parts: RunningParts;
-  readonly #identities: IdentityIssuer;
   readonly #auditLog: AuditLog | undefined;
 
   constructor(supervisor: Supervisor, parts: RunningParts, options: { auditLog: boolean }) {
-    this.server = parts.server;
-    this.admin = parts.admin;
-    this.directory = parts.layout.directory;
+    super({ ...parts, directory: parts.layout.directory });
     this.#supervisor = supervisor;
     this.#parts = parts;
-    this.#identities = new IdentityIssuer({ ...parts, directory: parts.layout.kubeconfigs });
     this.#auditLog = options.auditLog ? new AuditLog(parts.layout.auditLog) : undefined;
-  }
-
-  /** In PEM. */
-  get certificateAuthority(): string {
-    return this.#parts.authority.certificate;
   }
 
   /** The process that ends the components when this one dies. */
   get supervisorPid(): number {
     return this.#supervisor.pid;
-  }
-
-  /** The path of a new kubeconfig file for that identity. */
-  kubeconfig(identity: Identity): Promise<string> {
-    return this.#identities.kubeconfig(identity);
-  }
-
-  /** What that identity shows to the API server: for a client in another process. */
-  credential(identity: Identity): Promise<Credential> {
-    return this.#identities.credential(identity);
-  }
-
-  /** A client with the rights of that identity. */
-  client(identity: Identity): Promise<ApiClient> {
-    return this.#identities.client(identity);
-  }
-
-  /** Signed by the authority of this control plane, for example for a kubelet's server. */
-  issueCertificate(request: CertificateRequest): KeyPair {
-    return this.#parts.authority.issue(request);
-  }
-
-  /** Server-side apply as admin: YAML of one or more documents, an object, or several; the applied objects in order. */
-  apply(manifests: string | KubeObject | KubeObject[]): Promise<KubeObject[]> {
-    return applyManifests(this.admin, manifests);
   }
 
   component(name: ComponentName): Component {
@@ -99,8 +55,8 @@ export class ControlPlane {
 
   /** Resolves when every process has exited and the directory is gone; may be called again. */
   async stop(): Promise<void> {
-    const clients = [...this.#parts.probes, this.#identities];
-    await Promise.all([this.#supervisor.stop(), this.#auditLog?.close(), ...clients.map((client) => client.close())]);
+    const clients = this.#parts.probes.map((client) => client.close());
+    await Promise.all([this.#supervisor.stop(), this.#auditLog?.close(), this.closeClients(), ...clients]);
     this.#parts.ports.forEach(releasePort);
   }
 }

@@ -14,7 +14,8 @@ import {
   pods,
   waitingReason,
 } from '../support/observe.ts';
-import { podPath, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import { podPath, type World } from '../support/world.ts';
 import { createTenant, TENANT_NAMESPACE } from './tenant.ts';
 
 const MIB = 1024 * 1024;

@@ -3,8 +3,9 @@ import { afterEach, expect, it } from 'vitest';
 import { firstExternalAddress } from '../../samples/base-simulator/external-address.ts';
 import { eventually } from '../support/eventually.ts';
 import { findNode, isReady, nodes } from '../support/observe.ts';
+import { startWorld } from '../support/start-world.ts';
 import { startTransport } from '../support/transport.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 import { type Flood, floodHttp, floodMqtt, type PlaceOf } from './flood.ts';
 
 const HONEST = 10;

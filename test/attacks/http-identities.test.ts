@@ -5,7 +5,8 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, findPod, isReady } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { World } from '../support/world.ts';
 
 let world: World;
 /** Posts from the address that it names. */

@@ -3,7 +3,8 @@ import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, isReady, pods } from '../support/observe.ts';
-import { nodePath, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import { nodePath, type World } from '../support/world.ts';
 
 const PODS = 20;
 const WRITERS = 5;

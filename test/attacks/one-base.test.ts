@@ -10,7 +10,7 @@ import { findNode, isSchedulable, nodes } from '../support/observe.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
 import { readmeBlock } from '../support/readme-block.ts';
 import { MqttTransport } from '../support/transport.ts';
-import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, startOwnWorld } from '../support/world.ts';
 
 /** One base is in the wrong hands: it has its own credential, and the rights that README gives to a base. */
 const HOSTILE = 'mallory';
@@ -25,7 +25,7 @@ const READY_WITHIN_MS = 8_000;
 
 const passwordOf = (identity: string): string => `secret of ${identity}`;
 
-let world: World;
+let world: OwnWorld;
 let controller: ControllerProcess;
 let honest: Fleet;
 let client: MqttClient;
@@ -37,7 +37,7 @@ beforeAll(async () => {
     acl: readmeBlock('pattern write koupleless_dev/%u/base/+'),
     settings: readmeBlock('allow_anonymous false'),
   });
-  world = await startWorld({ transport: new MqttTransport(broker), controlPlane: { auditLog: true } });
+  world = await startOwnWorld({ auditLog: true }, { transport: new MqttTransport(broker) });
   controller = await world.startController(CONTROLLER);
   honest = await startBase(HONEST);
   client = await connectAsync(broker.url, { username: HOSTILE, password: passwordOf(HOSTILE) });

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
-import type { ControlPlane } from '../../samples/control-plane/control-plane.ts';
+import type { ControlPlaneAccess } from '../../samples/control-plane/control-plane-access.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION } from '../../src/labels.ts';
 
 export const TENANT_NAMESPACE = 'tenant';
 
 /** A client with the token of a service account that has the built-in ClusterRole `edit` in one namespace. */
-export async function createTenant(controlPlane: ControlPlane): Promise<ApiClient> {
+export async function createTenant(controlPlane: ControlPlaneAccess): Promise<ApiClient> {
   const name = 'mallory';
   const metadata = { name, namespace: TENANT_NAMESPACE };
   await controlPlane.apply([

@@ -4,7 +4,8 @@ import type { PodObject } from '../../src/kube/objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { findNode, isReady, isSchedulable, pods, waitingReason } from '../support/observe.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 const SECRETS = /hunter2|f00dcafe/;
 

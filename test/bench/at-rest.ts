@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HistorySummary, RemoteFleet } from '../../samples/base-simulator/fleet-process.ts';
 import { byVerbAndResource, type RequestCounts } from '../../samples/control-plane/request-counts.ts';
 import { NODE_STATUS_PERIOD_MS } from '../../src/vnode/node-plan.ts';
-import type { World } from '../support/world.ts';
+import type { OwnWorld } from '../support/world.ts';
 
 const REST_LOOK_MS = 5_000;
 const REST_WITHIN_MS = 240_000;
@@ -15,7 +15,7 @@ const QUIET_MINUTES = 2;
 export interface RestingWorld {
   readonly fleet: RemoteFleet;
   readonly bases: number;
-  readonly world: World;
+  readonly world: OwnWorld;
   /** Of all controllers. */
   requestsSince(since: RequestCounts): Promise<RequestCounts>;
 }

@@ -7,21 +7,21 @@ import { modulesOn, modulesWanted } from '../support/end-state.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod, moduleWorkload } from '../support/manifests.ts';
 import { conditionOf, findLease, findNode, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { nodePath, podPath, startWorld, type World } from '../support/world.ts';
+import { nodePath, type OwnWorld, podPath, startOwnWorld } from '../support/world.ts';
 
 const BASES = 10;
 const ALL = Array.from({ length: BASES }, (_, index) => index + 1);
 /** Long enough to be in work when the lights go out. */
 const IN_WORK_MS = 3_000;
 
-let world: World;
+let world: OwnWorld;
 let fleet: Fleet;
 let proxy: ApiFaultProxy;
 
 beforeAll(async () => {
   // With more patience of the node lifecycle controller than the outage lasts, every Ready transition is our word.
   const extraArgs = { 'kube-controller-manager': ['--node-monitor-grace-period=180s'] };
-  world = await startWorld({ controlPlane: { extraArgs } });
+  world = await startOwnWorld({ extraArgs });
   const { controlPlane } = world;
   const { server, certificateAuthority } = controlPlane;
   proxy = await ApiFaultProxy.start({ server, certificateAuthority, random: seededRandom(1) });

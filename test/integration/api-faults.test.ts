@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { ApiFaultProxy, type FaultMix, NO_FAULTS, seededRandom } from '../support/api-fault-proxy.ts';
-import { MANY_PODS } from '../support/cluster-settings.ts';
 import { endStateOf, modulesOn, modulesWanted } from '../support/end-state.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod, moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import { type ControllerProcess, podPath, type World } from '../support/world.ts';
 
 /** To see a run again: API_FAULT_SEED=… npx vitest run --project integration test/integration/api-faults.test.ts */
 const SEED = Number(process.env.API_FAULT_SEED ?? Date.now() % 1_000_000);
@@ -35,7 +35,7 @@ const controllers = new Map<string, ControllerProcess>();
 
 beforeAll(async () => {
   console.log(`API_FAULT_SEED=${SEED}`);
-  world = await startWorld({ controlPlane: MANY_PODS });
+  world = await startWorld();
   const { controlPlane } = world;
   const { server, certificateAuthority } = controlPlane;
   proxy = await ApiFaultProxy.start({ server, certificateAuthority, random: seededRandom(SEED) });

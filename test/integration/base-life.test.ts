@@ -17,8 +17,9 @@ import {
   pods,
 } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
+import { startWorld } from '../support/start-world.ts';
 import { TRANSPORT } from '../support/transport.ts';
-import { type ControllerProcess, nodePath, podPath, startWorld, type World } from '../support/world.ts';
+import { type ControllerProcess, nodePath, podPath, type World } from '../support/world.ts';
 
 const MIB = 1024 * 1024;
 

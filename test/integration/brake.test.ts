@@ -4,7 +4,8 @@ import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { conditionOf, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 /** Three worlds in one cluster (ENV), so that one wait serves all. */
 const ENVS = [

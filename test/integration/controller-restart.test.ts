@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
-import { MANY_PODS } from '../support/cluster-settings.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 const BASES = 100;
 const DEPLOYMENTS = 6;
@@ -17,7 +17,7 @@ let fleet: Fleet;
 let controller: ControllerProcess;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: MANY_PODS });
+  world = await startWorld();
   controller = await world.startController();
   fleet = await world.startFleet({ count: BASES, installMs: 2_000 });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES), 150_000);

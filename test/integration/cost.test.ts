@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { TRANSPORT } from '../support/transport.ts';
-import { CONTROLLER_USER, type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, startOwnWorld } from '../support/world.ts';
 
 const BASES = 100;
 const MODULES_PER_BASE = 5;
@@ -18,12 +18,12 @@ const IDLE_MINUTES = 2;
 /** What moved by less is not written. */
 const METASPACE_STEP_KIB = 1024;
 
-let world: World;
+let world: OwnWorld;
 let controller: ControllerProcess;
 let fleet: Fleet;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } } });
+  world = await startOwnWorld({ ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } });
   controller = await world.startController();
   fleet = await world.startFleet({ count: BASES, announce: false, uninstallMs: 0 });
 });

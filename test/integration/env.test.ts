@@ -4,7 +4,8 @@ import type { PodObject } from '../../src/kube/objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { conditionOf, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { World } from '../support/world.ts';
 
 let world: World;
 let dev: Fleet;

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { CONTROLLER_USER, type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, podPath, startOwnWorld } from '../support/world.ts';
 
 const BASES = 50;
 const FAILING = 500;
@@ -18,11 +18,11 @@ const EVENTS_PER_SECOND = 20;
 const EVENT_BURST = 40;
 const EVENT_WRITES_PER_POD = 30;
 
-let world: World;
+let world: OwnWorld;
 let controller: ControllerProcess;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: { ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } } });
+  world = await startOwnWorld({ ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } });
   controller = await world.startController();
   const fleet = await world.startFleet({ count: BASES });
   fleet.setFault({ command: 'installBiz', urlIncludes: 'bad', failure: 'java.io.FileNotFoundException: bad.jar' });

@@ -4,7 +4,8 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { eventsOf, findNode, isSchedulable, nodes } from '../support/observe.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 const OLD = ['old-a', 'old-b', 'old-c'];
 const RECORDS =

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { World } from '../support/world.ts';
 
 const SERVICE_ACCOUNT = 'koupleless-system/module-controller';
 

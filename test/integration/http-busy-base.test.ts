@@ -4,8 +4,9 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
+import { startWorld } from '../support/start-world.ts';
 import { startTransport } from '../support/transport.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
+import { type ControllerProcess, podPath, type World } from '../support/world.ts';
 
 /** A module takes so long to install, on one event loop of its base. */
 const SLOW_MS = 30_000;

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { eventually } from '../support/eventually.ts';
 import { findNode } from '../support/observe.ts';
-import { ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import { ControllerProcess, type World } from '../support/world.ts';
 
 const API_VERSION = 'client.authentication.k8s.io/v1';
 const SERVICE_ACCOUNT = 'koupleless-system/module-controller';

@@ -6,8 +6,9 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
 import { readmeBlock } from '../support/readme-block.ts';
+import { startWorld } from '../support/start-world.ts';
 import { MqttTransport } from '../support/transport.ts';
-import { type ControllerProcess, podPath, startWorld, type World } from '../support/world.ts';
+import { type ControllerProcess, podPath, type World } from '../support/world.ts';
 
 /** Mosquitto as README describes it: its ACL, a user for each base, its settings. */
 const BASES = ['b1', 'b2'];

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MANY_PODS } from '../support/cluster-settings.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { World } from '../support/world.ts';
 
 const BASES = 100;
 const DEPLOYMENTS = 10;
@@ -11,7 +11,7 @@ const DEPLOYMENTS = 10;
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ controlPlane: MANY_PODS });
+  world = await startWorld();
 });
 
 afterAll(() => world?.stop());

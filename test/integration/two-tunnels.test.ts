@@ -5,7 +5,8 @@ import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { eventsOf, findNode, findPod, isReady, nodes } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
-import { type ControllerProcess, startWorld, type World } from '../support/world.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 const TUNNEL_LABEL = 'vnode.koupleless.io/tunnel';
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { RequestCounts } from '../../samples/control-plane/request-counts.ts';
-import { CONTROLLER_USER, type ControllerProcess, type World } from './world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type OwnWorld } from './world.ts';
 
 /** A process, or its id. */
 export type ProcessRef = number | { readonly child: { readonly pid?: number | undefined } };
@@ -85,7 +85,7 @@ function pidOf(process: ProcessRef): number | undefined {
 
 /** What the controller asked of the API server while `act` ran, by the audit log, and the CPU seconds it took. */
 export async function costOf(
-  world: World,
+  world: OwnWorld,
   controller: ControllerProcess,
   act: () => Promise<unknown>,
 ): Promise<{ requests: RequestCounts; cpuSeconds: number }> {

@@ -12,7 +12,8 @@ import { eventually } from './eventually.ts';
 import { type ModuleOptions, modulePod } from './manifests.ts';
 import { eventsOf, findNode, isSchedulable, pods } from './observe.ts';
 import { createPod, readyPod, removePod } from './pod-life.ts';
-import { type ControllerProcess, startWorld, type World } from './world.ts';
+import { startWorld } from './start-world.ts';
+import type { ControllerProcess, World } from './world.ts';
 
 const TOKEN = 'e2e-token-of-bases';
 

@@ -6,7 +6,8 @@ import { eventually } from './eventually.ts';
 import type { modulePod } from './manifests.ts';
 import { isSchedulable, nodes } from './observe.ts';
 import { createPod, readyPod, removePod } from './pod-life.ts';
-import { type ControllerProcess, startWorld, type World } from './world.ts';
+import { startWorld } from './start-world.ts';
+import type { ControllerProcess, World } from './world.ts';
 
 /** A world with one controller and a fleet whose Nodes are ready, and what tests of modules do in it. */
 export class ModuleRig {

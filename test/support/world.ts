@@ -5,11 +5,13 @@ import { pathToFileURL } from 'node:url';
 import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
 import type { Broker } from '../../samples/broker/broker.ts';
 import type { MqttBroker } from '../../samples/broker/mqtt-broker.ts';
+import type { ApiClient } from '../../samples/control-plane/api-client.ts';
 import {
   type ControlPlane,
   type ControlPlaneOptions,
   startControlPlane,
 } from '../../samples/control-plane/control-plane.ts';
+import type { ControlPlaneAccess } from '../../samples/control-plane/control-plane-access.ts';
 import { startArguments } from '../../samples/process/start-command.ts';
 import { ended } from './ended.ts';
 import { metricOf } from './metric-text.ts';
@@ -119,8 +121,10 @@ function parseLine(text: string): LogLine {
   }
 }
 
+/** Borrowed, or of one's own. */
+export type AnyControlPlane = ControlPlaneAccess & { stop(): Promise<void> };
+
 export interface WorldOptions {
-  readonly controlPlane?: ControlPlaneOptions;
   /** Default: that of the vitest project. */
   readonly transport?: Transport;
   /** Default ENV of controllers and bases. Default `dev`. */
@@ -128,20 +132,20 @@ export interface WorldOptions {
 }
 
 /** A control plane with `deploy/` applied, a transport, and what was started in them; `stop` ends it all. */
-export class World {
-  readonly controlPlane: ControlPlane;
+export class World<C extends AnyControlPlane = AnyControlPlane> {
+  readonly controlPlane: C;
   readonly env: string;
   readonly #transport: Transport;
   readonly #controllers: ControllerProcess[] = [];
   readonly #fleets: Fleet[] = [];
 
-  constructor(parts: { controlPlane: ControlPlane; transport: Transport; env: string }) {
+  constructor(parts: { controlPlane: C; transport: Transport; env: string }) {
     this.controlPlane = parts.controlPlane;
     this.env = parts.env;
     this.#transport = parts.transport;
   }
 
-  get admin(): ControlPlane['admin'] {
+  get admin(): ApiClient {
     return this.controlPlane.admin;
   }
 
@@ -203,14 +207,24 @@ export class World {
   }
 }
 
-export async function startWorld(options: WorldOptions = {}): Promise<World> {
-  // Before the control plane: it says at once what is not installed.
-  const transport = options.transport ?? (await startTransport(TRANSPORT));
-  const controlPlane = await startControlPlane(options.controlPlane);
+export type OwnWorld = World<ControlPlane>;
+
+/** On a control plane of its own: for arguments of its own, an audit log, or faults of its parts. */
+export async function startOwnWorld(
+  controlPlaneOptions: ControlPlaneOptions,
+  options: WorldOptions = {},
+): Promise<OwnWorld> {
+  const transport = await transportOf(options);
+  const controlPlane = await startControlPlane(controlPlaneOptions);
   for (const file of ['namespace.yaml', 'rbac.yaml']) {
     await controlPlane.apply(await readFile(new URL(`deploy/${file}`, ROOT), 'utf8'));
   }
   return new World({ controlPlane, transport, env: options.env ?? 'dev' });
+}
+
+/** Before the control plane: it says at once what is not installed. */
+export function transportOf({ transport }: WorldOptions): Promise<Transport> {
+  return transport ? Promise.resolve(transport) : startTransport(TRANSPORT);
 }
 
 /** `namespace/name` of a Pod, or its API path. */

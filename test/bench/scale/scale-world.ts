@@ -7,7 +7,7 @@ import { childPidsOf } from '../../support/cost.ts';
 import { createPods } from '../../support/create-pods.ts';
 import { modulePod, moduleWorkload } from '../../support/manifests.ts';
 import { MqttTransport } from '../../support/transport.ts';
-import { startWorld, type World } from '../../support/world.ts';
+import { type OwnWorld, startOwnWorld } from '../../support/world.ts';
 import { DroppedMessages } from './dropped-messages.ts';
 import type { NodesSeen } from './observer/node-book.ts';
 import { type ObserverCalls, startObserver } from './observer/observer.ts';
@@ -39,7 +39,7 @@ export interface ScaleWorldOptions {
 /** A control plane, a Mosquitto, bases and watches in processes of their own, and one subject. */
 export class ScaleWorld {
   readonly modules: number;
-  readonly world: World;
+  readonly world: OwnWorld;
   /** Without those of `grow`. */
   readonly fleet: RemoteFleet;
   readonly observer: Remote<ObserverCalls>;
@@ -72,10 +72,10 @@ export class ScaleWorld {
   static async start(options: ScaleWorldOptions): Promise<ScaleWorld> {
     const { controlPlane, broker, hasOwnConnections = false }: Settings = SETTINGS[options.settings ?? 'wide'];
     const mosquitto = await startMosquitto(broker === undefined ? {} : { settings: broker });
-    const world = await startWorld({
-      transport: new MqttTransport(mosquitto),
-      controlPlane: { ...controlPlane, auditLog: { users: SUBJECT_USERS }, onProgress: options.onProgress },
-    });
+    const world = await startOwnWorld(
+      { ...controlPlane, auditLog: { users: SUBJECT_USERS }, onProgress: options.onProgress },
+      { transport: new MqttTransport(mosquitto) },
+    );
     const ends: (() => Promise<void>)[] = [() => world.stop()];
     try {
       const { server, certificateAuthority } = world.controlPlane;
@@ -239,7 +239,7 @@ function moduleNameOf(index: number): string {
 
 /** Connected, and not announced. */
 function fleetOf(
-  { broker, env }: World,
+  { broker, env }: OwnWorld,
   options: Pick<ForkOptions, 'count' | 'identityPrefix' | 'sharesConnection'>,
 ): Promise<RemoteFleet> {
   // As the README advises for bases over MQTT: without it a second version waits until the first one is deleted.

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Remote, remoteOf } from '../../../samples/process/remote.ts';
-import { CONTROLLER_USER, type ControllerProcess, type World } from '../../support/world.ts';
+import { CONTROLLER_USER, type ControllerProcess, type OwnWorld } from '../../support/world.ts';
 import { startFloor } from './floor/floor-process.ts';
 import { KWOK_USER, startKwok } from './kwok/kwok.ts';
 import type { ProbeCalls } from './probe/probe.ts';
@@ -49,7 +49,7 @@ const NODE_COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 const PRELOAD = new URL('./probe/probe-preload.ts', import.meta.url).href;
 
 /** Resolves when it hears bases and Pods. */
-export async function startSubject(name: SubjectName, world: World): Promise<Subject> {
+export async function startSubject(name: SubjectName, world: OwnWorld): Promise<Subject> {
   if (name === 'controller') return startController(world);
   const options = await floorOptionsOf(world);
   if (name === 'kwok') return { name, ...(await startKwok(world, options)) };
@@ -57,7 +57,7 @@ export async function startSubject(name: SubjectName, world: World): Promise<Sub
   return { name, pid: floor.pid, kill: () => floor.stop() };
 }
 
-async function floorOptionsOf({ controlPlane, broker, env }: World) {
+async function floorOptionsOf({ controlPlane, broker, env }: OwnWorld) {
   const credential = await controlPlane.credential({ serviceAccount: SERVICE_ACCOUNT });
   if (!('token' in credential)) throw new Error('a ServiceAccount has a token');
   const { server, certificateAuthority } = controlPlane;
@@ -67,7 +67,7 @@ async function floorOptionsOf({ controlPlane, broker, env }: World) {
 /** Whether the first start of this source is over: it has the compiler in it, which the image has used up as well. */
 let isCompiled = false;
 
-async function startController(world: World): Promise<Subject> {
+async function startController(world: OwnWorld): Promise<Subject> {
   const controller = await launchController(world);
   await controller.process.line(({ msg }) => msg === 'tunnel is up');
   if (isCompiled) return controller;
@@ -78,7 +78,7 @@ async function startController(world: World): Promise<Subject> {
 }
 
 /** Does not wait for anything. */
-export async function launchController(world: World): Promise<Subject & { readonly process: ControllerProcess }> {
+export async function launchController(world: OwnWorld): Promise<Subject & { readonly process: ControllerProcess }> {
   const process = await world.launchController({ NODE_OPTIONS: `--import ${PRELOAD}`, NODE_COMPILE_CACHE });
   return {
     name: 'controller',

@@ -5,7 +5,7 @@ import { MANY_PODS } from '../../support/cluster-settings.ts';
 import { createPods } from '../../support/create-pods.ts';
 import { modulePod } from '../../support/manifests.ts';
 import { startTransport } from '../../support/transport.ts';
-import { CONTROLLER_USER, startWorld, type World } from '../../support/world.ts';
+import { CONTROLLER_USER, type OwnWorld, startOwnWorld } from '../../support/world.ts';
 import type { StageOptions } from '../suite.ts';
 import { BenchReplica } from './bench-replica.ts';
 import { LeaseBook } from './lease-book.ts';
@@ -25,7 +25,7 @@ const UNMOVED_MS = 4_000;
 
 /** Several replicas on a control plane of their own, and their bases in a process of their own. */
 export class ReplicaWorld {
-  readonly world: World;
+  readonly world: OwnWorld;
   readonly leases: LeaseBook;
   readonly fleet: RemoteFleet;
   readonly bases: number;
@@ -36,7 +36,7 @@ export class ReplicaWorld {
   #loading: Promise<void> | undefined;
 
   private constructor(parts: {
-    world: World;
+    world: OwnWorld;
     leases: LeaseBook;
     fleet: RemoteFleet;
     bases: number;
@@ -53,7 +53,7 @@ export class ReplicaWorld {
   static async start(tunnel: TunnelKind, { bases, onProgress }: StageOptions): Promise<ReplicaWorld> {
     const service = tunnel === 'http' ? await ServiceTransport.start() : undefined;
     const transport = service ?? (await startTransport('mosquitto'));
-    const world = await startWorld({ transport, controlPlane: { ...MANY_PODS, auditLog: true, onProgress } });
+    const world = await startOwnWorld({ ...MANY_PODS, auditLog: true, onProgress }, { transport });
     let fleet: RemoteFleet | undefined;
     try {
       const target = await transport.fleetTarget(world.env);

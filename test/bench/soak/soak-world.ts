@@ -7,7 +7,7 @@ import { MANY_PODS } from '../../support/cluster-settings.ts';
 import { eventually } from '../../support/eventually.ts';
 import { isSchedulable, nodes } from '../../support/observe.ts';
 import { MqttTransport } from '../../support/transport.ts';
-import { startWorld, type World } from '../../support/world.ts';
+import { type OwnWorld, startOwnWorld } from '../../support/world.ts';
 import { ROTATING_AUDIT } from './audit-tail.ts';
 import { History } from './history.ts';
 import { SoakReplica } from './soak-replica.ts';
@@ -44,12 +44,12 @@ class PreloadingTransport extends MqttTransport {
 
 /** A control plane, several replicas, their bases, and a history of it all that does not grow. */
 export class SoakWorld {
-  readonly world: World;
+  readonly world: OwnWorld;
   readonly history: History;
   readonly fleet: Fleet;
   readonly replicas: readonly SoakReplica[];
 
-  private constructor(parts: { world: World; history: History; fleet: Fleet; replicas: readonly SoakReplica[] }) {
+  private constructor(parts: { world: OwnWorld; history: History; fleet: Fleet; replicas: readonly SoakReplica[] }) {
     this.world = parts.world;
     this.history = parts.history;
     this.fleet = parts.fleet;
@@ -60,10 +60,10 @@ export class SoakWorld {
   static async start({ bases, replicas: count, preloads, random, onProgress }: SoakWorldOptions): Promise<SoakWorld> {
     const broker = await startBroker({ record: false, recordPayloads: true });
     const extraArgs = { ...MANY_PODS.extraArgs, 'kube-apiserver': [...ROTATING_AUDIT, EVENTS_LIVE] };
-    const world = await startWorld({
-      transport: new PreloadingTransport(broker, preloads),
-      controlPlane: { ...MANY_PODS, extraArgs, auditLog: true, onProgress },
-    });
+    const world = await startOwnWorld(
+      { ...MANY_PODS, extraArgs, auditLog: true, onProgress },
+      { transport: new PreloadingTransport(broker, preloads) },
+    );
     const ends: (() => Promise<void>)[] = [() => world.stop()];
     try {
       const { replicas, replicaOfUser } = await createReplicas(world, count);
@@ -116,7 +116,7 @@ export class SoakWorld {
   }
 }
 
-async function createReplicas(world: World, count: number) {
+async function createReplicas(world: OwnWorld, count: number) {
   const byUser = new Map<string, string>();
   const replicas: SoakReplica[] = [];
   for (let index = 0; index < count; index++) {

@@ -4,7 +4,7 @@ import type { MqttBroker } from '../../../samples/broker/mqtt-broker.ts';
 import { MANY_PODS } from '../cluster-settings.ts';
 import { ended } from '../ended.ts';
 import { MqttTransport, needExternalAddress, type Transport } from '../transport.ts';
-import { startWorld, type World } from '../world.ts';
+import { type OwnWorld, startOwnWorld } from '../world.ts';
 import { createAccount } from './accounts.ts';
 import { ClusterRecorder } from './cluster-recorder.ts';
 import { MEMBER_NAMESPACE, Replica } from './replica.ts';
@@ -51,7 +51,7 @@ export interface ClusterFleetOptions extends Partial<FleetOptions> {
 
 /** A world with several replicas that share its bases, each with wires that can be cut, and a recorder of it all. */
 export class Cluster {
-  readonly world: World;
+  readonly world: OwnWorld;
   readonly recorder: ClusterRecorder;
   readonly tunnels: readonly TunnelKind[];
   readonly fleets: Fleet[] = [];
@@ -62,7 +62,7 @@ export class Cluster {
   readonly #service: ServiceProxy | undefined;
 
   private constructor(parts: {
-    world: World;
+    world: OwnWorld;
     recorder: ClusterRecorder;
     tunnels: readonly TunnelKind[];
     accounts: Map<string, string>;
@@ -85,7 +85,7 @@ export class Cluster {
     const transport = new ClusterTransport(mqtt, service);
     // Only what replicas and tenants write is checked; the stock components write as much again.
     const auditLog = { userGroups: ['system:serviceaccounts'] };
-    const world = await startWorld({ transport, controlPlane: { ...MANY_PODS, auditLog } });
+    const world = await startOwnWorld({ ...MANY_PODS, auditLog }, { transport });
     const accounts = new Map<string, string>();
     const recorder = await ClusterRecorder.start({
       controlPlane: world.controlPlane,

@@ -3,7 +3,7 @@ import { spawnGuarded } from '../../../../samples/control-plane/guard.ts';
 import { poll } from '../../../../samples/control-plane/poll.ts';
 import { startRemote } from '../../../../samples/process/remote.ts';
 import { childPidsOf } from '../../../support/cost.ts';
-import type { World } from '../../../support/world.ts';
+import type { OwnWorld } from '../../../support/world.ts';
 import { kwokProgram } from './program.ts';
 
 export const KWOK_USER = 'kwok';
@@ -33,7 +33,7 @@ export interface Kwok {
 }
 
 /** kwok, which plays the kubelets of all Nodes and installs nothing. Resolves when it watches Nodes and Pods. */
-export async function startKwok({ controlPlane }: World, options: NodeMakerOptions): Promise<Kwok> {
+export async function startKwok({ controlPlane }: OwnWorld, options: NodeMakerOptions): Promise<Kwok> {
   const kubeconfig = await controlPlane.kubeconfig({ user: KWOK_USER, groups: ['system:masters'] });
   const guard = spawnGuarded(kwokProgram(), ['--kubeconfig', kubeconfig, '--config', CONFIG]);
   let tail = '';
