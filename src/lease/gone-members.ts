@@ -3,7 +3,7 @@ import { isConflict, isNotFound } from '../kube/api-error.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
 import type { Logger } from '../logger.ts';
 import { MEMBER_FORGOTTEN_MS } from './member.ts';
-import type { MemberList } from './member-list.ts';
+import type { MemberList } from './members.ts';
 
 /** Takes away what members leave behind that ended without a word. */
 export class GoneMembers {

@@ -1,5 +1,4 @@
 import { compareResourceVersions } from '../kube/resource-version.ts';
-import type { DeletedLease } from './deleted-leases.ts';
 import type { CachedLease, TakeReason } from './lease.ts';
 
 /** Why a lease is given away. */
@@ -82,4 +81,10 @@ export function observe(
 /** What a gain is told as. */
 export function gainOf(hold: Hold, reason: TakeReason): TakeReason {
   return reason === 'Own' && hold.isGiven ? 'HandedOver' : reason;
+}
+
+/** The last version of a lease, and when it was seen to be deleted, on our clock. */
+export interface DeletedLease {
+  readonly lease: CachedLease;
+  readonly at: number;
 }

@@ -10,18 +10,19 @@ import type { Metrics } from '../metrics.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
 import {
   type CachedLease,
+  firstRenewalInMs,
   handOverPatchOf,
   type LeaseFacts,
   leaseKeyOf,
   leasePatchOf,
   newLeaseOf,
+  nextRenewalInMs,
   otherEnvOf,
   projectLease,
   type TakeReason,
 } from './lease.ts';
 import { type Hold, type LossReason, observe } from './lease-hold.ts';
 import type { Membership } from './membership.ts';
-import { firstRenewalInMs, nextRenewalInMs } from './renewal-slot.ts';
 
 export interface LeaseWriterOptions {
   readonly api: Pick<KubeClient, 'getLease' | 'createLease' | 'patchLease' | 'deleteLease'>;

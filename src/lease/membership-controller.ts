@@ -17,9 +17,8 @@ import {
   OUTAGE_GRACE_MS,
 } from './member.ts';
 import { MemberLease } from './member-lease.ts';
-import { MemberList } from './member-list.ts';
+import { MemberList, RenewalStreak } from './members.ts';
 import type { HolderState, Membership, MembershipListener } from './membership.ts';
-import { RenewalStreak } from './renewal-streak.ts';
 
 export interface MembershipControllerOptions {
   /** Of `kube-node-lease`; each call is one try. */
@@ -67,7 +66,7 @@ export class MembershipController implements Membership {
   constructor(options: MembershipControllerOptions) {
     this.#options = options;
     this.#term = new LeaseTerm(options.clock, FENCE_AFTER_MS);
-    this.#list = new MemberList(options.clock, this.#streak);
+    this.#list = new MemberList(this.#streak);
     this.#lease = new MemberLease({ ...options, facts: () => this.#facts() });
     this.#gone = new GoneMembers(options);
     options.informer.addHandler({
@@ -212,8 +211,9 @@ export class MembershipController implements Membership {
 
   #onLease(lease: CachedLease): void {
     if (lease.member === undefined) return;
+    const { member, holder } = lease;
     if (lease.name === this.#lease.name) this.#lease.observe(lease);
-    else if (this.#list.changed(lease, lease.member)) this.#onMember(lease.holder, lease.member.hasLeft);
+    else if (this.#list.changed(lease, member, this.#options.clock.now())) this.#onMember(holder, member.hasLeft);
   }
 
   #onLeaseDeleted(lease: CachedLease): void {
@@ -222,7 +222,7 @@ export class MembershipController implements Membership {
       this.#lease.observeDeleted(lease);
       this.#wake?.abort();
     } else {
-      this.#list.removed(lease);
+      this.#list.removed(lease, this.#options.clock.now());
       this.#count();
     }
   }

@@ -4,14 +4,29 @@ import type { Informer } from '../kube/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import { DeletedLeases } from './deleted-leases.ts';
 import { FreeLeases } from './free-leases.ts';
-import { HoldTable } from './hold-table.ts';
-import { type CachedLease, leaseKeyOf } from './lease.ts';
+import { DeletedLeases, HoldTable } from './hold-table.ts';
+import { type CachedLease, leaseKeyOf, type TakeReason } from './lease.ts';
 import { gainOf, type HandOverReason, type Hold, type LossReason, newHold, observe } from './lease-hold.ts';
-import type { LeaseListener, LeaseSubjects } from './lease-subjects.ts';
 import { LEASE_QUEUE, LeaseWriter, type Written } from './lease-writer.ts';
 import type { Membership } from './membership.ts';
+
+/** What the Leases need to know of the VNodes that they are about. */
+export interface LeaseSubjects {
+  readonly nodeUidOf: (nodeName: string) => string | undefined;
+  /** The tunnel of the base behind a Node. */
+  readonly tunnelOf: (nodeName: string) => string | undefined;
+  /** Whether there is anything to lead: the base is heard, or its Node stands. */
+  readonly isWanted: (nodeName: string) => boolean;
+}
+
+/** Called within the change, so a listener only queues. */
+export interface LeaseListener {
+  /** This replica leads the Node from now on: called once for each gain. */
+  onHeld(nodeName: string, reason: TakeReason): void;
+  /** It leads the Node no longer. */
+  onLost(nodeName: string, reason: LossReason): void;
+}
 
 export interface NodeLeaseControllerOptions extends LeaseSubjects {
   readonly api: Pick<KubeClient, 'getLease' | 'createLease' | 'patchLease' | 'deleteLease'>;
@@ -49,7 +64,7 @@ export class NodeLeaseController {
     this.#queue = new WorkQueue({
       ...options,
       ...LEASE_QUEUE,
-      isUrgent: (nodeName) => this.#holds.isToKeep(nodeName),
+      isUrgent: (nodeName) => this.#holds.isLedOrReleasing(nodeName),
       sync: (nodeName) => this.#sync(nodeName),
     });
     this.#free = new FreeLeases({

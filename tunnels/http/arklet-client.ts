@@ -6,9 +6,9 @@ import type { Clock } from '../../src/clock.ts';
 import type { ControllerError } from '../../src/errors.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
+import { baseKeyOf } from './addresses.ts';
 import { Attempt } from './attempt.ts';
 import { BaseAgent } from './base-agent.ts';
-import { ExpectIgnorers } from './expect-ignorers.ts';
 import { notAllowed, notConnected } from './failures.ts';
 
 export interface ArkletRequest {
@@ -188,4 +188,28 @@ async function readAnswer(stream: Readable): Promise<Uint8Array> {
 
 function asIs(value: unknown): unknown {
   return value;
+}
+
+/** Far more than there should ever be; a question finds out again about the rest. */
+const MAX_SIZE = 1_000;
+
+/** Bases whose agent was seen to ignore `Expect: 100-continue`, as the public one does not. */
+export class ExpectIgnorers {
+  /** In the order in which they were found out, the oldest goes when there are too many. */
+  readonly #keys = new Set<string>();
+
+  has(base: BaseAddress): boolean {
+    return this.#keys.has(baseKeyOf(base));
+  }
+
+  add(base: BaseAddress): void {
+    this.#keys.add(baseKeyOf(base));
+    const [oldest] = this.#keys;
+    if (oldest !== undefined && this.#keys.size > MAX_SIZE) this.#keys.delete(oldest);
+  }
+
+  /** Another agent may be there now. */
+  delete(base: BaseAddress): void {
+    this.#keys.delete(baseKeyOf(base));
+  }
 }

@@ -1,8 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
-import type { AddressPolicy } from './address-policy.ts';
+import { type AddressPolicy, baseKeyOf } from './addresses.ts';
 import type { ArkletClient } from './arklet-client.ts';
-import { baseKeyOf } from './base-key.ts';
 import type { Command, CommandName } from './commands.ts';
 import { notConnected } from './failures.ts';
 import { Places } from './places.ts';

@@ -4,9 +4,8 @@ import type { Metrics } from '../../src/metrics.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
-import type { IntakeLimits, Sender } from '../arklet/intake.ts';
-import { InvalidMessages } from '../arklet/intake.ts';
-import { AddressPolicy, type Network } from './address-policy.ts';
+import { type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
+import { AddressPolicy, type Network } from './addresses.ts';
 import { ArkletClient } from './arklet-client.ts';
 import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
@@ -20,7 +19,6 @@ import {
   uninstallCommand,
 } from './commands.ts';
 import { notConnected, sendFailed } from './failures.ts';
-import { LinkProbe } from './link-probe.ts';
 import type { ListenerLimits } from './listener.ts';
 import type { Members } from './member-relay.ts';
 import { MessageIntake } from './message-intake.ts';
@@ -224,5 +222,42 @@ export class HttpTunnel implements Tunnel {
     const tunnel = this.name;
     for (const type of [...MESSAGE_TYPES, ...COMMANDS]) tunnelMessages.inc({ tunnel, type }, 0);
     tunnelUp.set({ tunnel }, 0);
+  }
+}
+
+/** Over HTTP the link is proven by whatever a base says; who wants to know waits for it. */
+export class LinkProbe {
+  readonly #clock: Clock;
+  /** Emptied by the next word of a base, by the timeout and by `giveUp`. */
+  readonly #waiting = new Set<(isHeard: boolean) => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether a base is heard within `timeoutMs` from now. Any number may run at once. */
+  run(timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const finish = (isHeard: boolean): void => {
+        timer.cancel();
+        this.#waiting.delete(finish);
+        resolve(isHeard);
+      };
+      const timer = this.#clock.setTimer(() => finish(false), timeoutMs);
+      this.#waiting.add(finish);
+    });
+  }
+
+  heard(): void {
+    this.#finishAll(true);
+  }
+
+  /** The tunnel stops: nobody can be heard. */
+  giveUp(): void {
+    this.#finishAll(false);
+  }
+
+  #finishAll(isHeard: boolean): void {
+    for (const finish of [...this.#waiting]) finish(isHeard);
   }
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from '../../src/logger.ts';
-import { sourceOf } from './source.ts';
+import { sourceOf } from './addresses.ts';
 
 export interface ListenerLimits {
   /** From the first byte of a request to the end of its header. */

@@ -3,16 +3,13 @@ import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
 import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
-import type { IntakeLimits, InvalidMessages, Sender } from '../arklet/intake.ts';
-import { IntakeGate } from '../arklet/intake.ts';
-import type { AddressPolicy, Network } from './address-policy.ts';
+import { IntakeGate, type IntakeLimits, type InvalidMessages, type Sender } from '../arklet/intake.ts';
+import { type AddressPolicy, type Network, sourceOf } from './addresses.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
-import { MemberInbox } from './member-inbox.ts';
 import { MemberVerifier } from './member-proof.ts';
-import { MemberRelay, type Members } from './member-relay.ts';
+import { MemberInbox, MemberRelay, type Members } from './member-relay.ts';
 import { type Accepted, type MessageType, receive } from './receive.ts';
-import { sourceOf } from './source.ts';
 
 /** Of one source: a gateway may stand before 3,000 bases, which send every 12 s and start at once. */
 const SOURCE = { burst: 2_500, refillMs: 4 };

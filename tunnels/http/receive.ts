@@ -3,9 +3,7 @@ import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/t
 import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
 import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
-import type { AddressPolicy } from './address-policy.ts';
-import { baseKeyOf } from './base-key.ts';
-import { sourceOf } from './source.ts';
+import { type AddressPolicy, baseKeyOf, sourceOf } from './addresses.ts';
 
 /** What a base posts. */
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;

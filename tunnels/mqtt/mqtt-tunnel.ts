@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Clock, sleep } from '../../src/clock.ts';
 import { ControllerError } from '../../src/errors.ts';
 import type { Logger } from '../../src/logger.ts';
@@ -9,7 +10,6 @@ import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
 import { deliver } from './deliver.ts';
-import { LinkProbe } from './link-probe.ts';
 import { type Message, MqttSession, type MqttSessionOptions, notConnected } from './mqtt-session.ts';
 import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, type MessageType, Topics } from './topics.ts';
 
@@ -313,4 +313,40 @@ export class MqttConnection {
 /** Full jitter: anything from 0 to a bound that doubles with every failure, so that many clients come back spread. */
 export function reconnectDelayMs(failures: number, random: number): number {
   return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures, 16)));
+}
+
+/** Messages to ourselves that have not come back. */
+export class LinkProbe {
+  readonly #clock: Clock;
+  /** By message id; emptied by the echo, by the timeout and by `giveUp`. */
+  readonly #waiting = new Map<string, (isBack: boolean) => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether the id handed to `send` comes to `onEcho` within `timeoutMs`. Any number may run at once. */
+  run(send: (id: string) => void, timeoutMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const id = randomUUID();
+      const finish = (isBack: boolean): void => {
+        timer.cancel();
+        this.#waiting.delete(id);
+        resolve(isBack);
+      };
+      const timer = this.#clock.setTimer(() => finish(false), timeoutMs);
+      this.#waiting.set(id, finish);
+      send(id);
+    });
+  }
+
+  /** Another's message, or one of a probe that is over, means nothing. */
+  onEcho(payload: Uint8Array): void {
+    this.#waiting.get(new TextDecoder().decode(payload))?.(true);
+  }
+
+  /** The link is down: no echo can come. */
+  giveUp(): void {
+    for (const finish of [...this.#waiting.values()]) finish(false);
+  }
 }

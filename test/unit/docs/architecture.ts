@@ -64,7 +64,7 @@ export const PURE = [
   'src/lease/lease-hold.ts',
   'src/lease/lease.ts',
   'src/lease/member.ts',
-  'src/lease/renewal-streak.ts',
+  'src/lease/members.ts',
   'src/lru-map.ts',
   'src/module/failure.ts',
   'src/module/list-limit.ts',
@@ -113,8 +113,7 @@ export const PURE = [
   'tunnels/arklet/parse.ts',
   'tunnels/arklet/read.ts',
   'tunnels/arklet/wire-value.ts',
-  'tunnels/http/address-policy.ts',
-  'tunnels/http/source.ts',
+  'tunnels/http/addresses.ts',
   'tunnels/mqtt/topics.ts',
 ];
 /** Parts of Node without I/O; of `node:net` only what judges an address, of `node:crypto` only hashes. */

@@ -4,8 +4,7 @@ import type { LeaseClient } from '../../../src/kube/lease-client.ts';
 import { GoneMembers } from '../../../src/lease/gone-members.ts';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import type { MemberFacts } from '../../../src/lease/member.ts';
-import { MemberList } from '../../../src/lease/member-list.ts';
-import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
+import { MemberList, RenewalStreak } from '../../../src/lease/members.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { capturedLogger } from '../kube/support/rig.ts';
 
@@ -39,8 +38,8 @@ describe('the membership lease of a member that is gone', () => {
     const clock = new FakeClock();
     const streak = new RenewalStreak();
     streak.restart(0);
-    list = new MemberList(clock, streak);
-    list.changed(LEASE, FACTS);
+    list = new MemberList(streak);
+    list.changed(LEASE, FACTS, clock.now());
     streak.renewed(60_000, '9');
     streak.seen('9');
     const remove: LeaseClient['delete'] = async (...about) => {
@@ -59,7 +58,7 @@ describe('the membership lease of a member that is gone', () => {
   });
 
   it('is forgotten when it is deleted', () => {
-    list.removed(LEASE);
+    list.removed(LEASE, 0);
     gone.sweep(list, true);
     expect([deletions, list.stateOf('other', '1')]).toEqual([[], 'Unknown']);
   });

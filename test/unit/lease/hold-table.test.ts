@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { DeletedLeases } from '../../../src/lease/deleted-leases.ts';
-import { HoldTable } from '../../../src/lease/hold-table.ts';
+import { DeletedLeases, HoldTable } from '../../../src/lease/hold-table.ts';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import { type Hold, newHold } from '../../../src/lease/lease-hold.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -76,7 +75,7 @@ describe('a VNode', () => {
     ['of another replica is not', { lease: lease('other') }, false],
     ['that is not known is not', undefined, false],
   ])('%s written about before one that would be gained', (_, hold, isFirst) => {
-    expect(tableOf(hold ? { [NODE]: hold } : {}).isToKeep(NODE)).toBe(isFirst);
+    expect(tableOf(hold ? { [NODE]: hold } : {}).isLedOrReleasing(NODE)).toBe(isFirst);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
+import { RenewalStreak } from '../../../src/lease/members.ts';
 
 function joinedAt(from: number): RenewalStreak {
   const streak = new RenewalStreak();

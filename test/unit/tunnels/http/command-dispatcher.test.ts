@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressPolicy } from '../../../../tunnels/http/address-policy.ts';
+import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
 import type { ArkletRequest } from '../../../../tunnels/http/arklet-client.ts';
 import { CommandDispatcher } from '../../../../tunnels/http/command-dispatcher.ts';
 import { LIST_COMMAND, uninstallCommand } from '../../../../tunnels/http/commands.ts';

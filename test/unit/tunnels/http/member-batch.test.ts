@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { batchTextOf, type MemberMessage, messageTextOf, readBatch } from '../../../../tunnels/http/member-batch.ts';
+import { batchTextOf, type MemberMessage, messageTextOf, readBatch } from '../../../../tunnels/http/member-client.ts';
 import { MESSAGE_TYPES } from '../../../../tunnels/http/receive.ts';
 
 const HEART: MemberMessage = { type: 'heart', sender: '192.0.2.9', body: '{"a":1}' };

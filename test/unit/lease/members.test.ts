@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import { MEMBER_GONE_MS, type MemberFacts } from '../../../src/lease/member.ts';
-import { MemberList } from '../../../src/lease/member-list.ts';
+import { MemberList, RenewalStreak } from '../../../src/lease/members.ts';
 import type { HolderState } from '../../../src/lease/membership.ts';
-import { RenewalStreak } from '../../../src/lease/renewal-streak.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false, hasLeft: false };
@@ -26,7 +25,7 @@ const lease = (version: number, holder = 'other'): CachedLease => ({
 class Rig {
   readonly clock = new FakeClock();
   readonly streak = new RenewalStreak();
-  readonly list = new MemberList(this.clock, this.streak);
+  readonly list = new MemberList(this.streak);
   #version = 10;
 
   constructor() {
@@ -39,7 +38,7 @@ class Rig {
   }
 
   hear(more: Partial<MemberFacts> = {}, holder = 'other'): boolean {
-    return this.list.changed(lease(this.#version++, holder), { ...facts, ...more });
+    return this.list.changed(lease(this.#version++, holder), { ...facts, ...more }, this.clock.now());
   }
 
   renewAndSee(): void {
@@ -54,7 +53,7 @@ describe('another member', () => {
     const rig = new Rig();
     expect(rig.stateOf('other')).toBe('Unknown');
     expect(rig.streak.isSeen).toBe(false);
-    rig.list.changed(lease(1), facts);
+    rig.list.changed(lease(1), facts, rig.clock.now());
     expect(rig.stateOf('other')).toBe('Alive');
     expect(rig.list.alive()).toEqual([
       { id: 'other', nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false },
@@ -98,9 +97,9 @@ describe('another member', () => {
 
   it('is not heard anew by the same version of its lease, as a list shows it', () => {
     const rig = new Rig();
-    rig.list.changed(lease(10), facts);
+    rig.list.changed(lease(10), facts, rig.clock.now());
     rig.clock.advance(MEMBER_GONE_MS);
-    expect(rig.list.changed(lease(10), facts)).toBe(false);
+    expect(rig.list.changed(lease(10), facts, rig.clock.now())).toBe(false);
     rig.renewAndSee();
     expect(rig.list.takeGone()).toEqual(['other']);
   });
@@ -109,7 +108,7 @@ describe('another member', () => {
     const rig = new Rig();
     rig.hear();
     rig.clock.advance(5_000);
-    rig.list.removed(lease(30));
+    rig.list.removed(lease(30), rig.clock.now());
     expect(rig.list.alive()).toEqual([]);
     expect(rig.stateOf('other')).toBe('Alive');
     rig.clock.advance(MEMBER_GONE_MS - 1);
@@ -124,10 +123,10 @@ describe('another member', () => {
     const rig = new Rig();
     rig.hear();
     const left = lease(20);
-    expect(rig.list.changed(left, { ...facts, isLeaving: true, hasLeft: true })).toBe(true);
+    expect(rig.list.changed(left, { ...facts, isLeaving: true, hasLeft: true }, rig.clock.now())).toBe(true);
     expect(rig.stateOf('other', '20')).toBe('Gone');
     expect(rig.list.alive()).toEqual([]);
-    rig.list.removed(left);
+    rig.list.removed(left, rig.clock.now());
     expect(rig.stateOf('other', '20')).toBe('Gone');
     // Given to it by one that had not heard, or taken by another process of its name.
     expect(rig.stateOf('other', '21')).toBe('Alive');
@@ -138,8 +137,8 @@ describe('another member', () => {
 
   it('is alive again when another process of its name comes', () => {
     const rig = new Rig();
-    rig.list.changed(lease(20), { ...facts, isLeaving: true, hasLeft: true });
-    expect(rig.list.changed(lease(21), { ...facts, nonce: 'n2' })).toBe(true);
+    rig.list.changed(lease(20), { ...facts, isLeaving: true, hasLeft: true }, rig.clock.now());
+    expect(rig.list.changed(lease(21), { ...facts, nonce: 'n2' }, rig.clock.now())).toBe(true);
     expect(rig.stateOf('other', '20')).toBe('Alive');
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressPolicy } from '../../../../tunnels/http/address-policy.ts';
+import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
 
 describe('AddressPolicy', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sourceOf } from '../../../../tunnels/http/source.ts';
+import { sourceOf } from '../../../../tunnels/http/addresses.ts';
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstRenewalInMs, nextRenewalInMs } from '../../../src/lease/renewal-slot.ts';
+import { firstRenewalInMs, nextRenewalInMs } from '../../../src/lease/lease.ts';
 
 const NAMES = Array.from({ length: 2_000 }, (_, index) => `vnode.base-${index}`);
 const INTERVAL_MS = 10_000;

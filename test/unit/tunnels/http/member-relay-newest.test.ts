@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { batchTextOf, MAX_BATCH_BYTES, MAX_TEXT_BYTES } from '../../../../tunnels/http/member-batch.ts';
-import { NewestMessages } from '../../../../tunnels/http/newest-messages.ts';
+import { batchTextOf, MAX_BATCH_BYTES, MAX_TEXT_BYTES } from '../../../../tunnels/http/member-client.ts';
+import { NewestMessages } from '../../../../tunnels/http/member-relay.ts';
 
 const message = (key: string, { heardAt = 0, text = key } = {}) => ({
   key,
