@@ -5,7 +5,7 @@ import { loadControllers, REGISTRY } from './assembly/registry.ts';
 import { systemClock } from './clock.ts';
 import { ConfigError, loadConfig } from './config/config.ts';
 import { ControllerError } from './errors.ts';
-import { loadClusterAccess } from './kube/kubeconfig.ts';
+import { loadClusterAccess } from './kube/auth/kubeconfig.ts';
 import { createLogger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Traffic } from '../kube/concurrency-limit.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
-import type { Informer } from '../kube/informer-types.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
+import type { Traffic } from '../kube/transport/concurrency-limit.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import { nodeNameOf } from '../labels.ts';
 import type { CachedLease } from '../lease/lease.ts';
 import type { Membership } from '../lease/membership.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { SharedInformer } from '../kube/informer.ts';
-import type { CachedObject } from '../kube/informer-types.ts';
 import type { KubeObject } from '../kube/objects.ts';
-import type { RestLane } from '../kube/rest-lane.ts';
+import type { RestLane } from '../kube/transport/rest-lane.ts';
+import { SharedInformer } from '../kube/watch/informer.ts';
+import type { CachedObject } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';

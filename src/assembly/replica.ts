@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { ClusterConfig } from '../config/config.ts';
-import type { Informer } from '../kube/informer-types.ts';
-import type { KubeLanes } from '../kube/kube-lanes.ts';
 import { createLeaseClient } from '../kube/lease-client.ts';
+import type { KubeLanes } from '../kube/transport/kube-lanes.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import { NODE_LEASE_NAMESPACE } from '../labels.ts';
 import { HandOverController, type HandOverControllerOptions } from '../lease/hand-over-controller.ts';
 import type { CachedLease } from '../lease/lease.ts';

@@ -1,13 +1,8 @@
 import type { ConfigMapObject, EventObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
+import type { Permit } from './transport/rest-lane.ts';
 
 /** A JSON merge patch (RFC 7386) or strategic merge patch, as an object. `metadata.uid` in it = that incarnation only. */
 export type Patch = Record<string, unknown>;
-
-/**
- * Asked at the last moment before a request leaves, also before each further try of it. Where it says no, the call
- * rejects with ControllerError `Kube.NotPermitted` and nothing was sent. Default: always.
- */
-export type Permit = () => boolean;
 
 /**
  * The few calls the controller makes. Each rejects with `ApiError` (an answer with an error status) or with

@@ -2,9 +2,9 @@ import { type Clock, sleep } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { backoffMs } from '../queue/backoff.ts';
-import { isConflict, isFieldConflict, isNotFound } from './api-error.ts';
 import type { Condition, KubeObject } from './objects.ts';
 import type { ResourceClient, ResourceKind } from './resource.ts';
+import { isConflict, isFieldConflict, isNotFound } from './transport/api-error.ts';
 
 export const CRDS: ResourceKind = {
   group: 'apiextensions.k8s.io',

@@ -1,9 +1,11 @@
 import { NODE_LEASE_NAMESPACE } from '../labels.ts';
-import type { KubeClient, Permit } from './client.ts';
-import type { KubeLanes } from './kube-lanes.ts';
+import type { KubeClient } from './client.ts';
 import { createLeaseClient } from './lease-client.ts';
 import type { ConfigMapObject, EventObject, NodeObject, PodObject } from './objects.ts';
-import { create, get, listAll, MERGE_PATCH, patch, remove, STRATEGIC_MERGE_PATCH, segment } from './requests.ts';
+import { create, get, listAll, patch, remove, segment } from './requests.ts';
+import type { KubeLanes } from './transport/kube-lanes.ts';
+import type { Permit } from './transport/rest-lane.ts';
+import { MERGE_PATCH, STRATEGIC_MERGE_PATCH } from './transport/rest-lane.ts';
 
 /** A renewal on a dead connection must fail in time to be sent again before the lease runs out. */
 const LEASE_TIMEOUT_MS = 5000;

@@ -2,11 +2,11 @@ import { type Clock, sleep, type Timer } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { isAlreadyExists, isConflict, isNotFound } from './api-error.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTerm, type Moment, momentOf } from './lease-term.ts';
 import { microTime } from './micro-time.ts';
 import type { LeaseObject } from './objects.ts';
+import { isAlreadyExists, isConflict, isNotFound } from './transport/api-error.ts';
 
 export interface LeaderOptions {
   /** Each call is one try: a renewal that is late is none. */

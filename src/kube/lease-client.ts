@@ -1,6 +1,7 @@
 import type { Patch } from './client.ts';
 import type { LeaseObject } from './objects.ts';
-import { type CallOptions, create, get, MERGE_PATCH, patch, type RequestLane, remove, segment } from './requests.ts';
+import { type CallOptions, create, get, patch, type RequestLane, remove, segment } from './requests.ts';
+import { MERGE_PATCH } from './transport/rest-lane.ts';
 
 /** Calls about the Leases of one namespace. Each rejects as those of KubeClient do. */
 export interface LeaseClient {

@@ -1,18 +1,12 @@
 import { ControllerError } from '../errors.ts';
 import type { Patch } from './client.ts';
 import type { KubeObject } from './objects.ts';
-import type { RestLane, RestRequest } from './rest-lane.ts';
+import type { RestLane, RestRequest } from './transport/rest-lane.ts';
 
 export type RequestLane = Pick<RestLane, 'request'>;
 
 /** What a call may say besides its object. */
 export type CallOptions = Pick<RestRequest, 'permit' | 'timeoutMs' | 'isOnce'>;
-
-export const MERGE_PATCH = 'application/merge-patch+json';
-export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
-export const JSON_PATCH = 'application/json-patch+json';
-/** Server-side apply; JSON is YAML. */
-export const APPLY_PATCH = 'application/apply-patch+yaml';
 
 const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const PAGE_SIZE = 500;

@@ -1,17 +1,8 @@
 import type { Patch } from './client.ts';
 import type { KubeObject } from './objects.ts';
-import {
-  APPLY_PATCH,
-  type CallOptions,
-  JSON_PATCH,
-  listPages,
-  MERGE_PATCH,
-  type RequestLane,
-  remove,
-  STRATEGIC_MERGE_PATCH,
-  segment,
-} from './requests.ts';
-import type { RestRequest } from './rest-lane.ts';
+import { type CallOptions, listPages, type RequestLane, remove, segment } from './requests.ts';
+import type { RestRequest } from './transport/rest-lane.ts';
+import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH } from './transport/rest-lane.ts';
 
 /** A kind of the API, built in or of a CRD. */
 export interface ResourceKind {

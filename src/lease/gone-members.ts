@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
-import { isConflict, isNotFound } from '../kube/api-error.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
+import { isConflict, isNotFound } from '../kube/transport/api-error.ts';
 import type { Logger } from '../logger.ts';
 import { MEMBER_FORGOTTEN_MS } from './member.ts';
 import type { MemberList } from './members.ts';

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Informer } from '../kube/informer-types.ts';
 import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } from '../kube/transport/api-error.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/api-error.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
 import { type Moment, momentOf } from '../kube/lease-term.ts';
 import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/transport/api-error.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type CachedLease, projectLease } from './lease.ts';

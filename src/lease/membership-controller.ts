@@ -1,8 +1,8 @@
 import { type Clock, sleep, type Timer } from '../clock.ts';
 import { messageOf } from '../errors.ts';
-import type { Informer } from '../kube/informer-types.ts';
 import type { LeaseClient } from '../kube/lease-client.ts';
 import { LeaseTerm, type Moment } from '../kube/lease-term.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { GoneMembers } from './gone-members.ts';

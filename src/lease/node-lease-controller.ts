@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Informer } from '../kube/informer-types.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
 import { type ErrorCode, messageOf } from '../errors.ts';
-import { podSubject } from '../kube/event-object.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
-import { objectKey } from '../kube/informer-types.ts';
+import { podSubject } from '../kube/events/event-object.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
+import { objectKey } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import { MAX_RECORDS, SEND_AGAIN_MS } from '../module/module-ledger.ts';
 import { type ModuleCommand, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { ControllerError } from '../errors.ts';
-import { isNotFound } from '../kube/api-error.ts';
-import type { KubeClient, Permit } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
 import type { ConfigMapObject } from '../kube/objects.ts';
+import { isNotFound } from '../kube/transport/api-error.ts';
+import type { Permit } from '../kube/transport/rest-lane.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 
 export type ContactApi = Pick<KubeClient, 'getConfigMap' | 'createConfigMap' | 'patchConfigMap'>;

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
-import { isAlreadyExists, isConflict, isNotFound, isNotPermitted } from '../kube/api-error.ts';
+import { isAlreadyExists, isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import { identityOf, nodeNameOf } from '../labels.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';

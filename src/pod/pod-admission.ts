@@ -1,6 +1,6 @@
-import type { CachedObject } from '../kube/informer-types.ts';
 import type { NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration } from '../kube/objects.ts';
 import { quantityOf } from '../kube/quantity.ts';
+import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { ANNOTATION } from '../labels.ts';
 import type { Placement } from './placement.ts';
 import { byCreation, isTerminal, type VPod } from './vpod.ts';

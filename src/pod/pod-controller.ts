@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts';
-import { isConflict, isNotFound, isNotPermitted } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
-import type { Informer } from '../kube/informer-types.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
+import { isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { fingerprintOf } from '../module/module-record.ts';

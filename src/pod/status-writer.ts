@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
-import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { podSubject } from '../kube/event-object.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
-import { type Informer, objectKey } from '../kube/informer-types.ts';
+import { podSubject } from '../kube/events/event-object.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { secondsTime } from '../kube/micro-time.ts';
+import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
+import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
 import type { ContainerView } from './module-view.ts';

@@ -1,8 +1,8 @@
 import { sleep } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { nodeSubject } from '../kube/event-object.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
+import { nodeSubject } from '../kube/events/event-object.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../labels.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';

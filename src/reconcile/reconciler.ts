@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError, type ErrorCode, messageOf } from '../errors.ts';
-import type { CachedObject, Informer } from '../kube/informer-types.ts';
+import type { CachedObject, Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BackoffOptions } from '../queue/backoff.ts';

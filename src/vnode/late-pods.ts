@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { isNotFound, unlessGone } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { type Informer, objectKey } from '../kube/informer-types.ts';
+import { isNotFound, unlessGone } from '../kube/transport/api-error.ts';
+import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { nodeSubject } from '../kube/event-object.ts';
-import type { EventRecorder } from '../kube/event-recorder.ts';
+import { nodeSubject } from '../kube/events/event-object.ts';
+import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
-import { nodeSubject } from '../kube/event-object.ts';
-import type { Informer } from '../kube/informer-types.ts';
+import { nodeSubject } from '../kube/events/event-object.ts';
 import type { NodeCondition } from '../kube/objects.ts';
+import type { Informer } from '../kube/watch/informer-types.ts';
 import { nodeNameOf } from '../labels.ts';
 import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
 import { noteOperationEnd } from '../pod/led-base.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../../src/kube/api-error.ts';
 import type { LeaseClient } from '../../src/kube/lease-client.ts';
 import type { LeaseObject } from '../../src/kube/objects.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../../src/kube/transport/api-error.ts';
 
 export const LEASE_NAMESPACE = 'default';
 

@@ -1,6 +1,5 @@
 import { ControllerError } from '../../src/errors.ts';
-import { ApiError } from '../../src/kube/api-error.ts';
-import type { KubeClient, Patch, Permit } from '../../src/kube/client.ts';
+import type { KubeClient, Patch } from '../../src/kube/client.ts';
 import type {
   ConfigMapObject,
   EventObject,
@@ -9,6 +8,8 @@ import type {
   NodeObject,
   PodObject,
 } from '../../src/kube/objects.ts';
+import { ApiError } from '../../src/kube/transport/api-error.ts';
+import type { Permit } from '../../src/kube/transport/rest-lane.ts';
 import type { WatchEvent } from './fake-informer.ts';
 
 type WatchedKind = 'node' | 'pod' | 'lease';

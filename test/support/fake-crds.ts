@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError } from '../../src/kube/api-error.ts';
 import type { Crd, CrdInstallerOptions } from '../../src/kube/crds.ts';
 import type { Condition } from '../../src/kube/objects.ts';
+import { ApiError } from '../../src/kube/transport/api-error.ts';
 
 interface StoredCrd {
   readonly crd: Crd;

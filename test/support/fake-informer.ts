@@ -1,6 +1,6 @@
-import { InformerStore } from '../../src/kube/informer.ts';
-import type { CachedObject, Informer, InformerHandler } from '../../src/kube/informer-types.ts';
 import type { KubeObject } from '../../src/kube/objects.ts';
+import { InformerStore } from '../../src/kube/watch/informer.ts';
+import type { CachedObject, Informer, InformerHandler } from '../../src/kube/watch/informer-types.ts';
 import type { FakeClock } from './fake-clock.ts';
 
 export interface WatchEvent {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { identityOf, NODE_LEASE_NAMESPACE } from '../../../src/labels.ts';
 import type { Dice } from './timeline.ts';
 

@@ -1,6 +1,6 @@
-import { InformerStore } from '../../../src/kube/informer.ts';
-import { type Informer, type InformerHandler, objectKey } from '../../../src/kube/informer-types.ts';
 import type { KubeObject, LeaseObject } from '../../../src/kube/objects.ts';
+import { InformerStore } from '../../../src/kube/watch/informer.ts';
+import { type Informer, type InformerHandler, objectKey } from '../../../src/kube/watch/informer-types.ts';
 import { COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
 import { type CachedLease, LEASES_PATH, projectLease } from '../../../src/lease/lease.ts';
 import type { Host } from './host.ts';

@@ -10,6 +10,9 @@ export const EVERYWHERE = [
   'src/redact-url.ts',
   'src/token-bucket.ts',
 ];
+/** What the rooms may use of the API server; credentials are the assembly's. */
+const KUBE = ['src/kube', 'src/kube/events', 'src/kube/transport', 'src/kube/watch'];
+
 /** Whom a folder or file may import besides itself; README "Import directions" shows the same. */
 export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/main.js': ['*'],
@@ -26,14 +29,18 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/token-bucket.ts': [],
   'src/config': EVERYWHERE,
   'src/queue': EVERYWHERE,
-  'src/kube': [...EVERYWHERE, 'src/queue'],
-  'src/reconcile': [...EVERYWHERE, 'src/kube', 'src/queue'],
+  'src/kube/auth': EVERYWHERE,
+  'src/kube/transport': [...EVERYWHERE, 'src/kube/auth'],
+  'src/kube': [...EVERYWHERE, 'src/kube/transport', 'src/queue'],
+  'src/kube/watch': [...EVERYWHERE, 'src/kube', 'src/kube/transport', 'src/queue'],
+  'src/kube/events': [...EVERYWHERE, 'src/kube', 'src/kube/transport', 'src/kube/watch', 'src/queue'],
+  'src/reconcile': [...EVERYWHERE, ...KUBE, 'src/queue'],
   'src/server': [...EVERYWHERE, 'src/manager.ts'],
   'src/tunnel': EVERYWHERE,
   'src/module': [...EVERYWHERE, 'src/queue', 'src/tunnel'],
-  'src/lease': [...EVERYWHERE, 'src/kube', 'src/queue'],
-  'src/pod': [...EVERYWHERE, 'src/kube', 'src/module', 'src/queue', 'src/tunnel'],
-  'src/vnode': [...EVERYWHERE, 'src/kube', 'src/lease', 'src/module', 'src/pod', 'src/queue', 'src/tunnel'],
+  'src/lease': [...EVERYWHERE, ...KUBE, 'src/queue'],
+  'src/pod': [...EVERYWHERE, ...KUBE, 'src/module', 'src/queue', 'src/tunnel'],
+  'src/vnode': [...EVERYWHERE, ...KUBE, 'src/lease', 'src/module', 'src/pod', 'src/queue', 'src/tunnel'],
   'tunnels/arklet': [...EVERYWHERE, 'src/tunnel'],
   'tunnels/mqtt': [...EVERYWHERE, 'src/tunnel', 'tunnels/arklet'],
   'tunnels/http': [...EVERYWHERE, 'src/tunnel', 'tunnels/arklet'],
@@ -45,7 +52,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/logger.ts': ['pino'],
   'src/metrics.ts': ['prom-client'],
   'src/queue': ['tinyqueue'],
-  'src/kube': ['undici', 'yaml', '@kubernetes/client-node'],
+  'src/kube/auth': ['@kubernetes/client-node', 'undici', 'yaml'],
+  'src/kube/transport': ['undici'],
   'src/server': ['express'],
   'tunnels/http': ['axios', 'express'],
   'tunnels/mqtt': ['mqtt'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../src/errors.ts';
-import * as judge from '../../../src/kube/api-error.ts';
-import { apiErrorOf, apiErrorOfStatus } from '../../../src/kube/api-response.ts';
+import * as judge from '../../../src/kube/transport/api-error.ts';
+import { apiErrorOf, apiErrorOfStatus } from '../../../src/kube/transport/api-error.ts';
 import { statusOf } from './support/rig.ts';
 
 const error = (status: number, reason = '', causes: judge.StatusCause[] = []) =>

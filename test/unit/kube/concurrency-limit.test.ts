@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ConcurrencyLimit } from '../../../src/kube/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../../../src/kube/transport/concurrency-limit.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 
 /** Work that lasts until the test ends it. */

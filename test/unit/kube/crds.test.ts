@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Timer } from '../../../src/clock.ts';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import { type Crd, installCrd } from '../../../src/kube/crds.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { crdOf, describeCrdInstalls } from '../../contract/crds.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';

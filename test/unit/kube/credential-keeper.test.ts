@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CredentialPlugin } from '../../../src/kube/access-spec.ts';
-import { bearerOf, type DatedCredential, keepCredential } from '../../../src/kube/credential-keeper.ts';
+import type { CredentialPlugin } from '../../../src/kube/auth/cluster-access.ts';
+import { bearerOf, type DatedCredential, keepCredential } from '../../../src/kube/auth/credential-keeper.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 let clock: FakeClock;

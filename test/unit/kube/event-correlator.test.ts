@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EventCorrelator, type EventSubject } from '../../../src/kube/event-correlator.ts';
+import { EventCorrelator, type EventSubject } from '../../../src/kube/events/event-correlator.ts';
 
 const subject = (name: string): EventSubject => ({
   apiVersion: 'v1',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EventSeries, EventType } from '../../../src/kube/event-correlator.ts';
-import { EventQueue } from '../../../src/kube/event-queue.ts';
+import type { EventSeries, EventType } from '../../../src/kube/events/event-correlator.ts';
+import { EventQueue } from '../../../src/kube/events/event-queue.ts';
 
 function series(name: string, type: EventType = 'Normal'): EventSeries {
   const subject = { apiVersion: 'v1', kind: 'Node', namespace: '', name, uid: name } as const;

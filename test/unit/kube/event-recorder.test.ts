@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../src/errors.ts';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import type { Patch } from '../../../src/kube/client.ts';
-import type { EventSubject } from '../../../src/kube/event-correlator.ts';
-import { ApiEventRecorder } from '../../../src/kube/event-recorder.ts';
+import type { EventSubject } from '../../../src/kube/events/event-correlator.ts';
+import { ApiEventRecorder } from '../../../src/kube/events/event-recorder.ts';
 import type { EventObject } from '../../../src/kube/objects.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

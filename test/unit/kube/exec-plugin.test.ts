@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess } from '../../../src/kube/cluster-access.ts';
-import { loadClusterAccess } from '../../../src/kube/kubeconfig.ts';
+import type { ClusterAccess } from '../../../src/kube/auth/cluster-access.ts';
+import { loadClusterAccess } from '../../../src/kube/auth/kubeconfig.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { TestAuthority } from './support/certificates.ts';
 import { KubeconfigDir } from './support/kubeconfig-dir.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeLanes } from '../../../src/kube/kube-lanes.ts';
-import { JSON_PATCH } from '../../../src/kube/requests.ts';
+import type { KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
+import { JSON_PATCH } from '../../../src/kube/transport/rest-lane.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 import { type FakeClock, settle } from '../../support/fake-clock.ts';
 import { failureOf, GET, LaneRig, PATCH, POST } from './support/lane-rig.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SharedInformer } from '../../../src/kube/informer.ts';
-import type { CachedObject, InformerHandler } from '../../../src/kube/informer-types.ts';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
+import { SharedInformer } from '../../../src/kube/watch/informer.ts';
+import type { CachedObject, InformerHandler } from '../../../src/kube/watch/informer-types.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

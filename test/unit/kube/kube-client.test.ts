@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createKubeClient } from '../../../src/kube/kube-client.ts';
 import type { EventObject } from '../../../src/kube/objects.ts';
-import type { RestLane, RestRequest } from '../../../src/kube/rest-lane.ts';
+import type { RestLane, RestRequest } from '../../../src/kube/transport/rest-lane.ts';
 
 function recordingClient(answers: unknown[] = []) {
   const sent: [string, RestRequest][] = [];

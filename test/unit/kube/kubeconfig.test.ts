@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess } from '../../../src/kube/cluster-access.ts';
-import { type ClusterAccessOptions, loadClusterAccess } from '../../../src/kube/kubeconfig.ts';
+import type { ClusterAccess } from '../../../src/kube/auth/cluster-access.ts';
+import { type ClusterAccessOptions, loadClusterAccess } from '../../../src/kube/auth/kubeconfig.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Identity, TestAuthority } from './support/certificates.ts';

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createKubeClient } from '../../../src/kube/kube-client.ts';
+import type { EventObject } from '../../../src/kube/objects.ts';
 import {
   isAlreadyExists,
   isConflict,
   isConnectionFailed,
   isNotFound,
   isRetriable,
-} from '../../../src/kube/api-error.ts';
-import type { KubeClient } from '../../../src/kube/client.ts';
-import { createKubeClient } from '../../../src/kube/kube-client.ts';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
-import type { EventObject } from '../../../src/kube/objects.ts';
+} from '../../../src/kube/transport/api-error.ts';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Loss, LossyApi, type LossyFault } from './support/lossy-api.ts';

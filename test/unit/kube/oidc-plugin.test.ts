@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess } from '../../../src/kube/cluster-access.ts';
-import { loadClusterAccess } from '../../../src/kube/kubeconfig.ts';
+import type { ClusterAccess } from '../../../src/kube/auth/cluster-access.ts';
+import { loadClusterAccess } from '../../../src/kube/auth/kubeconfig.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Identity, TestAuthority } from './support/certificates.ts';
 import { KubeconfigDir } from './support/kubeconfig-dir.ts';

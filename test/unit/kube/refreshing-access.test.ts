@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess } from '../../../src/kube/cluster-access.ts';
-import { loadClusterAccess } from '../../../src/kube/kubeconfig.ts';
-import { RefreshingAccess } from '../../../src/kube/refreshing-access.ts';
+import type { ClusterAccess } from '../../../src/kube/auth/cluster-access.ts';
+import { loadClusterAccess } from '../../../src/kube/auth/kubeconfig.ts';
+import { RefreshingAccess } from '../../../src/kube/auth/refreshing-access.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { TestAuthority } from './support/certificates.ts';

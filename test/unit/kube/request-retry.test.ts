@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../src/errors.ts';
-import { ApiError } from '../../../src/kube/api-error.ts';
-import { mayResend, retryDelayMs, type TriesSoFar } from '../../../src/kube/request-retry.ts';
-import type { RestRequest } from '../../../src/kube/rest-lane.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
+import { mayResend, retryDelayMs, type TriesSoFar } from '../../../src/kube/transport/request-retry.ts';
+import type { RestRequest } from '../../../src/kube/transport/rest-lane.ts';
 
 const FIRST: TriesSoFar = { tries: 1, elapsedMs: 0, resends: 0 };
 const answered = (status: number, retryAfterMs?: number): ApiError => new ApiError('GET /x', { status, retryAfterMs });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind, Resources } from '../../../src/kube/resource.ts';
-import type { RestRequest } from '../../../src/kube/rest-lane.ts';
+import type { RestRequest } from '../../../src/kube/transport/rest-lane.ts';
 
 const DEPLOYMENTS: ResourceKind = {
   group: 'apps',

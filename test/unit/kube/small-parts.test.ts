@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { microTime, renewTimeAfter, secondsTime } from '../../../src/kube/micro-time.ts';
 import { quantityOf } from '../../../src/kube/quantity.ts';
 import { compareResourceVersions } from '../../../src/kube/resource-version.ts';
-import { WorkSlice } from '../../../src/kube/work-slice.ts';
+import { WorkSlice } from '../../../src/kube/watch/work-slice.ts';
 import { LruMap } from '../../../src/lru-map.ts';
 import { TokenBucket } from '../../../src/token-bucket.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

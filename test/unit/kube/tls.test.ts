@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess, TlsSettings } from '../../../src/kube/cluster-access.ts';
-import { createKubeLanes, type KubeLanes } from '../../../src/kube/kube-lanes.ts';
+import type { ClusterAccess, TlsSettings } from '../../../src/kube/auth/cluster-access.ts';
+import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { type Identity, TestAuthority } from './support/certificates.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import type { LeaseClient } from '../../../src/kube/lease-client.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { GoneMembers } from '../../../src/lease/gone-members.ts';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import type { MemberFacts } from '../../../src/lease/member.ts';

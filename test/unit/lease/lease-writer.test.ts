@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import type { Patch } from '../../../src/kube/client.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { type CachedLease, firstRenewalInMs, nextRenewalInMs, projectLease } from '../../../src/lease/lease.ts';
 import { type Hold, type LossReason, newHold } from '../../../src/lease/lease-hold.ts';
 import { LeaseWriter, type Written } from '../../../src/lease/lease-writer.ts';

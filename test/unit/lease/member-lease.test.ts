@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ApiError } from '../../../src/kube/api-error.ts';
 import type { Patch } from '../../../src/kube/client.ts';
 import type { Moment } from '../../../src/kube/lease-term.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { type CachedLease, projectLease } from '../../../src/lease/lease.ts';
 import { type MemberFacts, newMemberLeaseOf } from '../../../src/lease/member.ts';
 import { MemberLease } from '../../../src/lease/member-lease.ts';

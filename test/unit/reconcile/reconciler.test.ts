@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../src/errors.ts';
-import { objectKey } from '../../../src/kube/informer-types.ts';
+import { objectKey } from '../../../src/kube/watch/informer-types.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { controllerKeyOf, Reconciler, type Result, TerminalError } from '../../../src/reconcile/reconciler.ts';

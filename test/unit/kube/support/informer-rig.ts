@@ -1,5 +1,5 @@
-import { SharedInformer, type SharedInformerOptions } from '../../../../src/kube/informer.ts';
-import { createKubeLanes, type KubeLanes } from '../../../../src/kube/kube-lanes.ts';
+import { createKubeLanes, type KubeLanes } from '../../../../src/kube/transport/kube-lanes.ts';
+import { SharedInformer, type SharedInformerOptions } from '../../../../src/kube/watch/informer.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { type CachedPod, capturedLogger, type LogLine, listEnd, projectPod, staticAccess } from './rig.ts';

@@ -1,5 +1,5 @@
-import { createKubeLanes, type KubeLanes, type KubeLanesOptions } from '../../../../src/kube/kube-lanes.ts';
-import type { RestRequest } from '../../../../src/kube/rest-lane.ts';
+import { createKubeLanes, type KubeLanes, type KubeLanesOptions } from '../../../../src/kube/transport/kube-lanes.ts';
+import type { RestRequest } from '../../../../src/kube/transport/rest-lane.ts';
 import { createMetrics, type Metrics } from '../../../../src/metrics.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { staticAccess } from './rig.ts';

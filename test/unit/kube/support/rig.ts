@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import type { ClusterAccess } from '../../../../src/kube/cluster-access.ts';
-import type { CachedObject } from '../../../../src/kube/informer-types.ts';
+import type { ClusterAccess } from '../../../../src/kube/auth/cluster-access.ts';
 import type { KubeObject } from '../../../../src/kube/objects.ts';
+import type { CachedObject } from '../../../../src/kube/watch/informer-types.ts';
 import type { Logger } from '../../../../src/logger.ts';
 
 /** Access to a server without TLS; `next` is the credential that a 401 brings to light. */

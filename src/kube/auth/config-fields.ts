@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { configInvalid, type TextSource } from './access-spec.ts';
+import { configInvalid, type TextSource } from './cluster-access.ts';
 
 /** Reads the fields of one mapping of a kubeconfig; faults name the file and the field. Empty means absent. */
 export class ConfigFields {

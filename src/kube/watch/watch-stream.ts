@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import { ControllerError } from '../errors.ts';
-import type { KubeObject } from './objects.ts';
+import type { Clock } from '../../clock.ts';
+import { ControllerError } from '../../errors.ts';
+import type { KubeObject } from '../objects.ts';
 import { WorkSlice } from './work-slice.ts';
 
 const MAX_LINE_BYTES = 2 * 1024 * 1024;

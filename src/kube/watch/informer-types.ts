@@ -1,4 +1,4 @@
-import type { KubeObject } from './objects.ts';
+import type { KubeObject } from '../objects.ts';
 
 /** The least that a cached object keeps of its metadata. */
 export interface CachedObject {

@@ -1,12 +1,12 @@
-import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../logger.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { KubeObject } from '../objects.ts';
+import { compareResourceVersions } from '../resource-version.ts';
+import type { RestLane } from '../transport/rest-lane.ts';
 import { type CachedObject, type Informer, type InformerHandler, objectKey } from './informer-types.ts';
-import type { KubeObject } from './objects.ts';
 import { Reflector, type ReflectorSink } from './reflector.ts';
-import { compareResourceVersions } from './resource-version.ts';
-import type { RestLane } from './rest-lane.ts';
 import type { WatchEvent } from './watch-stream.ts';
 import { WorkSlice } from './work-slice.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../clock.ts';
 
 export interface ConcurrencyLimitOptions {
   /** At most so many at a time. */

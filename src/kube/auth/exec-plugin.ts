@@ -1,12 +1,10 @@
-import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
-import { type Clock, sleep } from '../clock.ts';
-import { type CredentialPlugin, configInvalid, readSource } from './access-spec.ts';
-import type { ConfigFields } from './config-fields.ts';
-import { type DatedCredential, keepCredential } from './credential-keeper.ts';
-import { credentialOfOutput } from './exec-credential.ts';
+import { type Clock, sleep } from '../../clock.ts';
+import { type CredentialPlugin, configInvalid, readSource } from './cluster-access.ts';
+import { ConfigFields } from './config-fields.ts';
+import { bearerOf, type DatedCredential, keepCredential } from './credential-keeper.ts';
 import type { SelectedContext } from './kubeconfig-file.ts';
-import { PluginProcess } from './plugin-process.ts';
 
 const TIMEOUT_MS = 60_000;
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
@@ -113,4 +111,101 @@ async function loadExecAuth(): Promise<ExecAuth> {
   const found = authenticators.find((one) => typeof one.execFn === 'function');
   if (found === undefined) throw new Error('this version of @kubernetes/client-node cannot run plugins');
   return found as ExecAuth;
+}
+
+/** Reads the ExecCredential that a plugin printed. Errors never quote it: it holds secrets. */
+export function credentialOfOutput(text: string, apiVersion: string): DatedCredential {
+  const output = new ConfigFields('its output', '', parseJson(text));
+  if (output.string('kind') !== 'ExecCredential') throw new Error('its output is no ExecCredential');
+  if (output.string('apiVersion') !== apiVersion) throw new Error(`its output is not of ${apiVersion}, as configured`);
+  const status = output.fields('status');
+  const token = status.string('token');
+  const cert = status.string('clientCertificateData');
+  const key = status.string('clientKeyData');
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new Error('its output has one of clientCertificateData and clientKeyData, not both');
+  }
+  if (token === undefined && cert === undefined) {
+    throw new Error('its output has neither a token nor a client certificate');
+  }
+  const authorization = token === undefined ? undefined : bearerOf(token);
+  return { credential: { authorization, cert, key }, expiresAtMs: expiryOf(status) };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(text.trim() === '' ? 'it printed nothing' : 'its output is no JSON');
+  }
+}
+
+function expiryOf(status: ConfigFields): number | undefined {
+  const text = status.string('expirationTimestamp');
+  if (text === undefined) return undefined;
+  const expiresAtMs = Date.parse(text);
+  if (Number.isNaN(expiresAtMs)) throw new Error('the expirationTimestamp in its output is no time');
+  return expiresAtMs;
+}
+
+const MAX_OUTPUT_CHARS = 1024 * 1024;
+/** The end of what a program said is enough to find the fault. */
+const MAX_COMPLAINT_CHARS = 500;
+
+/** One run of a credential plugin: without a terminal or input, with bounded output. */
+export class PluginProcess {
+  #child: ChildProcess | undefined;
+  #output = '';
+  #complaint = '';
+  #fault: string | undefined = 'cannot be started: a variable or argument that no program can get';
+
+  /** In the form of `child_process.spawn`, for the library that calls it. */
+  readonly spawn = (command: string, args: readonly string[], options: SpawnOptions): ChildProcess => {
+    // A group of its own, so that `kill` also reaches what a shell script has started.
+    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    this.#child = child;
+    this.#fault = undefined;
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#output += text;
+      if (this.#output.length > MAX_OUTPUT_CHARS) this.#refuse('printed more than 1 MiB');
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#complaint = (this.#complaint + text).slice(-MAX_COMPLAINT_CHARS);
+    });
+    child.once('error', (error) => {
+      this.#fault ??= `cannot be started: ${error.message}`;
+    });
+    child.once('exit', (code, signal) => {
+      if (code !== 0) this.#fault ??= code === null ? `was ended by ${signal}` : `ended with exit code ${code}`;
+    });
+    return child;
+  };
+
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Why the run has failed; undefined when it ended well. */
+  get fault(): string | undefined {
+    const complaint = this.#complaint.trim();
+    return this.#fault === undefined || complaint === '' ? this.#fault : `${this.#fault}: ${complaint}`;
+  }
+
+  /** Ends it and all that it has started, if it still runs. */
+  kill(): void {
+    const { pid, stdout, stderr } = this.#child ?? {};
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // All of the group has ended.
+    }
+    stdout?.destroy();
+    stderr?.destroy();
+  }
+
+  #refuse(fault: string): void {
+    this.#fault ??= fault;
+    this.kill();
+  }
 }

@@ -1,13 +1,12 @@
-import { type Clock, sleep, type Timer } from '../clock.ts';
-import { ControllerError } from '../errors.ts';
-import type { Logger } from '../logger.ts';
-import { backoffMs } from '../queue/backoff.ts';
-import { ApiError, isGone, type StatusObject } from './api-error.ts';
-import { apiErrorOfStatus } from './api-response.ts';
-import type { KubeObject } from './objects.ts';
-import { listPages } from './requests.ts';
-import { compareResourceVersions } from './resource-version.ts';
-import type { RestLane, RestRequest } from './rest-lane.ts';
+import { type Clock, sleep, type Timer } from '../../clock.ts';
+import { ControllerError } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { backoffMs } from '../../queue/backoff.ts';
+import type { KubeObject } from '../objects.ts';
+import { listPages } from '../requests.ts';
+import { compareResourceVersions } from '../resource-version.ts';
+import { ApiError, apiErrorOfStatus, isGone, type StatusObject } from '../transport/api-error.ts';
+import type { RestLane, RestRequest } from '../transport/rest-lane.ts';
 import { readWatchStream, type WatchEvent } from './watch-stream.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 5_000 };

@@ -1,5 +1,5 @@
-import { LruMap } from '../lru-map.ts';
-import { TokenBucket } from '../token-bucket.ts';
+import { LruMap } from '../../lru-map.ts';
+import { TokenBucket } from '../../token-bucket.ts';
 
 const MAX_KEYS = 4096;
 /** So many different messages of one reason come one by one; later ones are put together. */

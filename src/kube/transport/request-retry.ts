@@ -1,7 +1,7 @@
-import { ControllerError } from '../errors.ts';
+import { ControllerError } from '../../errors.ts';
 import { ApiError } from './api-error.ts';
-import { JSON_PATCH } from './requests.ts';
 import type { RestRequest } from './rest-lane.ts';
+import { JSON_PATCH } from './rest-lane.ts';
 
 const MAX_TRIES = 5;
 const MAX_ELAPSED_MS = 30_000;

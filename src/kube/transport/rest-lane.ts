@@ -1,4 +1,14 @@
-import type { Permit } from './client.ts';
+export const MERGE_PATCH = 'application/merge-patch+json';
+export const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
+/** Server-side apply; JSON is YAML. */
+export const APPLY_PATCH = 'application/apply-patch+yaml';
+
+/**
+ * Asked at the last moment before a request leaves, also before each further try of it. Where it says no, the call
+ * rejects with ControllerError `Kube.NotPermitted` and nothing was sent. Default: always.
+ */
+export type Permit = () => boolean;
 
 export interface RestRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

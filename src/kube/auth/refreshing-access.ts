@@ -1,10 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { type Clock, sleep } from '../clock.ts';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../logger.ts';
-import { type AccessSpec, configInvalid, readSource } from './access-spec.ts';
-import type { ClusterAccess, TlsSettings } from './cluster-access.ts';
+import { type Clock, sleep } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import { type AccessSpec, type ClusterAccess, configInvalid, readSource, type TlsSettings } from './cluster-access.ts';
 
 const REFRESH_INTERVAL_MS = 60_000;
 /** A credential that is refused for good must not start its plugin for each request. */

@@ -1,11 +1,18 @@
 import { join } from 'node:path';
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../logger.ts';
-import { type AccessSpec, configInvalid, type TextSource } from './access-spec.ts';
-import type { ClusterAccess } from './cluster-access.ts';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../logger.ts';
+import {
+  type AccessSpec,
+  type ClusterAccess,
+  type CredentialPlugin,
+  configInvalid,
+  type TextSource,
+} from './cluster-access.ts';
 import type { ConfigFields } from './config-fields.ts';
-import { credentialPluginOf } from './credential-plugin.ts';
+import { execPluginOf } from './exec-plugin.ts';
 import { readKubeconfigs, type SelectedContext } from './kubeconfig-file.ts';
+import { oidcPluginOf } from './oidc-plugin.ts';
 import { RefreshingAccess } from './refreshing-access.ts';
 
 const SERVICE_ACCOUNT_DIR = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -78,4 +85,23 @@ function parseServer(where: string, text: string): URL {
   const url = URL.parse(text);
   if (!url || !['https:', 'http:'].includes(url.protocol)) throw configInvalid(where, 'must be an http(s) URL');
   return url;
+}
+
+/** The credential plugin that the user of a context names; undefined when it names none. */
+export function credentialPluginOf(context: SelectedContext, clock: Clock): CredentialPlugin | undefined {
+  const { user } = context;
+  if (user.has('exec')) return naming(user.where('exec'), execPluginOf(context, clock));
+  if (user.has('auth-provider')) return naming(user.where('auth-provider'), oidcPluginOf(user, clock));
+  return undefined;
+}
+
+/** Errors get the code and the name of the field. */
+function naming(where: string, plugin: CredentialPlugin): CredentialPlugin {
+  return async (isRejected) => {
+    try {
+      return await plugin(isRejected);
+    } catch (error) {
+      throw configInvalid(where, `gives no credential: ${messageOf(error)}`, error);
+    }
+  };
 }

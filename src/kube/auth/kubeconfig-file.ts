@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
-import { ControllerError, messageOf } from '../errors.ts';
-import { configInvalid } from './access-spec.ts';
+import { ControllerError, messageOf } from '../../errors.ts';
+import { configInvalid } from './cluster-access.ts';
 import { ConfigFields } from './config-fields.ts';
 
 type Entries = Map<string, ConfigFields>;

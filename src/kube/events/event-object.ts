@@ -1,8 +1,8 @@
-import type { Patch } from './client.ts';
+import type { Patch } from '../client.ts';
+import { secondsTime } from '../micro-time.ts';
+import type { EventObject } from '../objects.ts';
+import type { CachedObject } from '../watch/informer-types.ts';
 import type { EventSeries, EventSubject } from './event-correlator.ts';
-import type { CachedObject } from './informer-types.ts';
-import { secondsTime } from './micro-time.ts';
-import type { EventObject } from './objects.ts';
 
 const COMPONENT = 'module-controller';
 /** The kubelet's limit of the API for a message. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts';
-import type { CredentialPlugin, PluginCredential } from './access-spec.ts';
+import type { Clock } from '../../clock.ts';
+import type { CredentialPlugin, PluginCredential } from './cluster-access.ts';
 
 /** A credential is looked at once a minute, so it is replaced 30 to 90 s before it expires. */
 const RENEW_BEFORE_MS = 90_000;

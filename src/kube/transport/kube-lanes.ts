@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { Metrics } from '../metrics.ts';
-import type { ClusterAccess } from './cluster-access.ts';
+import type { Clock } from '../../clock.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { ClusterAccess } from '../auth/cluster-access.ts';
 import { ConcurrencyLimit, type Traffic } from './concurrency-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { HttpLane } from './http-lane.ts';
