@@ -85,6 +85,12 @@ describe('the sources', () => {
     );
   });
 
+  it('name a transport where tunnels are configured or described only', () => {
+    const isAllowed = (path: string): boolean => /^(tunnels|src\/(config|tunnel|assembly))\//.test(path);
+    const naming = CORE.filter(({ path }) => !isAllowed(path) && /'(mqtt|http)_tunnel_provider'/.test(readText(path)));
+    expect(naming.map(({ path }) => path)).toEqual([]);
+  });
+
   it('read the environment in src/run.ts only', () => {
     expect(findings(CORE, /\bprocess\.env\b/g, (path) => path === 'src/run.ts')).toEqual([]);
   });

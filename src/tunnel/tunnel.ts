@@ -6,6 +6,15 @@ import type { ModuleId, ModuleSpec, ModuleStatus, OperationResult } from './modu
 export const TUNNEL_NAMES = ['mqtt_tunnel_provider', 'http_tunnel_provider'] as const;
 export type TunnelName = (typeof TUNNEL_NAMES)[number];
 
+/**
+ * Whether a base is called at the address that it names, so that another base may answer there. Through the other
+ * tunnels the transport authenticates a base by its identity, and an address is no more than information. The core
+ * decides by this, never by the name of a tunnel.
+ */
+export function isByAddress(tunnel: TunnelName): boolean {
+  return tunnel === 'http_tunnel_provider';
+}
+
 /** Where a message came from and when. */
 export interface Envelope {
   readonly tunnel: TunnelName;

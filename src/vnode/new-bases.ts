@@ -6,7 +6,7 @@ import { LruMap } from '../lru-map.ts';
 import type { Metrics } from '../metrics.ts';
 import { TokenBucket, type TokenBucketOptions } from '../token-bucket.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
-import type { Envelope, TunnelName } from '../tunnel/tunnel.ts';
+import { type Envelope, isByAddress, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { ANSWER_WITHIN_MS, BINDS_WITHIN_MS } from './liveness.ts';
 import { isSamePlace } from './tunnel-claim.ts';
@@ -44,11 +44,9 @@ type Asker = Pick<UnprovenBase, 'tunnel' | 'source'>;
 const UNPROVEN_MS = 25_000;
 const LOG_INTERVAL_MS = 60_000;
 const MAX_SOURCES = 1_000;
-/** Questions without an answer, in all. More over MQTT: there a question is one message, and nobody waits for it. */
-const QUESTIONS: Readonly<Record<TunnelName, TokenBucketOptions>> = {
-  mqtt_tunnel_provider: { burst: 5_000, refillMs: 2 },
-  http_tunnel_provider: { burst: 4_000, refillMs: 10 },
-};
+/** Questions without an answer, through one tunnel. Where a base is called by its address, each waits on a connection. */
+const QUESTIONS: TokenBucketOptions = { burst: 5_000, refillMs: 2 };
+const QUESTIONS_BY_ADDRESS: TokenBucketOptions = { burst: 4_000, refillMs: 10 };
 /** For bases whose heartbeats come from one source (HTTP). */
 const QUESTIONS_OF_SOURCE: TokenBucketOptions = { burst: 512, refillMs: 200 };
 /** How often one identity becomes a VNode: a base that says goodbye and comes back costs a Node each time. */
@@ -64,7 +62,7 @@ export class NewBases {
   readonly #options: NewBasesOptions;
   readonly #arrivals: ArrivalRate;
   readonly #nodes: TokenBucket;
-  readonly #questions: Readonly<Record<TunnelName, TokenBucket>>;
+  readonly #questions: ReadonlyMap<TunnelName, TokenBucket>;
   readonly #bySource = new LruMap<TokenBucket>(MAX_SOURCES);
   readonly #comings = new LruMap<TokenBucket>(MAX_COMERS);
   readonly #loggedAt = new Map<Reason, number>();
@@ -75,10 +73,9 @@ export class NewBases {
     const now = clock.now();
     this.#arrivals = new ArrivalRate(newBases.newBasesPerMinute, now);
     this.#nodes = new TokenBucket(perMinute(newBases.newNodesPerMinute), now);
-    this.#questions = {
-      mqtt_tunnel_provider: new TokenBucket(QUESTIONS.mqtt_tunnel_provider, now),
-      http_tunnel_provider: new TokenBucket(QUESTIONS.http_tunnel_provider, now),
-    };
+    const bucketOf = (tunnel: TunnelName): TokenBucket =>
+      new TokenBucket(isByAddress(tunnel) ? QUESTIONS_BY_ADDRESS : QUESTIONS, now);
+    this.#questions = new Map(TUNNEL_NAMES.map((tunnel) => [tunnel, bucketOf(tunnel)]));
     for (const reason of REASONS) metrics.newBasesRefused.inc({ reason }, 0);
   }
 
@@ -165,7 +162,7 @@ export class NewBases {
         ? undefined
         : this.#bySource.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
     if (ofSource?.tryTake(now) !== false) {
-      if (this.#questions[tunnel].tryTake(now)) return true;
+      if (this.#questions.get(tunnel)?.tryTake(now)) return true;
       ofSource?.giveBack();
     }
     this.#count('Questions');
@@ -173,7 +170,7 @@ export class NewBases {
   }
 
   #giveBack({ tunnel, source }: Asker): void {
-    this.#questions[tunnel].giveBack();
+    this.#questions.get(tunnel)?.giveBack();
     if (source !== undefined) this.#bySource.get(source)?.giveBack();
   }
 

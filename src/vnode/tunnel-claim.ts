@@ -1,9 +1,9 @@
 import type { BaseInfo } from '../tunnel/base.ts';
 import { canonicalAddress } from '../tunnel/ip-address.ts';
-import type { Envelope, TunnelName } from '../tunnel/tunnel.ts';
+import { type Envelope, isByAddress, type TunnelName } from '../tunnel/tunnel.ts';
 import { UNREACHABLE_AFTER_MS } from './liveness.ts';
 
-/** Through which tunnel, and over HTTP at which address, a base is spoken to. */
+/** Through which tunnel, and where that counts at which address, a base is called. */
 export interface TunnelClaim {
   readonly tunnel: TunnelName;
   readonly base: Pick<BaseInfo, 'ip' | 'port'>;
@@ -29,8 +29,8 @@ export function weighClaim(
   couldSpeakSince: number | undefined,
 ): 'Same' | 'Moved' | 'Refused' {
   if (isSamePlace(held, heard)) return 'Same';
-  if (held.tunnel === 'mqtt_tunnel_provider') {
-    // The broker authenticates who speaks there; whoever posts a heartbeat has proven an address at most.
+  if (!isByAddress(held.tunnel)) {
+    // The transport authenticates who speaks there; whoever posts a heartbeat has proven an address at most.
     if (couldSpeakSince === undefined) return 'Refused';
     return now - Math.max(held.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
   }
@@ -38,23 +38,23 @@ export function weighClaim(
   return isGone ? 'Moved' : 'Refused';
 }
 
-/** Over MQTT the broker keeps two of one client id apart, and an address is no more than information. */
+/** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */
 export function isSamePlace(a: TunnelClaim, b: TunnelClaim): boolean {
   if (a.tunnel !== b.tunnel) return false;
-  return a.tunnel === 'mqtt_tunnel_provider' || (a.base.ip === b.base.ip && a.base.port === b.base.port);
+  return !isByAddress(a.tunnel) || (a.base.ip === b.base.ip && a.base.port === b.base.port);
 }
 
-/** Whether a message came from the base's own address. Over MQTT the broker knows who speaks. */
+/** Whether a message came from the base's own address, or the transport has authenticated the base. */
 export function isFromBase({ sender }: Envelope, { ip }: Pick<BaseInfo, 'ip'>): boolean {
   return sender === undefined || sender === canonicalAddress(ip);
 }
 
-/** Where a base is called over HTTP, `192.0.2.7:1238`; undefined for one that nobody calls. */
+/** Where a base is called, `192.0.2.7:1238`; undefined for one that is not called by its address. */
 export function addressOf({ tunnel, base }: TunnelClaim): string | undefined {
-  return tunnel === 'mqtt_tunnel_provider' || base.port === 0 ? undefined : `${base.ip}:${base.port}`;
+  return isByAddress(tunnel) && base.port !== 0 ? `${base.ip}:${base.port}` : undefined;
 }
 
 /** `http_tunnel_provider at 192.0.2.7:1238`. */
 export function placeOf({ tunnel, base }: TunnelClaim): string {
-  return tunnel === 'mqtt_tunnel_provider' ? tunnel : `${tunnel} at ${base.ip}:${base.port}`;
+  return isByAddress(tunnel) ? `${tunnel} at ${base.ip}:${base.port}` : tunnel;
 }

@@ -7,7 +7,7 @@ import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
 import { noteOperationEnd } from '../pod/led-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
-import type { BaseAddress, Envelope, TunnelHandler, TunnelName } from '../tunnel/tunnel.ts';
+import { type BaseAddress, type Envelope, isByAddress, type TunnelHandler, type TunnelName } from '../tunnel/tunnel.ts';
 import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
 import { isFromBase, isSamePlace } from './tunnel-claim.ts';
@@ -67,8 +67,7 @@ export class VNodeController implements TunnelHandler {
     const vnode = this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
-    const isOdd =
-      vnode.tunnel === 'http_tunnel_provider' && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
+    const isOdd = isByAddress(vnode.tunnel) && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
     vnode.lastBeatAt = now;
     if (isOdd && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) this.#options.inquirer.ask(vnode);
     this.#noteLife(vnode, envelope);
@@ -216,7 +215,7 @@ export class VNodeController implements TunnelHandler {
   }
 
   onBaselineQuery(envelope: Envelope): void {
-    if (envelope.tunnel === 'http_tunnel_provider') {
+    if (isByAddress(envelope.tunnel)) {
       this.#askWhetherRestarted(envelope);
       return;
     }
@@ -297,7 +296,7 @@ export class VNodeController implements TunnelHandler {
    * whose it is and the base itself was not heard yet since we started, nor named in an answer since it came there.
    */
   #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
-    if (tunnel !== 'http_tunnel_provider' || askedAt === undefined || answeredBy === vnode.identity) return false;
+    if (!isByAddress(tunnel) || askedAt === undefined || answeredBy === vnode.identity) return false;
     const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
     if (isOther) vnode.isDisplaced = true;
     return isOther || (vnode.lastBeatAt === undefined && vnode.namedAt < vnode.placedAt);

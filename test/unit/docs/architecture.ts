@@ -108,6 +108,7 @@ export const PURE = [
   'src/tunnel/base.ts',
   'src/tunnel/ip-address.ts',
   'src/tunnel/module.ts',
+  'src/tunnel/tunnel.ts',
   'src/vnode/address.ts',
   'src/vnode/liveness.ts',
   'src/vnode/node-object.ts',
