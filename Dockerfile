@@ -19,5 +19,5 @@ RUN mkdir .compile-cache && chown 65532:65532 .compile-cache
 USER 65532:65532
 RUN node --input-type=module -e "await import('/app/src/run.ts'); await import('/app/tunnels/mqtt/mqtt-tunnel.ts'); await import('/app/tunnels/http/http-tunnel.ts')"
 EXPOSE 7777 8081 9090
-# The flags keep the heap and what its collector needs small; see README, Decisions.
+# The flags keep the heap and what its collector needs small; see docs/decisions.
 CMD ["node", "--min-semi-space-size=4", "--max-semi-space-size=4", "--v8-pool-size=1", "src/main.js"]

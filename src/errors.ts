@@ -1,13 +1,13 @@
 /**
  * Every error code of the controller, `Source.Type`, with what it means to an operator.
- * The table in README.md is generated from nothing else: a test compares the two.
+ * The table in docs/reference.md has the same: a test compares the two.
  */
 export const ERROR_CATALOGUE = {
   'Config.Invalid': 'An environment variable is missing or holds a value outside its rule; all faults are listed.',
   'Kube.ConfigInvalid': 'The kubeconfig or the in-cluster service account cannot be used; the message names the field.',
   'Kube.RequestFailed': 'The API server answered a request with an error status.',
   'Kube.ConnectionFailed': 'A request to the API server got no whole answer: refused, cut, or out of time.',
-  'Kube.NotPermitted': 'A write was held back since another replica may lead the Node by now; nothing was sent.',
+  'Kube.NotPermitted': 'A write was held back because another replica may lead the Node by now; nothing was sent.',
   'Kube.CrdUnusable':
     'A CustomResourceDefinition cannot be upgraded or is not served; the message says why. Its controller does not start.',
   'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
@@ -20,14 +20,14 @@ export const ERROR_CATALOGUE = {
   'Arklet.Unauthenticated':
     'A message over HTTP came without `HTTP_TUNNEL_TOKEN` from a base, or from another replica without a proof that this process accepts: made with a key of `MEMBER_TOKEN` for this `ENV` and this process, not used before.',
   'Tunnel.NotConnected':
-    'A command could not be sent since the link to the broker, or to the base over HTTP, is down, or all event loops of the base are at work; it is sent again later.',
-  'Tunnel.SendFailed': 'The broker or the base did not take a command; it is sent again later.',
+    'A command could not be sent because the link to the broker, or to the base over HTTP, is down, or because all event loops of the base are busy; it is sent again later.',
+  'Tunnel.SendFailed': 'The broker or the base did not accept a command; it is sent again later.',
   'Cluster.ClientIdTaken':
-    'Another live process has our CLIENT_ID: one that starts waits until it has gone, one that ran ends.',
+    'Another live process has this CLIENT_ID. A process that starts waits until the other has gone; a process that was running ends.',
   'Cluster.MemberUnreachable':
-    'Another replica did not take what bases said over HTTP. That is dropped: bases repeat their heartbeats.',
+    'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
-    'A list of a base is refused, since with it more than 4,000 modules of the base would be known; nothing is removed, and the base is asked again.',
+    'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
   'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
 } as const;
 

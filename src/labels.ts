@@ -10,7 +10,7 @@ export const COMPONENT = {
   contacts: 'vnode-contacts',
 } as const;
 
-/** V22: the labels of the design document. */
+/** The labels of the design document. */
 export const VNODE_LABEL = {
   stack: 'base.koupleless.io/stack',
   name: 'vnode.koupleless.io/name',
@@ -18,7 +18,7 @@ export const VNODE_LABEL = {
   tunnel: 'vnode.koupleless.io/tunnel',
 } as const;
 
-/** V23: what the Go program writes today; manifests of its users select by these. */
+/** The labels of the Go program, which manifests of its users select by. */
 export const BASE_LABEL = {
   name: 'base.koupleless.io/name',
   version: 'base.koupleless.io/version',

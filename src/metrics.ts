@@ -35,10 +35,10 @@ export function createMetrics() {
     ]),
     restLimit: gauge(
       'rest_client_requests_limit',
-      'Requests to the API server at a time, apart from Leases and watches: less than 32 while Leases are late.',
+      'Limit of concurrent requests to the API server, without Leases and watches; below 32 while renewals of Leases are late.',
     ),
     informerObjects: gauge('informer_objects', 'Objects in an informer cache.', ['kind']),
-    informerRelists: counter('informer_relists_total', 'Lists that an informer had to start anew.', ['kind', 'reason']),
+    informerRelists: counter('informer_relists_total', 'Lists that an informer had to repeat.', ['kind', 'reason']),
     informerLastEventAge: gauge('watch_last_event_age_seconds', 'Age of the last event or bookmark of a watch.', [
       'kind',
     ]),
@@ -53,22 +53,21 @@ export function createMetrics() {
     queueSeconds: histogram('workqueue_queue_duration_seconds', 'Time a key waits in a queue.', queueSeconds, ['name']),
     queueWorkSeconds: histogram('workqueue_work_duration_seconds', 'Time one sync takes.', queueSeconds, ['name']),
 
-    certificateReloads: counter(
-      `${PREFIX}certificate_reloads_total`,
-      'New certificates of a server by whether they could be used.',
-      ['server', 'result'],
-    ),
+    certificateReloads: counter(`${PREFIX}certificate_reloads_total`, 'Certificate reloads of a server, by result.', [
+      'server',
+      'result',
+    ]),
     leading: gauge('leader_election_master_status', 'Whether this process leads, by Lease: 1 or 0.', ['name']),
-    reconciles: counter(`${PREFIX}reconciles_total`, 'Reconciles of a controller by what became of them.', [
+    reconciles: counter(`${PREFIX}reconciles_total`, 'Reconciles of a controller, by result.', [
       'controller',
       'result',
     ]),
-    events: counter('events_total', 'Kubernetes Events by what became of them.', ['result']),
+    events: counter('events_total', 'Kubernetes Events, by result.', ['result']),
     tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
     intakeRefused: counter(
       `${PREFIX}intake_refused_total`,
-      'Messages and connections refused unread, since there are too many.',
+      'Messages and connections refused unread because there were too many.',
       ['tunnel', 'reason'],
     ),
     tunnelRetainedMessages: counter('tunnel_retained_messages_total', 'Retained, so possibly old, messages ignored.', [
@@ -81,12 +80,14 @@ export function createMetrics() {
       'Messages of bases over HTTP that replicas pass on, counted for each replica that they are for.',
       ['direction'],
     ),
-    memberRequests: counter(`${PREFIX}member_requests_total`, 'Requests to other replicas that carry them.', [
-      'result',
-    ]),
+    memberRequests: counter(
+      `${PREFIX}member_requests_total`,
+      'Requests to other replicas that carry messages of bases.',
+      ['result'],
+    ),
     tunnelReconnects: counter('tunnel_reconnects_total', 'Connections of a tunnel made after the first.', ['tunnel']),
 
-    vnodes: gauge(`${PREFIX}vnodes`, 'VNodes by what is known of their base.', ['state']),
+    vnodes: gauge(`${PREFIX}vnodes`, 'VNodes, by the state of their base.', ['state']),
     livenessFrozen: gauge(
       `${PREFIX}liveness_frozen`,
       '1 while no base of the tunnel is judged, because the link is not proven.',
@@ -96,16 +97,18 @@ export function createMetrics() {
       `${PREFIX}unproven_bases`,
       'Bases that have to answer a question before they get a Node (NEW_BASES_PER_MINUTE).',
     ),
-    newBasesRefused: counter(`${PREFIX}new_bases_refused_total`, 'Heartbeats of new bases that made no Node, by why.', [
-      'reason',
-    ]),
+    newBasesRefused: counter(
+      `${PREFIX}new_bases_refused_total`,
+      'Heartbeats of new bases that created no Node, by reason.',
+      ['reason'],
+    ),
     unroutableBases: counter(
       `${PREFIX}unroutable_base_addresses_total`,
       'Bases found with an address no Service can use.',
     ),
     nodeNameConflicts: counter(
       `${PREFIX}node_name_conflicts_total`,
-      'Bases refused since their Node belongs to others.',
+      'Bases refused because their Node belongs to somebody else.',
     ),
     podStatusWrites: counter(`${PREFIX}pod_status_writes_total`, 'Writes of pods/status.', ['result']),
     nodeStatusWrites: counter(`${PREFIX}node_status_writes_total`, 'Writes of nodes/status.', ['result']),
@@ -117,19 +120,19 @@ export function createMetrics() {
     ),
     unknownModulesRemoved: counter(
       `${PREFIX}unknown_modules_removed_total`,
-      'Modules taken off their base because no Pod asks for them.',
+      'Modules uninstalled because no Pod asks for them.',
     ),
     refusedBases: counter(
       `${PREFIX}refused_bases_total`,
-      'Heartbeats refused since another base has the identity, over another tunnel or at another address.',
+      'Heartbeats refused because another base has the identity, over another tunnel or at another address.',
       ['tunnel'],
     ),
     skippedLists: counter(
       `${PREFIX}skipped_lists_total`,
-      'Lists of bases that were not taken: more than one a second (rate), or more than 4,000 modules (room).',
+      'Lists of bases that were ignored: more than one a second (rate), or more than 4,000 modules (room).',
       ['reason'],
     ),
-    moduleOperations: counter(`${PREFIX}module_operations_total`, 'Ends of install, uninstall and switch.', [
+    moduleOperations: counter(`${PREFIX}module_operations_total`, 'Finished installs, uninstalls and switches.', [
       'command',
       'result',
     ]),
@@ -140,24 +143,35 @@ export function createMetrics() {
       ['command'],
     ),
     leaseRenewals: counter('node_lease_renew_total', 'Renewals of node leases.', ['result']),
-    leaseClaims: counter(`${PREFIX}lease_claims_total`, 'Tries to create or to take a node lease.', ['result']),
-    leaseTakeovers: counter(`${PREFIX}lease_takeovers_total`, 'VNodes that came to be led here, by why.', ['reason']),
-    leaseLosses: counter(`${PREFIX}lease_losses_total`, 'VNodes that are led here no more, by why.', ['reason']),
-    leaseHandOvers: counter(`${PREFIX}lease_hand_overs_total`, 'Node leases given to another replica.', ['reason']),
-    leasesHeld: gauge(`${PREFIX}leases_held`, 'VNodes that are led here.'),
-    leasesKnown: gauge(`${PREFIX}leases_known`, 'VNodes that are known here, led or followed.'),
-    workloadLevel: gauge(`${PREFIX}workload_level`, 'Level of the share of VNodes led here (WORKLOAD_MAX_LEVEL).'),
+    leaseClaims: counter(`${PREFIX}lease_claims_total`, 'Attempts to create or take over a node lease.', ['result']),
+    leaseTakeovers: counter(`${PREFIX}lease_takeovers_total`, 'VNodes that this replica started to lead, by reason.', [
+      'reason',
+    ]),
+    leaseLosses: counter(`${PREFIX}lease_losses_total`, 'VNodes that this replica stopped leading, by reason.', [
+      'reason',
+    ]),
+    leaseHandOvers: counter(`${PREFIX}lease_hand_overs_total`, 'Leases of Nodes handed over to another replica.', [
+      'reason',
+    ]),
+    leasesHeld: gauge(`${PREFIX}leases_held`, 'VNodes that this replica leads.'),
+    leasesKnown: gauge(`${PREFIX}leases_known`, 'VNodes that this replica knows, led or followed.'),
+    workloadLevel: gauge(`${PREFIX}workload_level`, 'Workload level of this replica (WORKLOAD_MAX_LEVEL).'),
     members: gauge(`${PREFIX}members`, 'Live replicas of this ENV, this one among them.'),
-    memberRenewals: counter(`${PREFIX}membership_renewals_total`, 'Renewals of our membership lease.', ['result']),
-    fenced: gauge(`${PREFIX}fenced`, '1 while this replica may lead nothing, since its membership is not renewed.'),
-    fences: counter(`${PREFIX}fences_total`, 'How often this replica had to stop leading everything.'),
+    memberRenewals: counter(`${PREFIX}membership_renewals_total`, 'Renewals of this replica’s membership lease.', [
+      'result',
+    ]),
+    fenced: gauge(
+      `${PREFIX}fenced`,
+      '1 while this replica may not lead any VNode because its membership is not renewed.',
+    ),
+    fences: counter(`${PREFIX}fences_total`, 'Times that this replica was fenced and stopped leading all VNodes.'),
     clientIdConflicts: counter(
       `${PREFIX}client_id_conflicts_total`,
-      'How often another live process was found to have our CLIENT_ID.',
+      'How often another live process was found to have the same CLIENT_ID.',
     ),
     foreignLeases: counter(
       `${PREFIX}foreign_leases_total`,
-      'Leases with our labels that this program would not have named like that; they are ignored.',
+      'Leases with the controller’s labels whose name or namespace is not the controller’s; they are ignored.',
     ),
   };
   for (const result of ['ok', 'error']) {

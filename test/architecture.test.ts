@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { VARIABLES, type Variable, WITHOUT_EFFECT } from '../src/config/variables.ts';
 import { ERROR_CATALOGUE } from '../src/errors.ts';
@@ -15,9 +15,11 @@ import {
 } from './unit/docs/architecture.ts';
 import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
 import { computedEventReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
-import { ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
+import { pages, ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
 
 const README = readText('README.md');
+const [REFERENCE, MODULES, CONTRIBUTE] = ['docs/reference.md', 'docs/modules.md', 'docs/contribute.md'] as const;
+const PAGES = pages();
 const CORE = sourceFilesOf('src', 'tunnels');
 
 /** The entry of `ARROWS` that a file belongs to. */
@@ -120,12 +122,12 @@ describe('the sources', () => {
   });
 });
 
-describe('README.md', () => {
-  const table = (heading: string): Row[] => tableOf(sectionOf(README, heading));
+describe('the pages', () => {
+  const table = (page: string, heading: string): Row[] => tableOf(sectionOf(readText(page), heading));
   const sorted = (rows: readonly Row[]): string[] => rows.map((row) => JSON.stringify(row)).sort();
   const code = (text: string | undefined): string => (text ? `\`${text}\`` : '');
 
-  it('has the variables of the configuration', () => {
+  it('have the variables of the configuration', () => {
     const variables = Object.entries(VARIABLES) as [string, Variable<unknown>][];
     const rows = variables.map(([name, { rule, default: text, meaning }]) => ({
       Name: code(name),
@@ -133,20 +135,20 @@ describe('README.md', () => {
       Rule: rule.text,
       Meaning: meaning,
     }));
-    expect(sorted(table('Configuration'))).toEqual(sorted(rows));
+    expect(sorted(table(REFERENCE, 'Configuration'))).toEqual(sorted(rows));
   });
 
-  it('names the variables without effect', () => {
-    const names = codesOf(sectionOf(README, 'Variables of the Go program without effect'));
+  it('name the variables without effect', () => {
+    const names = codesOf(sectionOf(readText(REFERENCE), 'Variables of the Go program without effect'));
     expect(names.filter((name) => /^[A-Z_]+$/.test(name)).sort()).toEqual([...WITHOUT_EFFECT].sort());
   });
 
-  it('has the error codes', () => {
+  it('have the error codes', () => {
     const rows = Object.entries(ERROR_CATALOGUE).map(([name, meaning]) => ({ Code: code(name), Meaning: meaning }));
-    expect(sorted(table('Error codes'))).toEqual(sorted(rows));
+    expect(sorted(table(REFERENCE, 'Error codes'))).toEqual(sorted(rows));
   });
 
-  it('has the metrics', () => {
+  it('have the metrics', () => {
     const metrics = createMetrics().registry.getMetricsAsArray() as unknown as readonly {
       readonly constructor: { readonly name: string };
       readonly name: string;
@@ -159,19 +161,19 @@ describe('README.md', () => {
       Labels: metric.labelNames.map(code).join(', '),
       Meaning: metric.help,
     }));
-    expect(sorted(table('Metrics'))).toEqual(sorted(rows));
+    expect(sorted(table(REFERENCE, 'Metrics'))).toEqual(sorted(rows));
   });
 
-  it('has a row for every waiting reason and every module state', () => {
-    const cells = table('Module states').map((row) => row['Container state'] ?? '');
+  it('have a row for every waiting reason and every module state', () => {
+    const cells = table(MODULES, 'Module states').map((row) => row['Container state'] ?? '');
     const reasons = cells.flatMap(codesOf).filter((word) => /^[A-Z][a-z]/.test(word));
     expect([...new Set(reasons)].sort()).toEqual(waitingReasonsOf());
-    const situations = table('Module states').flatMap((row) => codesOf(row['On the base'] ?? ''));
+    const situations = table(MODULES, 'Module states').flatMap((row) => codesOf(row['On the base'] ?? ''));
     expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
   });
 
-  it('has the events', () => {
-    const rows = table('Events').flatMap((row) =>
+  it('have the events', () => {
+    const rows = table(REFERENCE, 'Events').flatMap((row) =>
       codesOf(row.Reason ?? '').map((reason) => `${row.Object} ${row.Type} ${reason}`),
     );
     expect(rows.sort()).toEqual(eventReasonsOf());
@@ -180,12 +182,15 @@ describe('README.md', () => {
       'src/pod/status-writer.ts: type, reason',
       'src/vnode/node-controller.ts: type, reason',
     ]);
-    const named = table('Module states').flatMap((row) => codesOf(row.Event ?? ''));
+    const named = table(MODULES, 'Module states').flatMap((row) => codesOf(row.Event ?? ''));
     expect(named.filter((reason) => !eventReasonsOf().some((event) => event.endsWith(` ${reason}`)))).toEqual([]);
   });
 
-  it('shows the arrows of this test', () => {
-    const rows = table('Import directions').map((row) => [codesOf(row.From ?? ''), codesOf(row['May import'] ?? '')]);
+  it('show the arrows of this test', () => {
+    const rows = table(CONTRIBUTE, 'Import directions').map((row) => [
+      codesOf(row.From ?? ''),
+      codesOf(row['May import'] ?? ''),
+    ]);
     const shown = rows.flatMap(([from = [], to = []]) => from.map((area) => [area, to] as const));
     const wanted = Object.entries(ARROWS).map(([area, targets]) => {
       const others = targets.includes('*') ? [] : targets.filter((target) => !EVERYWHERE.includes(target));
@@ -196,23 +201,46 @@ describe('README.md', () => {
     expect(byArea(shown)).toEqual(byArea(wanted));
   });
 
-  it('names files, links and scripts that exist', () => {
-    const links = linksOf(README).filter((target) => !/^[a-z]+:/.test(target));
-    const files = links.filter((target) => !target.startsWith('#')).map((target) => target.replace(/#.*$/, ''));
-    const paths = codesOf(README).filter((text) => /^(src|tunnels|samples|test|deploy)(\/[\w.-]+)+\/?$/.test(text));
-    expect([...files, ...paths].filter((path) => !existsSync(new URL(path, ROOT)))).toEqual([]);
-    const anchors = anchorsOf(README);
-    const inside = links.filter((target) => target.startsWith('#')).map((target) => target.slice(1));
-    expect(inside.filter((target) => !anchors.includes(target))).toEqual([]);
+  it.each(PAGES)('name files, links and scripts that exist: %s', (page) => {
+    const text = readText(page);
+    const folder = new URL('.', new URL(page, ROOT));
+    const links = linksOf(text).filter((target) => !/^[a-z]+:/.test(target));
+    const missing = links.filter((target) => {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? new URL(page, ROOT) : new URL(path, folder);
+      if (!existsSync(file)) return true;
+      return anchor !== undefined && !anchorsOf(readFileSync(file, 'utf8')).includes(anchor);
+    });
+    // Paths in a page of a folder may be meant from there.
+    const paths = codesOf(text).filter((name) => /^(src|tunnels|samples|test|deploy|docs)(\/[\w.-]+)+\/?$/.test(name));
+    const wrong = paths.filter((path) => !existsSync(new URL(path, ROOT)) && !existsSync(new URL(path, folder)));
     const { scripts } = JSON.parse(readText('package.json')) as { scripts: Record<string, string> };
-    const used = [...README.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '');
-    expect(used.filter((name) => !(name in scripts))).toEqual([]);
+    const used = [...text.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name ?? '');
+    expect([...missing, ...wrong, ...used.filter((name) => !(name in scripts))]).toEqual([]);
   });
 
-  it('asks for the versions that the control plane is built with', () => {
+  it('have an index of all decisions', () => {
+    const folder = 'docs/decisions/';
+    const files = PAGES.filter((page) => /^docs\/decisions\/\d{4}-/.test(page)).map((page) =>
+      page.slice(folder.length),
+    );
+    expect(linksOf(readText(`${folder}README.md`)).toSorted()).toEqual(files.toSorted());
+    const headings = ['Context', 'Decision', 'Consequences'];
+    const lacking = files.filter((file) =>
+      headings.some((heading) => sectionOf(readText(folder + file), heading).trim() === ''),
+    );
+    expect(lacking).toEqual([]);
+  });
+
+  it('ask for the versions that the control plane is built with', () => {
     const go = /^go (\d+\.\d+)/m.exec(readText('samples/control-plane/build/go.mod'))?.[1];
     const kubernetes = /k8s\.io\/kubernetes (v[\d.]+)/.exec(readText('samples/control-plane/build/go.mod'))?.[1];
-    expect(sectionOf(README, 'Quick start')).toContain(`Go ${go} or newer`);
-    expect(sectionOf(README, 'Quick start')).toContain(`Kubernetes ${kubernetes}`);
+    expect(sectionOf(README, 'Try it')).toContain(`Go ${go} or newer`);
+    expect(sectionOf(README, 'Try it')).toContain(`Kubernetes ${kubernetes}`);
+    expect(sectionOf(README, 'Requirements')).toContain(`tested with ${kubernetes}`);
+  });
+
+  it('begin with a README that is read to its end', () => {
+    expect(README.split('\n').length).toBeLessThanOrEqual(250);
   });
 });

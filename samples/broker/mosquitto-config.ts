@@ -1,6 +1,6 @@
 import { pbkdf2Sync, randomBytes } from 'node:crypto';
 
-/** README, "Broker: settings"; who may connect is said apart from them. */
+/** docs/install.md, "Broker: settings"; who may connect is said apart from them. */
 export const RECOMMENDED_SETTINGS = `
 message_size_limit 1048576
 max_inflight_messages 1000

@@ -30,7 +30,7 @@ export interface ClusterConfig {
   readonly memberAddress: string | undefined;
   /** One or two keys with which members prove their messages; undefined = the HTTP tunnel is off. */
   readonly memberKeys: readonly string[] | undefined;
-  /** V18. */
+  /** Into how many levels the share of the bases is divided. */
   readonly maxLevel: number;
   readonly rebalance: boolean;
 }
@@ -227,7 +227,7 @@ function checkMember(values: Values, faults: string[]): void {
   const { MEMBER_TOKEN: keys, HTTP_TUNNEL_TOKEN: tokens = [], POD_IP: ip } = values;
   if (isMissing('MEMBER_TOKEN', values, faults)) faults.push(`MEMBER_TOKEN is not set: it is required ${WITH_MEMBERS}`);
   if (tokens.some((token) => keys?.includes(token)))
-    faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member');
+    faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a replica');
   if (ip === undefined) faults.push(`POD_IP is not set: it is required ${WITH_MEMBERS}`);
   // A zone (`fe80::1%eth0`) is a name of our own network interface.
   else if (isIP(ip) === 0 || ip.includes('%'))

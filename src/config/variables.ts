@@ -17,8 +17,8 @@ function variable<T>(rule: Rule<T>, meaning: string, defaultText?: string): Vari
 }
 
 /**
- * Every environment variable of the controller. Names and defaults are the Go program's where it has them (V45).
- * The table in README.md shows the same: a test compares the two.
+ * Every environment variable of the controller. Names and defaults are the Go program's where it has them.
+ * The table in docs/reference.md shows the same: a test compares the two.
  */
 export const VARIABLES = {
   KUBECONFIG: variable(
@@ -50,32 +50,32 @@ export const VARIABLES = {
   ),
   WORKLOAD_MAX_LEVEL: variable(
     rules.integer(1, 100),
-    'In how many levels a replica measures its share of the bases; the higher its level, the longer it leaves a new base to others.',
+    'Number of workload levels. A replica with a higher level waits longer before it takes a new base.',
     '3',
   ),
   REBALANCE: variable(
     rules.boolean,
-    'A replica with more than its share hands bases over to those with less. `false`: only what is new or left alone is shared out.',
+    'A replica with more than its share hands bases over to replicas with less. `false`: only new bases and those of replicas that are gone are distributed.',
     'true',
   ),
   VNODE_WORKER_NUM: variable(
     rules.integer(1, 256),
-    'How many bases (and how many Nodes) are worked on at a time.',
+    'How many bases, and how many Nodes, are worked on concurrently.',
     '32',
   ),
   MAX_VNODES: variable(
     rules.integer(1, 100_000),
-    'How many bases this replica knows at most; heartbeats of further ones are refused.',
+    'Maximum number of bases that this replica knows; heartbeats of further bases are refused.',
     '5000',
   ),
   MAX_NEW_NODES_PER_MINUTE: variable(
     rules.integer(1, 100_000),
-    'How many new bases get a Node at once, and then in a minute; further ones get it at a later heartbeat.',
+    'How many new bases get a Node in a minute, also as a burst; further bases get it at a later heartbeat.',
     '3000',
   ),
   NEW_BASES_PER_MINUTE: variable(
     rules.integer(0, 100_000),
-    'If more new bases come in a minute, each has to answer a question before it gets a Node. `0`: each has to.',
+    'If more new bases come in a minute, each of them has to answer a question before it gets a Node. `0`: every base has to.',
     '60',
   ),
   ENABLE_MQTT_TUNNEL: variable(rules.boolean, 'Find bases over MQTT.', 'false'),
@@ -83,13 +83,16 @@ export const VARIABLES = {
   MQTT_PORT: variable(rules.integer(1, 65535), 'Port of the broker.', '1883'),
   MQTT_USERNAME: variable(rules.text, 'User name for the broker.'),
   MQTT_PASSWORD: variable(rules.text, 'Password for the broker. Never logged.'),
-  MQTT_CLIENT_PREFIX: variable(rules.clientId, 'Begin of the MQTT client id: `{prefix}@@@{CLIENT_ID}`.', 'koupleless'),
+  MQTT_CLIENT_PREFIX: variable(rules.clientId, 'Start of the MQTT client id: `{prefix}@@@{CLIENT_ID}`.', 'koupleless'),
   MQTT_CA_PATH: variable(
     rules.text,
     'PEM file of the CA that signed the broker’s certificate. Set: the link uses TLS.',
   ),
-  MQTT_CLIENT_CRT_PATH: variable(rules.text, 'PEM file of our client certificate; with MQTT_CLIENT_KEY_PATH only.'),
-  MQTT_CLIENT_KEY_PATH: variable(rules.text, 'PEM file of the key to it.'),
+  MQTT_CLIENT_CRT_PATH: variable(
+    rules.text,
+    'PEM file of the client certificate; only together with MQTT_CLIENT_KEY_PATH.',
+  ),
+  MQTT_CLIENT_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
   ENABLE_HTTP_TUNNEL: variable(rules.boolean, 'Find bases over HTTP.', 'false'),
   HTTP_TUNNEL_LISTEN_PORT: variable(
     rules.port,
@@ -110,7 +113,7 @@ export const VARIABLES = {
   ),
   INSTALL_DEADLINE_SECONDS: variable(
     rules.integer(1, 86_400),
-    'An install that the base has not answered after this long has failed (`InstallTimeout`) and is tried again.',
+    'Time after which an unanswered install counts as failed (`InstallTimeout`) and is tried again.',
     '300',
   ),
   UNINSTALL_DEADLINE_SECONDS: variable(
@@ -120,7 +123,7 @@ export const VARIABLES = {
   ),
   UNKNOWN_MODULE_POLICY: variable(
     rules.oneOf('remove', 'keep'),
-    'Modules on a base that no Pod asks for: `remove` them once that is sure, or `keep` and only report them. What a base had when this ENV first met it is kept either way.',
+    'Modules on a base that no Pod asks for: `remove` them once that is certain, or `keep` and only report them. Modules that a base had when this ENV first met it are kept either way.',
     'remove',
   ),
   SHARED_NAMESPACES: variable(
@@ -129,8 +132,8 @@ export const VARIABLES = {
   ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
-  LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Least level that is logged.', 'info'),
-  POD_NAME: variable(rules.text, 'Name of our Pod (downward API).'),
+  LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Lowest level that is logged.', 'info'),
+  POD_NAME: variable(rules.text, 'Name of the controller’s Pod (downward API).'),
   POD_NAMESPACE: variable(rules.dnsLabel, 'Its namespace (downward API).', 'default'),
   POD_IP: variable(
     rules.text,

@@ -234,7 +234,7 @@ export class Leader {
         spec: { holderIdentity: '', leaseDurationSeconds: RELEASED_SECONDS },
       });
     } catch (error) {
-      logger.info({ lease: name, reason: messageOf(error) }, 'leader Lease not given up: it runs out');
+      logger.info({ lease: name, reason: messageOf(error) }, 'leader Lease could not be released: it will expire');
     }
   }
 

@@ -1,7 +1,7 @@
 import { phaseOf } from '../queue/phase.ts';
 import type { Member } from './member.ts';
 
-/** V52: so much later for each level of load. */
+/** How much longer a replica waits for each level of its load. */
 export const LEVEL_DELAY_MS = 100;
 /** Who is not first in order waits this long for each before him: they may be gone, or not have heard of the base. */
 export const TURN_MS = 2_000;
@@ -20,7 +20,7 @@ export interface ClaimInput {
 }
 
 /**
- * V17, V18, V51: which of `maxLevel` equal parts of [0, 1] the share of VNodes held falls into, 0 when there are none.
+ * Which of `maxLevel` equal parts of [0, 1] the share of VNodes held falls into; 0 when there are none.
  * The parts are half open, and all VNodes are of the last part.
  */
 export function workloadLevelOf(held: number, known: number, maxLevel: number): number {
@@ -41,7 +41,7 @@ export function isFull(held: number, known: number, memberCount: number): boolea
 }
 
 /**
- * How long `self` waits before it tries to take a free lease; undefined = it should not. V19: the least loaded go
+ * How long `self` waits before it tries to take a free lease; undefined = it should not try. The least loaded go
  * first; among equals it is a matter of the two names (rendezvous hashing), so that one of them tries and the others see it.
  */
 export function claimDelayMs(input: ClaimInput): number | undefined {

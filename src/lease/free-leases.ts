@@ -7,7 +7,7 @@ import type { Membership } from './membership.ts';
 export interface FreeLeasesOptions {
   readonly membership: Membership;
   readonly holder: string;
-  /** V18. */
+  /** `WORKLOAD_MAX_LEVEL`. */
   readonly maxLevel: number;
   readonly tunnelOf: (nodeName: string) => string | undefined;
   /** Whether there is anything to lead: the base is heard, or its Node stands. */

@@ -34,7 +34,7 @@ export interface HandOverControllerOptions {
 }
 
 const ROUND_MS = 1_000;
-/** V54, only faster: hand-overs in a round. */
+/** Handovers in one round: bases move a few at a time. */
 const MOVES_PER_ROUND = 5;
 /** The members have to be the same ones for so long before leases are moved for balance. */
 const STABLE_MS = 10_000;

@@ -137,7 +137,7 @@ export class LeaseWriter {
     await unlessGone(api.deleteLease(lease.name, lease.uid, isCluster ? lease.resourceVersion : undefined));
   }
 
-  /** Left by a controller that was killed between the Lease and the Node of a base that never came back (V69). */
+  /** Left by a controller that was killed between the Lease and the Node of a base that never came back. */
   async removeOrphan(nodeName: string): Promise<void> {
     const { informer, logger, nodeUidOf } = this.#options;
     const lease = informer.get(leaseKeyOf(nodeName));

@@ -106,7 +106,7 @@ export class MemberLease {
         }
         if (seen && seen.version !== version && !isTold) {
           isTold = true;
-          this.#logTaken('another process with our CLIENT_ID is alive: we wait until it has gone');
+          this.#logTaken('another process with this CLIENT_ID is alive: waiting until it has gone');
         }
         // Also one that has gone since: its process may live.
         if (seen?.version !== version) seen = { version, since: clock.now() };
@@ -155,7 +155,7 @@ export class MemberLease {
       await api.delete(this.name, lease.uid, metadata.resourceVersion);
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error))
-        logger.warn({ reason: messageOf(error) }, 'our membership lease could not be deleted');
+        logger.warn({ reason: messageOf(error) }, 'membership lease could not be deleted');
     }
   }
 
@@ -193,7 +193,7 @@ export class MemberLease {
 
   #refuseIfTaken(): void {
     if (!this.#isTaken) return;
-    this.#logTaken('another process took our CLIENT_ID: we end');
+    this.#logTaken('another process took this CLIENT_ID: this process ends');
     throw new ControllerError('Cluster.ClientIdTaken', `another process runs with CLIENT_ID=${this.#options.clientId}`);
   }
 

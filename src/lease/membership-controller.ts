@@ -42,7 +42,7 @@ const TIMER_EARLY_MS = 5;
 
 /**
  * Keeps our membership lease and knows who else is there. All that others may conclude from our silence, we have
- * concluded a second before: see `member.ts` for the times, and README "Several replicas" for why they suffice.
+ * concluded a second before: see `member.ts` for the times, and docs/operate.md "Several replicas" for why they suffice.
  */
 export class MembershipController implements Membership {
   readonly #options: MembershipControllerOptions;
@@ -119,7 +119,7 @@ export class MembershipController implements Membership {
     return this.#announced.promise;
   }
 
-  /** Resolves when we are a member for the first time. */
+  /** Resolves when this replica joined for the first time. */
   async whenJoined(signal: AbortSignal): Promise<void> {
     const stopped = Promise.withResolvers<void>();
     if (signal.aborted) return;
@@ -183,7 +183,7 @@ export class MembershipController implements Membership {
     if (this.#term.renewed(sent)) {
       const term = this.#term.number;
       this.#streak.restart(sent.monotonicMs + (term === 1 ? 0 : OUTAGE_GRACE_MS));
-      logger.info({ term }, 'we are a member');
+      logger.info({ term }, 'this replica joined');
     } else if (gapMs > MEMBER_GAP_MS) {
       // Nobody could renew, it seems: whoever comes a moment after us is not gone.
       this.#streak.restart(sent.monotonicMs);
@@ -204,8 +204,8 @@ export class MembershipController implements Membership {
     metrics.fenced.set(1);
     const about = { term: this.#term.number, sinceMs: Math.round(clock.now() - this.#term.renewedAt) };
     metrics.fences.inc(this.#lease.hasLeft ? 0 : 1);
-    if (this.#lease.hasLeft) logger.info(about, 'we are no member any more');
-    else logger.warn(about, 'fenced: our membership could not be renewed, nothing is led');
+    if (this.#lease.hasLeft) logger.info(about, 'this replica left');
+    else logger.warn(about, 'fenced: the membership could not be renewed, this replica leads nothing');
     for (const listener of this.#listeners) listener.onFenced();
   }
 
@@ -231,7 +231,7 @@ export class MembershipController implements Membership {
     if (!this.isValid()) return;
     const members = this.#list.takeGone();
     if (members.length > 0) {
-      this.#options.logger.warn({ members }, 'members are gone: what they led is taken over');
+      this.#options.logger.warn({ members }, 'members are gone: their bases are taken over');
       this.#count();
     }
     this.#reconsider();

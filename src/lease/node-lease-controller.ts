@@ -36,7 +36,7 @@ export interface NodeLeaseControllerOptions extends LeaseSubjects {
   /** The holderIdentity: CLIENT_ID, exactly. */
   readonly holder: string;
   readonly isCluster: boolean;
-  /** V18. */
+  /** `WORKLOAD_MAX_LEVEL`. */
   readonly maxLevel: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -194,7 +194,10 @@ export class NodeLeaseController {
   /** Once for each, where it is first seen. */
   #onForeign({ namespace, name, holder }: CachedLease): void {
     this.#options.metrics.foreignLeases.inc();
-    this.#options.logger.warn({ namespace, lease: name, holder }, 'lease with our labels is not one of ours: ignored');
+    this.#options.logger.warn(
+      { namespace, lease: name, holder },
+      'lease with the controller’s labels has a foreign name or namespace: ignored',
+    );
   }
 
   #onLease(lease: CachedLease): void {
@@ -270,7 +273,7 @@ export class NodeLeaseController {
     hold.isGiven = false;
     if (!isGain || !this.isHeld(nodeName)) return;
     metrics.leaseTakeovers.inc({ reason: at.reason });
-    if (isCluster) logger.info({ node: nodeName, reason: at.reason }, 'node is led by us');
+    if (isCluster) logger.info({ node: nodeName, reason: at.reason }, 'this replica leads the node');
     for (const listener of this.#listeners) listener.onHeld(nodeName, at.reason);
   }
 
@@ -280,7 +283,7 @@ export class NodeLeaseController {
     if (hold.term === undefined) return;
     hold.term = undefined;
     metrics.leaseLosses.inc({ reason });
-    logger.info({ node: nodeName, reason, holder: hold.lease?.holder }, 'node is not led by us any more');
+    logger.info({ node: nodeName, reason, holder: hold.lease?.holder }, 'this replica no longer leads the node');
     for (const listener of this.#listeners) listener.onLost(nodeName, reason);
   }
 }

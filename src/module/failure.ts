@@ -1,6 +1,6 @@
 import { type OperationResult, WRONG_MODULE } from '../tunnel/module.ts';
 
-/** Why a module is not running, in kubelet words where one fits (README, "Module states"). */
+/** Why a module is not running, in kubelet words where one fits (docs/modules.md, "Module states"). */
 export type FailureReason =
   | 'ErrImagePull'
   | 'RunContainerError'

@@ -119,7 +119,7 @@ export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
   const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };
   // What was not there yet has not ended: only its command is lost, and what kept it from starting may be gone.
   if (record.state === undefined) return { ...withoutFailure(lost), failures: 0 };
-  const failure: Failure = { reason: 'BaseRestarted', message: 'the base process was started anew' };
+  const failure: Failure = { reason: 'BaseRestarted', message: 'the base process restarted' };
   return { ...lost, failure, failures: 0, retryAt: 0 };
 }
 
@@ -186,7 +186,7 @@ export function switchUnanswered(record: ModuleRecord, now: number, backoff: Bac
 
 /** The record of a module that was in work for longer than an install may take. */
 export function stoodStill(record: ModuleRecord, now: number, backoff: BackoffOptions): ModuleRecord {
-  const message = 'the base has had the module in work for longer than the install deadline';
+  const message = 'the module has been installing for longer than the install deadline';
   return withFailure(record, { reason: 'InstallTimeout', message }, now, backoff);
 }
 

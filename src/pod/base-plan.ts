@@ -254,7 +254,7 @@ const TAKEN: WaitingView = {
   kind: 'Waiting',
   reason: NAME_TAKEN,
   message:
-    'the module name belongs to another namespace on this base: it waits until that has no Pod and no module of the name here',
+    'the module name belongs to another namespace on this base: the container waits until that namespace has no Pod and no module of this name here',
   isEnded: true,
 };
 

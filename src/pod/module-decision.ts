@@ -188,7 +188,7 @@ function waitingFor(record: ModuleRecord | undefined, reason: WaitingReason, mes
   return { kind: 'Waiting', reason: repeatedReason(reason, record?.failures ?? 0), message, isEnded: true };
 }
 
-/** Two versions of a name are on the base and the other one is active (V35). */
+/** Two versions of a name are on the base and the other one is active. */
 function deactivated(successor: Claim | undefined): ModuleView {
   if (successor !== undefined) {
     const message = `version ${successor.spec.version} of the module has taken over on this base`;

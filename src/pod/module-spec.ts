@@ -22,7 +22,7 @@ interface PodModules {
 /** A plan asks several times for the modules of each Pod. By its containers, which copies of a Pod share. */
 const knownModules = new WeakMap<VPod['containers'], PodModules>();
 
-/** The modules of a vPod, one per container, in spec order (V25, V28–V30). */
+/** The modules of a vPod, one per container, in spec order. */
 export function containerModulesOf(pod: VPod): readonly ContainerModule[] {
   return modulesOf(pod).entries;
 }
@@ -38,7 +38,7 @@ function modulesOf({ containers, installStrategy }: VPod): PodModules {
 }
 
 function containerModuleOf(container: VPodContainer, strategyText: string | undefined): ContainerModule {
-  // V29: `.jar` anywhere in the image, since a URL may go on with a query.
+  // `.jar` anywhere in the image, since a URL may go on with a query.
   if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
   const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
   if (container.hasEnvFrom) return invalid('envFrom is not supported for a module, list its values in env');

@@ -14,7 +14,7 @@ export interface WaitingView {
 export type ModuleView =
   /** No list of the base was read yet: what was written last stands. */
   | { readonly kind: 'Unknown' }
-  /** The image is no jar (V29): such a container does not count. */
+  /** The image is no jar: such a container does not count. */
   | { readonly kind: 'Unsupported' }
   /** In work on the base, or about to be; `sinceMs` monotonic. `isSwitch`: it is there and is made the active version. */
   | { readonly kind: 'Installing'; readonly sinceMs: number; readonly isSwitch?: boolean }

@@ -30,7 +30,7 @@ export const SLOW_INSTALL_MS = 2_000;
 
 /**
  * The status a Pod should have, from the one it has and what is known of its modules (ecosystem conventions of a
- * kubelet; README "Module states"). Pure, and it reads all that it remembers from the Pod's own status, so that
+ * kubelet; docs/modules.md "Module states"). Pure, and it reads all that it remembers from the Pod's own status, so that
  * it goes on after a restart of the controller. Returns the old status itself when nothing is to be written.
  */
 export function computePodStatus(input: PodStatusInput): VPodStatus {

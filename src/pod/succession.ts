@@ -3,7 +3,7 @@ import type { ModuleKey } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import { byCreation, type VPod } from './vpod.ts';
 
-/** What the other versions of a module's name on the base mean for it (V34, V35). */
+/** What the other versions of a module's name on the base mean for it. */
 export interface Succession {
   /** The active version that took over. */
   readonly successor: Claim | undefined;

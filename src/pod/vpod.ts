@@ -163,7 +163,7 @@ export function isTerminal(pod: VPod): boolean {
   return pod.status.phase === 'Failed' || pod.status.phase === 'Succeeded';
 }
 
-/** The order in which statuses of one base are written and claims are weighed (V34). */
+/** The order in which statuses of one base are written and claims are weighed. */
 export function byCreation(a: VPod, b: VPod): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
   return a.uid < b.uid ? -1 : 1;

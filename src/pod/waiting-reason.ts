@@ -20,7 +20,7 @@ function wait(event?: string, eventType: ReasonRule['eventType'] = 'Warning'): R
 /** Of a container whose module name belongs to another namespace. */
 export const NAME_TAKEN = 'ModuleNameTaken';
 
-/** Every reason that a waiting container of a vPod can have; kubelet words where one fits (README "Module states"). */
+/** Every reason that a waiting container of a vPod can have; kubelet words where one fits (docs/modules.md "Module states"). */
 export const WAITING_REASONS = {
   ContainerCreating: wait(),
   CreateContainerConfigError: wait('Failed'),

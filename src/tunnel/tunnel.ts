@@ -2,7 +2,7 @@ import { ControllerError } from '../errors.ts';
 import type { BaseHealth, BaseInfo } from './base.ts';
 import type { ModuleId, ModuleSpec, ModuleStatus, OperationResult } from './module.ts';
 
-/** V24: the names that Nodes carry in `vnode.koupleless.io/tunnel`. */
+/** The names that Nodes carry in `vnode.koupleless.io/tunnel`. */
 export const TUNNEL_NAMES = ['mqtt_tunnel_provider', 'http_tunnel_provider'] as const;
 export type TunnelName = (typeof TUNNEL_NAMES)[number];
 
@@ -58,7 +58,7 @@ export interface TunnelHandler {
   /** One from another address than the base's is only a reason to ask the base. */
   onHeartbeat(envelope: Envelope, base: BaseInfo): void;
   /**
-   * A base says that it is going down (V55; the public agent never does): there is nothing to wait for, unless the
+   * A base says that it is going down (the public agent never does): there is nothing to wait for, unless the
    * message came from another address than the base's.
    */
   onGoingDown(envelope: Envelope, base: BaseInfo): void;

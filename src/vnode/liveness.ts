@@ -1,7 +1,7 @@
 /** What a base's silence means. `Dead` is final for its VNode; a heartbeat later makes a new one. */
 export type Liveness = 'Reachable' | 'Unreachable' | 'Dead';
 
-/** V39: heartbeats come each 10 s (MQTT) or 12 s (HTTP). */
+/** Heartbeats come every 10 s (MQTT) or 12 s (HTTP). */
 export const UNREACHABLE_AFTER_MS = 25_000;
 export const DEAD_AFTER_MS = 60_000;
 /** A base that is this silent has missed a heartbeat: it is counted when many fall silent at once. */

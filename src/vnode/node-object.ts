@@ -25,10 +25,10 @@ export interface NodeFacts {
 
 export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';
 
-/** V23: more Pods than any base can hold; the limit of modules is the base's metaspace. */
+/** More Pods than any base can hold; the limit of modules is the base's metaspace. */
 const MAX_PODS = '65535';
 
-/** V22 with V23's names beside it. */
+/** The labels of the design document, and those of the Go program beside them. */
 export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, string> {
   return {
     [COMPONENT_LABEL]: COMPONENT.vnode,
@@ -41,7 +41,7 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
     [BASE_LABEL.version]: labelValueOf(base.version),
     [BASE_LABEL.clusterName]: labelValueOf(base.clusterName),
     [BASE_LABEL.hostName]: labelValueOf(base.hostName),
-    // V66: each base is a topology domain of its own, also when two share a host.
+    // Each base is a topology domain of its own, also when two share a host.
     'kubernetes.io/hostname': nodeNameOf(base.identity),
     'kubernetes.io/os': 'linux',
     'kubernetes.io/arch': 'amd64',
@@ -51,7 +51,7 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
   };
 }
 
-/** V22: keep ordinary Pods off, and Pods of other envs. */
+/** Keep ordinary Pods off, and Pods of other envs. */
 export function nodeTaintsOf(env: string): Taint[] {
   return [
     { key: TAINT.virtualNode, value: 'True', effect: 'NoExecute' },
@@ -71,7 +71,7 @@ export function nodeAddressesOf(base: BaseInfo): NodeAddress[] {
   ];
 }
 
-/** V31, V32: a base's capacity is its metaspace; without a limit there is none to tell. In KiB. */
+/** The memory of a base is its metaspace, in KiB; a base without a limit has none. */
 export function nodeMemoryOf(health: BaseHealth | undefined): { capacity: number; allocatable: number } | undefined {
   const max = health?.metaspaceMaxBytes;
   if (max === undefined) return undefined;
@@ -143,7 +143,7 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
   if (reachability === 'Unreachable')
     return { type, status: 'False', reason: 'BaseUnreachable', message: unreachableMessage(base) };
   const message =
-    'the base is silent, but so is our own link or most other bases: nobody is judged until the link is proven';
+    'the base is silent, but so is the controller’s own link or most other bases: no base is judged until the link is proven';
   return { type, status: 'Unknown', reason: 'LivenessFrozen', message };
 }
 

@@ -110,7 +110,7 @@ describe('Leases of a tenant with the ClusterRole edit', () => {
 });
 
 describe('the Lease of a machine, written with the rights of its kubelet', () => {
-  it('with our labels, in our namespace, is ignored and counted', async () => {
+  it('in its namespace, with the labels of the controller, is ignored and counted', async () => {
     await atRest(cluster);
     const before = holders(cluster);
     const mark = cluster.recorder.leaseCount;

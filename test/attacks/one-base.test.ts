@@ -7,12 +7,12 @@ import type { NodeObject } from '../../src/kube/objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, isSchedulable, nodes } from '../support/observe.ts';
+import { pageBlock } from '../support/page-block.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
-import { readmeBlock } from '../support/readme-block.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, startOwnWorld } from '../support/world.ts';
 
-/** One base is in the wrong hands: it has its own credential, and the rights that README gives to a base. */
+/** One base is in the wrong hands: it has its own credential, and the rights that docs/install.md gives to a base. */
 const HOSTILE = 'mallory';
 const HONEST = 'alice';
 const NEWCOMER = 'bob';
@@ -34,8 +34,8 @@ beforeAll(async () => {
   const users = Object.fromEntries([HOSTILE, HONEST, NEWCOMER].map((identity) => [identity, passwordOf(identity)]));
   const broker = await startMosquitto({
     users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
-    acl: readmeBlock('pattern write koupleless_dev/%u/base/+'),
-    settings: readmeBlock('allow_anonymous false'),
+    acl: pageBlock('pattern write koupleless_dev/%u/base/+'),
+    settings: pageBlock('allow_anonymous false'),
   });
   world = await startOwnWorld({ auditLog: true }, { transport: new MqttTransport(broker) });
   controller = await world.startController(CONTROLLER);

@@ -42,7 +42,7 @@ const SETTINGS = ['modules', 'replicas', 'minutes', 'seed'] as const;
 export class UsageError extends Error {}
 
 export function helpOf({ suites, byDefault }: KnownSuites): string {
-  return `Measures what the README promises, on a real control plane, and says what is kept and what has changed.
+  return `Measures what the project promises, on a real control plane, and says what is kept and what has changed.
 
 Usage: npm run bench -- [suite] [flags]
 

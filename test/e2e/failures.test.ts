@@ -8,7 +8,7 @@ import { findNode, kibOf } from '../support/observe.ts';
 
 const LIMIT_MIB = 256;
 const GROWTH_MIB = 16;
-/** What a Node may lag behind (README, "What a Node looks like"). */
+/** What a Node may lag behind (docs/reference.md, "What a Node looks like"). */
 const STEP_KIB = 1024;
 
 let java: JavaWorld;

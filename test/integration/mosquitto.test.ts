@@ -5,12 +5,12 @@ import { startMosquitto } from '../../samples/broker/mosquitto.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
-import { readmeBlock } from '../support/readme-block.ts';
+import { pageBlock } from '../support/page-block.ts';
 import { startWorld } from '../support/start-world.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { type ControllerProcess, podPath, type World } from '../support/world.ts';
 
-/** Mosquitto as README describes it: its ACL, a user for each base, its settings. */
+/** Mosquitto as docs/install.md describes it: its ACL, a user for each base, its settings. */
 const BASES = ['b1', 'b2'];
 const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
 
@@ -24,8 +24,8 @@ beforeAll(async () => {
   const users = Object.fromEntries(BASES.map((identity) => [identity, passwordOf(identity)]));
   const broker = await startMosquitto({
     users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
-    acl: readmeBlock('pattern write koupleless_dev/%u/base/+'),
-    settings: readmeBlock('allow_anonymous false'),
+    acl: pageBlock('pattern write koupleless_dev/%u/base/+'),
+    settings: pageBlock('allow_anonymous false'),
   });
   world = await startWorld({ transport: new MqttTransport(broker) });
   controller = await world.startController(CONTROLLER);
@@ -46,7 +46,7 @@ async function ready(name: string): Promise<void> {
   await eventually(async () => expect(isReady(await findPod(world.admin, name))).toBe(true));
 }
 
-describe('Mosquitto with the acl_file and the settings of README', () => {
+describe('Mosquitto with the acl_file and the settings of docs/install.md', () => {
   it('lets the controller find bases, install and uninstall', async () => {
     const pod = modulePod('biz1', [{ name: 'biz1' }], { nodeName: 'vnode.b1' });
     await world.admin.post('/api/v1/namespaces/default/pods', pod);

@@ -1,4 +1,4 @@
-/** Kubernetes objects of the tests, in the shape that users write them in (V25). */
+/** Kubernetes objects of the tests, in the shape that users write them in. */
 export interface ModuleOptions {
   readonly name: string;
   readonly version?: string;

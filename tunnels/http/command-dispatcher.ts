@@ -62,7 +62,7 @@ export class CommandDispatcher {
   constructor(options: CommandDispatcherOptions) {
     this.#options = options;
     const { clock } = options;
-    this.#places = new Places({ clock, size: MAX_OPERATIONS, what: 'commands were in work at the base' });
+    this.#places = new Places({ clock, size: MAX_OPERATIONS, what: 'commands were running on the base' });
     this.#door = new Places({ clock, size: 1, what: 'command was about to leave for the base' });
   }
 

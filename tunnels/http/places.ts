@@ -5,7 +5,7 @@ export interface PlacesOptions {
   readonly clock: Clock;
   /** How many may work at a time for one key. */
   readonly size: number;
-  /** What takes a place, to be read after `size`: `commands were in work at the base`. */
+  /** What takes a place, to be read after `size`: `commands were running on the base`. */
   readonly what: string;
 }
 

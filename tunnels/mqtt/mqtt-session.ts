@@ -54,7 +54,7 @@ export class MqttSession {
     this.#socket = socket;
     this.#client = new MqttClient(() => socket.stream, clientOptionsOf(options));
     // Its own would leave it to the operating system to go on with what was written.
-    this.#client.onKeepaliveTimeout = () => this.#fail('the broker has stopped to answer');
+    this.#client.onKeepaliveTimeout = () => this.#fail('the broker stopped answering');
     this.#window = new PublishWindow({
       clock: options.clock,
       size: MAX_OUTSTANDING,
@@ -104,7 +104,7 @@ export class MqttSession {
   abandon(): void {
     if (this.#isLeaving) return;
     if (this.#window.unacknowledgedCount > 0 || this.#socket.stream.writableLength > 0) {
-      this.#fail('given up, with what was under way to the broker');
+      this.#fail('the connection was closed, with everything that the broker had not acknowledged');
     }
   }
 
@@ -300,7 +300,7 @@ function notAllowed(): ControllerError {
 }
 
 function sendFailed(reason: string, cause?: Error): ControllerError {
-  return new ControllerError('Tunnel.SendFailed', `command not sent for sure: ${reason}`, { cause });
+  return new ControllerError('Tunnel.SendFailed', `it is unknown whether the command was sent: ${reason}`, { cause });
 }
 
 type Intervals = Exclude<NonNullable<IClientOptions['timerVariant']>, string>;

@@ -242,7 +242,7 @@ function fleetOf(
   { broker, env }: OwnWorld,
   options: Pick<ForkOptions, 'count' | 'identityPrefix' | 'sharesConnection'>,
 ): Promise<RemoteFleet> {
-  // As the README advises for bases over MQTT: without it a second version waits until the first one is deleted.
+  // As docs/modules.md advises for bases over MQTT: without it a second version waits until the first one is deleted.
   const behaviour = { installMs: INSTALL_MS, uninstallMs: 0, activateNewModule: true };
   return forkFleet({ brokerUrl: broker.url, env, ...options, ...behaviour, announce: false });
 }

@@ -4,7 +4,7 @@ import { MANY_PODS } from '../../support/cluster-settings.ts';
 /** How the control plane and the broker are set up. */
 export interface Settings {
   readonly controlPlane: ControlPlaneOptions;
-  /** Lines of mosquitto.conf; undefined: those that the README recommends. */
+  /** Lines of mosquitto.conf; undefined: those that docs/install.md recommends. */
   readonly broker?: string;
   /** Bases have a connection each. Default: they share one, which is cheaper. */
   readonly hasOwnConnections?: boolean;

@@ -78,7 +78,7 @@ const LOOK_EVERY_MS = 500;
 const DEPLOYMENTS = 3;
 /** A base that is dead keeps no roll-out from its end: there are others. */
 const BASES_FOR_EACH_COPY = 5;
-/** A quarter of them may be away, by default: with fewer than four that is none, and README "Limits" says what follows. */
+/** A quarter of them may be away, by default: with fewer than four that is none, and docs/limits.md says what follows. */
 const LEAST_COPIES = 4;
 
 type RollingOptions = Pick<ChurnOptions, 'world' | 'random' | 'onProblem'>;

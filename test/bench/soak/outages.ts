@@ -10,7 +10,7 @@ export interface Outage {
   readonly to: number;
 }
 
-/** README, "Silent bases": not Ready after 25 s, gone after 60 s; it may last have spoken a heartbeat before. */
+/** docs/operate.md, "Silent bases": not Ready after 25 s, gone after 60 s; it may last have spoken a heartbeat before. */
 const HEARTBEAT_MS = 10_000;
 const NOT_READY_AFTER_MS = 25_000 - HEARTBEAT_MS;
 const GONE_AFTER_MS = 60_000 - HEARTBEAT_MS;

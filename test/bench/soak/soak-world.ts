@@ -75,7 +75,7 @@ export class SoakWorld {
         count: bases,
         announce: false,
         random,
-        // Without it a second version over MQTT is installed twice (README, "Two versions").
+        // Without it a second version over MQTT is installed twice (docs/modules.md, "Two versions on one base").
         activateNewModule: true,
         historyLimit: FLEET_REMEMBERS,
       });

@@ -141,7 +141,7 @@ export class Cluster {
   }
 
   async startFleet({ over = this.tunnels[0], ...options }: ClusterFleetOptions): Promise<Fleet> {
-    // Without it a second version over MQTT is installed twice: it cannot be switched to (README, "Two versions").
+    // Without it a second version over MQTT is installed twice: it cannot be switched to (docs/modules.md, "Two versions on one base").
     const activateNewModule = over === 'mqtt';
     const target = over === 'http' ? { brokerUrl: undefined, controllerUrl: this.service.url } : {};
     const fleet = await this.world.startFleet({ activateNewModule, ...options, ...target, announce: false });

@@ -55,7 +55,7 @@ const noise = fc.record({
 
 /**
  * Without 'Drop': a Lease that somebody deletes by hand while its leader's watch lags can be made by a replica that has
- * just started and never saw it (README, Limits). `simulation-found.test.ts` has deletions that all replicas see.
+ * just started and never saw it (docs/limits.md). `simulation-found.test.ts` has deletions that all replicas see.
  */
 const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('Stop' as const), replica, ms, isSuspended: fc.boolean() }) },

@@ -19,8 +19,9 @@ const MODULE = new URL('../../../samples/broker/mosquitto.ts', import.meta.url).
 describeBroker('Mosquitto', (only) => startMosquitto(only ? { users: { [only.username]: only.password } } : {}));
 
 describe('a Mosquitto', () => {
-  it('has the settings that README recommends', () => {
-    for (const line of RECOMMENDED_SETTINGS.trim().split('\n')) expect(readText('README.md')).toContain(`\n${line}\n`);
+  it('has the settings that docs/install.md recommends', () => {
+    for (const line of RECOMMENDED_SETTINGS.trim().split('\n'))
+      expect(readText('docs/install.md')).toContain(`\n${line}\n`);
   });
 
   it('holds users to an acl_file: what they may not do is dropped without a word', async () => {

@@ -308,21 +308,21 @@ describe('a wrong configuration', () => {
   it('is one in which bases know the token of the replicas', () => {
     const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: MEMBER.MEMBER_TOKEN };
     expect(faultsOf(env)).toEqual([
-      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a replica',
     ]);
   });
 
   it('is one in which bases know the token of the replicas beside another one', () => {
     const env = { ...MEMBER, HTTP_TUNNEL_TOKEN: `bases-only-12345,${MEMBER.MEMBER_TOKEN}` };
     expect(faultsOf(env)).toEqual([
-      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+      'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a replica',
     ]);
   });
 
   it('is one in which bases know either key of the replicas', () => {
     for (const MEMBER_TOKEN of ['bases-and-members,members-old-1234', 'members-new-1234,bases-and-members']) {
       expect(faultsOf({ ...MEMBER, MEMBER_TOKEN, HTTP_TUNNEL_TOKEN: 'bases-and-members' })).toEqual([
-        'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a member',
+        'MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a replica',
       ]);
     }
   });

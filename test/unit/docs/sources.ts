@@ -33,6 +33,17 @@ export function sourceFilesOf(...directories: readonly string[]): SourceFile[] {
   return paths.sort().map(readSource);
 }
 
+/** All pages of the repository, from its root. */
+export function pages(): string[] {
+  const inFolders = ['deploy', 'docs', 'samples'].flatMap((folder) =>
+    readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && !/(^|\/)(node_modules|target)\//.test(name))
+      .map((name) => posix.join(folder, name)),
+  );
+  const atRoot = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
+  return [...atRoot, ...inFolders].sort();
+}
+
 export function readText(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
