@@ -20,8 +20,9 @@ export interface Clock {
    */
   bootTime(): number;
   /**
-   * Calls back once after `delayMs` milliseconds, soon when that is past. The timer keeps the process alive. A delay may
-   * have any length. Infinity never ends, and neither does NaN: at once would repeat a wrong calculation without pause.
+   * Calls back once after `delayMs` milliseconds, soon when that is past. The timer keeps the process alive. A delay
+   * may have any length. Infinity never ends, and neither does NaN: at once would repeat a wrong calculation without
+   * pause.
    */
   setTimer(callback: () => void, delayMs: number): Timer;
 }

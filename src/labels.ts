@@ -39,7 +39,7 @@ export const ANNOTATION = {
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
 } as const;
 
-/** Of a membership lease: what a replica tells the others. */
+/** Of a membership lease: what a replica publishes. */
 export const MEMBER_ANNOTATION = {
   nonce: 'member.koupleless.io/nonce',
   address: 'member.koupleless.io/address',
@@ -62,7 +62,7 @@ export function nodeNameOf(identity: string): string {
   return NODE_NAME_PREFIX + identity;
 }
 
-/** The identity behind a Node name, or undefined when the name is not one of ours. */
+/** The identity behind a Node name, or undefined when it is not the name of a VNode. */
 export function identityOf(nodeName: string): string | undefined {
   return nodeName.startsWith(NODE_NAME_PREFIX) ? nodeName.slice(NODE_NAME_PREFIX.length) : undefined;
 }

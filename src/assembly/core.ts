@@ -92,7 +92,7 @@ export interface CoreOptions {
   readonly newBases: NewBaseLimits;
   readonly unknownModulePolicy: UnknownModulePolicy;
   readonly ownerOf: OwnerOf;
-  /** The process is about to end: it finishes what is under way and begins nothing. */
+  /** The process is about to end: it finishes running work and starts nothing. */
   readonly isLeaving: () => boolean;
   /** A tunnel came up or went down. `up`: the tunnels that are up now. */
   readonly onLinkChange: (up: readonly TunnelName[]) => void;

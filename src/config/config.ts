@@ -153,7 +153,7 @@ function readAll(env: Readonly<Record<string, string | undefined>>, faults: stri
   return values as Values;
 }
 
-/** Not set, unlike set to what is told to be wrong already. */
+/** Not set, unlike set to a value that is reported already. */
 function isMissing(name: VariableName, values: Values, faults: readonly string[]): boolean {
   return values[name] === undefined && !faults.some((fault) => fault.startsWith(`${name}=`));
 }
@@ -229,7 +229,7 @@ function checkMember(values: Values, faults: string[]): void {
   if (tokens.some((token) => keys?.includes(token)))
     faults.push('MEMBER_TOKEN and HTTP_TUNNEL_TOKEN: must differ, or a base could speak as a replica');
   if (ip === undefined) faults.push(`POD_IP is not set: it is required ${WITH_MEMBERS}`);
-  // A zone (`fe80::1%eth0`) is a name of our own network interface.
+  // A zone (`fe80::1%eth0`) names a network interface of this machine.
   else if (isIP(ip) === 0 || ip.includes('%'))
     faults.push(`POD_IP=${JSON.stringify(ip)}: must be an IP address ${WITH_MEMBERS}`);
   if (values.HTTP_TUNNEL_LISTEN_PORT === 0)

@@ -1,7 +1,9 @@
 import type { ConfigMapObject, EventObject, LeaseObject, NodeObject, PodObject } from './objects.ts';
 import type { Permit } from './transport/rest-lane.ts';
 
-/** A JSON merge patch (RFC 7386) or strategic merge patch, as an object. `metadata.uid` in it = that incarnation only. */
+/**
+ * A JSON merge patch (RFC 7386) or strategic merge patch, as an object. `metadata.uid` in it = that incarnation only.
+ */
 export type Patch = Record<string, unknown>;
 
 /**

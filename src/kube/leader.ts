@@ -56,7 +56,8 @@ interface Observed {
 
 /**
  * One of several processes leads, by a Lease, as client-go's leader election. No clock of another machine is believed:
- * who waits counts from when it saw the Lease change, and who leads stops by its own clock before that time can be over.
+ * who waits counts from when it saw the Lease change, and who leads stops by its own clock before that time can be
+ * over.
  */
 export class Leader {
   readonly #options: LeaderOptions;
@@ -219,7 +220,7 @@ export class Leader {
     };
   }
 
-  /** Nothing is led before this is written: whoever comes next finds no work of ours under way. */
+  /** Written after the last work has ended: the next leader finds none of it running. */
   async #release(): Promise<void> {
     const { api, name, logger } = this.#options;
     const wasHolder = this.#isHolder;

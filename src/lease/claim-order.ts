@@ -3,7 +3,7 @@ import type { Member } from './member.ts';
 
 /** How much longer a replica waits for each level of its load. */
 export const LEVEL_DELAY_MS = 100;
-/** Who is not first in order waits this long for each before him: they may be gone, or not have heard of the base. */
+/** A replica waits this long for each that is before it in order: those may be gone, or not have heard of the base. */
 export const TURN_MS = 2_000;
 
 export interface ClaimInput {
@@ -42,7 +42,8 @@ export function isFull(held: number, known: number, memberCount: number): boolea
 
 /**
  * How long `self` waits before it tries to take a free lease; undefined = it should not try. The least loaded go
- * first; among equals it is a matter of the two names (rendezvous hashing), so that one of them tries and the others see it.
+ * first; among equals it is a matter of the two names (rendezvous hashing), so that one of them tries and the others
+ * see it.
  */
 export function claimDelayMs(input: ClaimInput): number | undefined {
   const { nodeName, tunnel, self, members, held, known, maxLevel } = input;

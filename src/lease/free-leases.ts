@@ -13,15 +13,18 @@ export interface FreeLeasesOptions {
   /** Whether there is anything to lead: the base is heard, or its Node stands. */
   readonly isWanted: (nodeName: string) => boolean;
   readonly holds: Pick<HoldTable, 'counts' | 'get' | 'size'>;
-  /** It is our turn to take it. */
+  /** It is this replica's turn to take it. */
   readonly onTurn: (nodeName: string, hold: Hold) => void;
   readonly clock: Clock;
 }
 
-/** They are looked at this often, and the first time so long after the first became free: many come together. */
+/** How often they are looked at, and how long after the first became free: many become free together. */
 const ROUND_MS = 100;
 
-/** Node leases that anybody may take, and when it is our turn. One timer for all, and none when there are none. */
+/**
+ * Leases of Nodes that any replica may take, and when it is this replica's turn. One timer for all, and none when there
+ * are none.
+ */
 export class FreeLeases {
   readonly #options: FreeLeasesOptions;
   /** Since when, by Node. Emptied as they are taken. */

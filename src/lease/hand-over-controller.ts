@@ -11,7 +11,7 @@ import type { NodeLeaseController } from './node-lease-controller.ts';
 /** A tunnel, as far as it matters who has it. */
 export interface TunnelState {
   readonly name: string;
-  /** On our clock; undefined = up. */
+  /** On the local clock; undefined = up. */
   downSince(): number | undefined;
 }
 
@@ -36,11 +36,11 @@ export interface HandOverControllerOptions {
 const ROUND_MS = 1_000;
 /** Handovers in one round: bases move a few at a time. */
 const MOVES_PER_ROUND = 5;
-/** The members have to be the same ones for so long before leases are moved for balance. */
+/** How long the members have to stay the same before leases are moved for balance. */
 const STABLE_MS = 10_000;
-/** So long a tunnel is down before its bases are given to a replica that has it up. */
+/** How long a tunnel is down before its bases are handed to a replica that has it up. */
 const TUNNEL_DOWN_MS = 10_000;
-/** So long a replica that ends waits for commands under way. */
+/** How long a replica that ends waits for running commands. */
 const COMMANDS_END_MS = 1_000;
 const LOOK_AGAIN_MS = 50;
 
@@ -57,7 +57,7 @@ export class HandOverController {
     this.#options = options;
   }
 
-  /** Looks each second until `signal` is aborted; then everything is given away, and it resolves. */
+  /** Looks every second until `signal` is aborted; then hands everything over and resolves. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.#options.clock, ROUND_MS, signal);
@@ -121,7 +121,7 @@ export class HandOverController {
     onLeaving();
     const count = leases.heldNames().length;
     await membership.announce({ isLeaving: true });
-    // Others may be told to end at the same moment: who has said so gets nothing.
+    // Other replicas may be ending too: one that has announced it gets nothing.
     await sleep(clock, LOOK_AGAIN_MS);
     for (let held = leases.heldNames(); held.length > 0; held = leases.heldNames()) {
       const isOver = clock.now() - startedAt >= COMMANDS_END_MS;

@@ -12,10 +12,10 @@ export interface HandOver {
   readonly to: string;
 }
 
-/** Who has the most and who has the least may be apart by so much of a fair share, and by one. */
+/** How far the largest and the smallest share may be apart, as a part of a fair share; one more is always allowed. */
 const TOLERATED_SHARE = 0.05;
 
-/** To whom a replica gives leases that it has to part with: to those with the fewest, each to the same in every run. */
+/** Which replicas get the leases that one gives up: those with the fewest, and the same in every run. */
 export function spread(leases: readonly LeadLease[], others: readonly Member[], held: Counts): HandOver[] {
   const counts = new Map(others.map(({ id }) => [id, held.get(id) ?? 0]));
   return leases.map(({ nodeName, tunnel }) => {
@@ -36,19 +36,20 @@ export interface SharesInput {
   /** Those who take part. */
   readonly members: readonly Member[];
   readonly held: Counts;
-  /** Whether we are giving already: then we go on to the exact share. */
+  /** Whether a rebalancing is running already: then it goes on to the exact share. */
   readonly isGiving: boolean;
 }
 
 /**
- * To whom `self` should give, one entry for each lease, for everybody to have his share with the fewest moves. All
- * replicas that see the same counts give to different ones what these lack, so that nobody gets too many.
+ * The replicas that `self` should give leases to, one entry for each lease, so that all have their share with the
+ * fewest moves. All replicas that see the same counts give to different ones what these lack, so that nobody gets too
+ * many.
  */
 export function excessOf({ self, members, held, isGiving }: SharesInput): string[] {
   const counts = members.map(({ id }) => ({ id, count: held.get(id) ?? 0 }));
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   const share = Math.floor(total / members.length);
-  // What is left of the division stays with those who have the most.
+  // The rest of the division stays with the replicas that have the most.
   const byCount = [...counts].sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
   const shares = byCount.map(({ id, count }, index) => ({
     id,

@@ -50,7 +50,7 @@ export interface HoldTableOptions {
   readonly clock: Clock;
 }
 
-/** The leases of all VNodes that we know, and which of them are ours now. */
+/** The leases of all known VNodes, and which of them this replica holds now. */
 export class HoldTable extends Map<string, Hold> {
   readonly #options: HoldTableOptions;
 
@@ -64,19 +64,22 @@ export class HoldTable extends Map<string, Hold> {
     const { membership, clock, isCluster } = this.#options;
     if (hold?.term === undefined || hold.isDoubted || hold.handOver) return false;
     if (hold.term !== membership.term || !membership.isValid()) return false;
-    // Alone, nobody can take it from us, so an API server that is down does not stop us.
+    // A sole replica cannot lose it, so an API server that is down does not stop it.
     if (!isCluster) return true;
     // One that was deleted may be made by a replica that has just come, and never saw it.
     return hold.lease !== undefined && clock.now() - hold.renewedAt < LED_FOR_MS;
   }
 
-  /** Whether a write about it comes before one that would gain a lease: what is led here, or is being given away. */
+  /**
+   * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, or is handing it
+   * over.
+   */
   isLedOrReleasing(nodeName: string): boolean {
     const hold = this.get(nodeName);
     return hold?.term !== undefined || hold?.handOver !== undefined;
   }
 
-  /** Why we may write it now; undefined while it is another replica's. */
+  /** Why this replica may write it now; undefined while another replica may lead. */
   reasonToTake({ lease, changedAt, deleted }: Hold): TakeReason | undefined {
     const { membership, holder, isCluster } = this.#options;
     const last = lease ?? deleted;

@@ -7,7 +7,7 @@ export type HandOverReason = 'Leaving' | 'TunnelDown' | 'Rebalancing';
 /** Why a VNode is not led any more. */
 export type LossReason = HandOverReason | 'Taken' | 'Conflict' | 'Fenced' | 'Foreign';
 
-/** What is known of the lease of one VNode, and what we want of it. */
+/** What is known of the lease of one VNode, and what this replica intends with it. */
 export interface Hold {
   /** The newest version of it, from the watch or from an answer; undefined when it has to be created. */
   lease: CachedLease | undefined;
@@ -15,18 +15,18 @@ export interface Hold {
   deleted: CachedLease | undefined;
   /** The latest renewTime that was seen, also of a Lease that was deleted since; '' = none. The next one follows it. */
   renewTime: string;
-  /** When it was last seen to change, on our clock. */
+  /** When it was last seen to change, on the local clock. */
   changedAt: number;
-  /** The term of our membership in which it was confirmed as ours; undefined = not ours. */
+  /** The term of this replica's membership in which it was confirmed as held; undefined = not held. */
   term: number | undefined;
-  /** Somebody else may have written it: nothing is led until we have looked. */
+  /** Another replica may have written it: nothing is led until it has been read. */
   isDoubted: boolean;
-  /** When the last renewal that succeeded was sent, and when the next one is due, on our clock. */
+  /** When the last renewal that succeeded was sent, and when the next one is due, on the local clock. */
   renewedAt: number;
   renewAt: number;
-  /** It is our turn to take it. */
+  /** It is this replica's turn to take it. */
   isClaiming: boolean;
-  /** Another replica has made us the holder. */
+  /** Another replica has made this one the holder. */
   isGiven: boolean;
   /** To be given away. */
   handOver: PendingHandOver | undefined;
@@ -78,12 +78,12 @@ export function observe(
   return true;
 }
 
-/** What a gain is told as. */
+/** The reason under which a gain is reported. */
 export function gainOf(hold: Hold, reason: TakeReason): TakeReason {
   return reason === 'Own' && hold.isGiven ? 'HandedOver' : reason;
 }
 
-/** The last version of a lease, and when it was seen to be deleted, on our clock. */
+/** The last version of a lease, and when it was seen to be deleted, on the local clock. */
 export interface DeletedLease {
   readonly lease: CachedLease;
   readonly at: number;

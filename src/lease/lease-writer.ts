@@ -44,7 +44,7 @@ export interface LeaseWriterOptions {
 
 export interface Written {
   readonly sentAt: number;
-  /** Of our membership, when it was sent. */
+  /** The membership term in which it was sent. */
   readonly term: number;
   readonly reason: TakeReason;
   /** When it is to be renewed. */
@@ -52,7 +52,7 @@ export interface Written {
 }
 
 /**
- * A renewal that failed is tried again soon and at least each 7 s, as a kubelet does. One may begin 100 ms late,
+ * A renewal that failed is tried again soon and at least every 7 s, as a kubelet does. One may begin 100 ms late,
  * together with those that are due soon after it.
  */
 export const LEASE_QUEUE = { name: 'leases', workers: 16, backoff: { baseMs: 200, maxMs: 7_000 }, slackMs: 100 };
@@ -101,7 +101,7 @@ export class LeaseWriter {
     queue.addAfter(nodeName, delayMs);
   }
 
-  /** Gives it away. Returns false when there is nothing to give any more, and the lease has to be looked at anew. */
+  /** Gives it away. Returns false when there is nothing left to hand over, and the lease has to be looked at again. */
   async writeHandOver(nodeName: string, hold: Hold, isMember: boolean): Promise<boolean> {
     const { api, informer, clock, holder, metrics, logger, env } = this.#options;
     const { handOver, lease } = hold;
@@ -146,7 +146,7 @@ export class LeaseWriter {
     logger.info({ node: nodeName }, 'lease without a node deleted');
   }
 
-  /** Our view of the lease was old: look at it once, then decide again. Anything else is tried again as it is. */
+  /** The known version of the lease was old: read it once, then decide again. Anything else is tried again as it is. */
   async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
     const { queue, informer, onLease, onRefused } = this.#options;
     const isStale = hold.lease !== undefined && (isNotFound(error) || isInvalidUid(error));
@@ -163,7 +163,7 @@ export class LeaseWriter {
       return;
     }
     informer.upsert(answer);
-    // What the server says now counts, whatever we believed. One that stands was not deleted: somebody has taken off
+    // The server's answer counts, whatever was believed before. One that stands was not deleted: somebody has taken off
     // the labels by which the watch sees it.
     hold.lease = undefined;
     if (hold.deleted?.uid === answer.metadata.uid) hold.deleted = undefined;
@@ -171,7 +171,10 @@ export class LeaseWriter {
     queue.add(nodeName);
   }
 
-  /** Somebody wrote there: until we know who, nothing is led. Often it was ourselves, and the answer was lost. */
+  /**
+   * Somebody has written it: nothing is led until the writer is known. Often it was this replica, and the answer was
+   * lost.
+   */
   async #look(nodeName: string, hold: Hold): Promise<LeaseObject> {
     const { api, holder, isCluster, onRefused } = this.#options;
     if (!isCluster) return api.getLease(nodeName);

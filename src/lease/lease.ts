@@ -5,10 +5,10 @@ import { phaseOf } from '../queue/phase.ts';
 import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 
-/** As a kubelet: 40 s, renewed each 10 s; kube-controller-manager gives a Node up after 50 s without. */
+/** As a kubelet: 40 s, renewed every 10 s; kube-controller-manager gives a Node up after 50 s without. */
 export const LEASE_DURATION_SECONDS = 40;
 export const RENEW_INTERVAL_MS = 10_000;
-/** One of several replicas does not lead on a lease that it could not renew for so long: others may at 40 s. */
+/** One of several replicas stops leading when it could not renew a lease for this long: others may take it at 40 s. */
 export const LED_FOR_MS = 36_000;
 
 /**
@@ -17,7 +17,10 @@ export const LED_FOR_MS = 36_000;
  */
 export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NODE_LEASE_NAMESPACE}/leases`;
 
-/** `Foreign`: labelled as ours, but of another namespace or name than we would have given it. Nothing in it counts. */
+/**
+ * `Foreign`: has the controller's labels, but not the namespace or name that the controller would give it. Nothing in
+ * it counts.
+ */
 export type LeaseKind = 'Node' | 'Member' | 'Foreign';
 
 /** What the informer keeps of a Lease. */
@@ -64,7 +67,7 @@ function isLabelled(labels: Readonly<Record<string, string>> = {}, kind: LeaseKi
   return labels[COMPONENT_LABEL] === component && labels[ENV_LABEL] === env;
 }
 
-/** By its place and name alone: labels are anybody's, and an admin may have taken them off one of ours. */
+/** By its place and name alone: labels are anybody's, and an admin may have removed them. */
 function kindOf({ metadata, spec = {} }: LeaseObject, env: string): LeaseKind {
   const { namespace, name } = metadata;
   if (namespace !== NODE_LEASE_NAMESPACE) return 'Foreign';
@@ -79,7 +82,7 @@ export interface LeaseFacts {
   readonly nodeName: string;
   readonly env: string;
   readonly holder: string;
-  /** The new renewTime (metav1.MicroTime), after that of the Lease as we know it. */
+  /** The new renewTime (metav1.MicroTime), after that of the known version. */
   readonly nowText: string;
   /** The Node's UID once it is known: a Lease of a missing Node is collected within a second. */
   readonly nodeUid: string | undefined;
@@ -107,12 +110,12 @@ export function newLeaseOf(facts: LeaseFacts): LeaseObject {
 }
 
 /**
- * Strips all managed fields, and the API server begins none anew: half of a Lease's bytes, in each answer and for each
- * watch (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields).
+ * Strips all managed fields, and the API server starts no new ones: half of a Lease's bytes, in each answer and for
+ * each watch (https://kubernetes.io/docs/reference/using-api/server-side-apply/#clearing-managedfields).
  */
 const NO_MANAGED_FIELDS = { managedFields: [{}] };
 
-/** One merge patch that renews or takes the Lease, on the version we saw: 409 = somebody else wrote meanwhile. */
+/** One merge patch that renews or takes the Lease, on the known version: 409 = somebody else has written it since. */
 export function leasePatchOf(lease: CachedLease, facts: LeaseFacts): Patch {
   const { nodeName, env, holder, nowText, nodeUid } = facts;
   const isTakeOver = lease.holder !== holder;
@@ -151,7 +154,7 @@ export function leaseKeyOf(nodeName: string): string {
   return `${NODE_LEASE_NAMESPACE}/${nodeName}`;
 }
 
-/** The ENV that a Lease belongs to, when that is not ours; one without a label is nobody's. */
+/** The ENV that a Lease belongs to, when it is another one; one without a label is nobody's. */
 export function otherEnvOf({ metadata }: LeaseObject, env: string): string | undefined {
   const other = metadata.labels?.[ENV_LABEL];
   return other === env ? undefined : other;
@@ -171,7 +174,7 @@ export function handOverPatchOf(lease: CachedLease, to: string, nowText: string)
   };
 }
 
-/** Why a lease may be taken, or is ours already. */
+/** Why a lease may be taken, or is held already. */
 export type TakeReason = 'New' | 'Own' | 'HandedOver' | 'Released' | 'HolderGone' | 'Expired' | 'Alone';
 
 export interface LeaseView {
@@ -182,12 +185,12 @@ export interface LeaseView {
   readonly isCluster: boolean;
   /** Of who holds it, or held it when it was deleted. */
   readonly state: HolderState | undefined;
-  /** So long it has been as it is, for sure. */
+  /** Lower bound of the time since this lease last changed, in ms. */
   readonly silentMs: number;
 }
 
 /**
- * Why the lease may be ours now; undefined while it is another replica's. The times written in it are another
+ * Why the lease may be taken now; undefined while another replica may lead. The times written in it are another
  * machine's and are not looked at. A leader stops a little earlier, see `LED_FOR_MS`.
  */
 export function takeReasonOf(lease: CachedLease | undefined, view: LeaseView): TakeReason | undefined {
@@ -204,19 +207,22 @@ export function takeReasonOf(lease: CachedLease | undefined, view: LeaseView): T
 
 /** A timer may be early by some milliseconds. */
 const EARLY_MS = 100;
-/** What came late gets back to its own moment by so much each time: with a tenth or two more of renewals, not twice. */
+/**
+ * A late lease moves back to its own moment by this much at each renewal: with a tenth or two more of renewals, not
+ * twice as many.
+ */
 const CATCH_UP_MS = 2_000;
 const SOONEST_MS = 2_000;
 
 /**
  * Each lease is renewed at its own moment of the interval, for ever: what a burst, or an API server that was slow, has
- * brought together parts again. Times are of our monotonic clock, ms; at most the interval.
+ * brought together parts again. Times are of the local monotonic clock, ms; at most the interval.
  */
 export function nextRenewalInMs(nodeName: string, now: number): number {
   return RENEW_INTERVAL_MS - Math.min(sinceOwnMoment(nodeName, now), CATCH_UP_MS);
 }
 
-/** The same for one that we have only now come to lead: at its own moment, if that is not too soon. */
+/** The same for a lease that was just gained: at its own moment, if that is not too soon. */
 export function firstRenewalInMs(nodeName: string, now: number): number {
   return Math.max(RENEW_INTERVAL_MS - sinceOwnMoment(nodeName, now), SOONEST_MS);
 }

@@ -32,14 +32,17 @@ export interface MemberLeaseOptions {
 /** Called with the moment at which a write that succeeded was sent. */
 export type OnWritten = (sent: Moment) => void;
 
-/** While we wait for an earlier process of our CLIENT_ID to be gone, its lease is looked at this often. */
+/** While an earlier process of this CLIENT_ID is awaited to be gone, its lease is read this often. */
 const LOOK_EVERY_MS = 1_000;
 
-/** Our own membership lease and the calls about it. Not before it was seen unchanged for long enough is one taken over. */
+/**
+ * This replica's membership lease and the calls about it. A lease of an earlier process is taken over only after it was
+ * seen unchanged for long enough.
+ */
 export class MemberLease {
   readonly #options: MemberLeaseOptions;
   readonly name: string;
-  /** As we know it; undefined when it has to be created. */
+  /** The known version; undefined when it has to be created. */
   #lease: CachedLease | undefined;
   #isJoined = false;
   #isTaken = false;
@@ -50,17 +53,17 @@ export class MemberLease {
     this.name = memberLeaseNameOf(options.env, options.clientId);
   }
 
-  /** Another process has our CLIENT_ID. */
+  /** Another process has this CLIENT_ID. */
   get isTaken(): boolean {
     return this.#isTaken;
   }
 
-  /** We have given it up. */
+  /** It was released. */
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
-  /** It stands, and is ours. */
+  /** It exists and is this process's. */
   get isOurs(): boolean {
     return this.#lease !== undefined && !this.#isTaken;
   }
@@ -69,7 +72,7 @@ export class MemberLease {
     return this.#lease?.resourceVersion ?? '';
   }
 
-  /** Whether that is what the lease says of us. */
+  /** Whether the lease shows these facts. */
   isTold(facts: MemberFacts): boolean {
     const { member } = this.#lease ?? {};
     return member !== undefined && isSameFacts(member, facts);
@@ -87,7 +90,7 @@ export class MemberLease {
     if (this.#lease?.uid === uid) this.#lease = undefined;
   }
 
-  /** Resolves when the lease is ours, or with `signal`. */
+  /** Resolves when the lease is acquired, or with `signal`. */
   async join(signal: AbortSignal, onWritten: OnWritten): Promise<void> {
     const { clock, nonce, logger } = this.#options;
     /** `version`: '' while there is none. */
@@ -126,7 +129,8 @@ export class MemberLease {
     } catch (error) {
       if (isNotFound(error) || isInvalidUid(error)) this.#lease = undefined;
       if (!isConflict(error) && !isAlreadyExists(error)) throw error;
-      // Perhaps our own write, whose answer was lost; or the watch does not show it, since it has lost its labels.
+      // Perhaps this process's own write, whose answer was lost; or the watch does not show it, since it has lost its
+      // labels.
       const lease = await this.#get();
       if (lease) this.#adopt(lease);
       this.#refuseIfTaken();
@@ -135,14 +139,14 @@ export class MemberLease {
   }
 
   /**
-   * We are no member any more, and say so before the lease is deleted: what is still in our name may be taken at once,
+   * Ends the membership, and publishes it before the lease is deleted: leases still held may be taken at once,
    * where a lease that is only gone may be one that somebody else has deleted. What fails here, others make up for.
    * `onLeft`: at once, before it is written.
    */
   async leave(onLeft: () => void): Promise<void> {
     const { api, logger, clock, facts, nonce: _nonce, ...names } = this.#options;
     const lease = this.#lease;
-    // Nothing that the watch still shows makes it ours again.
+    // Nothing that the watch still shows acquires it again.
     this.#isJoined = false;
     this.#lease = undefined;
     this.#hasLeft = true;

@@ -7,18 +7,23 @@ import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION, NODE_LEASE_NA
 export const MEMBER_RENEW_MS = 2_000;
 /** Counted from when its last renewal was sent, a member that cannot renew leads nothing any more. */
 export const FENCE_AFTER_MS = 4_500;
-/** Counted from when its last renewal was seen, others may take what it led. More than the fence: clocks differ in rate. */
+/**
+ * Counted from when its last renewal was seen, others may take what it led. More than the fence: clocks differ in rate.
+ */
 export const MEMBER_GONE_MS = 4_800;
 /** For people who read the Lease: the field takes whole seconds, and no replica goes by it. */
 const LEASE_DURATION_SECONDS = Math.ceil(MEMBER_GONE_MS / 1000);
-/** So much longer a member may be silent after an interruption of our own renewals: the API server was away for all. */
+/**
+ * How much longer a member may be silent after an interruption of this replica's renewals: the API server was away for
+ * all.
+ */
 export const OUTAGE_GRACE_MS = 10_000;
-/** Renewals of ours that were sent further apart than that prove nothing of what others did in between. */
+/** Renewals of this replica that were sent further apart prove nothing of what others did in between. */
 export const MEMBER_GAP_MS = 3_000;
 /** A membership lease of a member that is gone is deleted after this. */
 export const MEMBER_FORGOTTEN_MS = 60_000;
 
-/** What a replica tells the others in its membership lease. */
+/** What a replica publishes in its membership lease. */
 export interface MemberFacts {
   /** Of the process: another one of the same CLIENT_ID has another. */
   readonly nonce: string;
@@ -62,13 +67,16 @@ export function isSameFacts(a: MemberFacts, b: MemberFacts): boolean {
   return isSamePlace && isSameEnd && a.tunnels.join() === b.tunnels.join();
 }
 
-/** A Lease of a replica begins with this: admission policies and people tell it from the Lease of a Node by it. */
+/**
+ * A Lease of a replica begins with this, so that admission policies and people can distinguish it from the Lease of a
+ * Node.
+ */
 export const MEMBER_LEASE_PREFIX = 'module-controller.';
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 /**
  * The name of a membership Lease, different for each pair of ENV and CLIENT_ID: `module-controller.{env}.{clientId}`
- * where both are DNS labels. Else, since both may have characters that a name must not have, what is left of them
+ * where both are DNS labels. Else, since both may have characters that a name must not have, the rest of them
  * and a hash as a fourth part, so that no name of one form is a name of the other. At most 228 characters.
  */
 export function memberLeaseNameOf(env: string, clientId: string): string {
@@ -127,7 +135,10 @@ export function newMemberLeaseOf({ env, clientId, facts, nowText }: MemberLeaseF
   };
 }
 
-/** Renews the lease on the version we saw: 409 = somebody else wrote meanwhile. `isTakeOver`: from an earlier process. */
+/**
+ * Renews the lease on the known version: 409 = somebody else has written it since. `isTakeOver`: from an earlier
+ * process.
+ */
 export function memberPatchOf(
   lease: { readonly uid: string; readonly resourceVersion: string; readonly transitions: number },
   { facts, clientId, env, nowText }: MemberLeaseFacts,

@@ -9,9 +9,9 @@ interface Renewal {
 }
 
 /**
- * What our own renewals prove of the silence of others. A watch may lag or hang, so that nothing is heard of a
- * replica that lives. But events come in order: when we see our own renewal in the watch, every change that was
- * made before it has been seen too. All times are of our monotonic clock.
+ * What this replica's own renewals prove of the silence of others. A watch may lag or hang, so that nothing is heard of
+ * a replica that lives. But events come in order: when the watch shows this replica's own renewal, every change that
+ * was made before it has been seen too. All times are of the local monotonic clock.
  */
 export class RenewalStreak {
   /** Oldest first. Emptied as the watch shows them. */
@@ -60,7 +60,7 @@ export class RenewalStreak {
     return compareResourceVersions(resourceVersion, this.#provenVersion) <= 0;
   }
 
-  /** So long, for sure, nothing was written to a lease that was seen to change at `changedAt`. */
+  /** Lower bound of the time, in ms, in which nothing was written to a lease that was seen to change at `changedAt`. */
   silentMs(changedAt: number): number {
     return this.#provenAt - Math.max(changedAt, this.#countsFrom);
   }
@@ -74,14 +74,14 @@ export class RenewalStreak {
 interface Entry {
   readonly facts: MemberFacts;
   readonly lease: CachedLease;
-  /** When it was last seen to change, on our clock. */
+  /** When it was last seen to change, on the local clock. */
   readonly changedAt: number;
   /** Its lease stands; one that was deleted has its time too, for its process may live. */
   readonly isPresent: boolean;
   readonly isGone: boolean;
 }
 
-/** The other replicas, as their membership leases tell. */
+/** The other replicas, as their membership leases show them. */
 export class MemberList {
   readonly #streak: RenewalStreak;
   /** By CLIENT_ID. Emptied by `forget`. */
@@ -92,8 +92,8 @@ export class MemberList {
   }
 
   /**
-   * A membership lease of another replica was added or changed. Returns whether more than its time did. `now`: of our
-   * monotonic clock, ms.
+   * A membership lease of another replica was added or changed. Returns whether more than its time did. `now`: of the
+   * local monotonic clock, ms.
    */
   changed(lease: CachedLease, facts: MemberFacts, now: number): boolean {
     const before = this.#entries.get(lease.holder);
@@ -112,7 +112,7 @@ export class MemberList {
     this.#entries.delete(id);
   }
 
-  /** Those who are gone by what was proven since the last call. */
+  /** The members that are proven gone since the last call. */
   takeGone(): string[] {
     const gone: string[] = [];
     for (const [id, entry] of this.#entries) {
@@ -123,7 +123,7 @@ export class MemberList {
     return gone;
   }
 
-  /** When a renewal of ours may prove the next one gone. */
+  /** When a renewal of this replica may prove the next one gone. */
   nextProofAt(): number {
     const times = [...this.#entries.values()]
       .filter(({ isGone }) => !isGone)
@@ -136,7 +136,7 @@ export class MemberList {
     const entry = this.#entries.get(id);
     if (entry === undefined) return 'Unknown';
     if (!entry.isGone) return 'Alive';
-    // It may have come back and written a lease that our view has not reached yet.
+    // It may have come back and written a lease that the watch has not shown yet.
     const isCovered = this.#streak.covers(resourceVersion) || isWrittenBeforeItLeft(entry, resourceVersion);
     return isCovered ? 'Gone' : 'Alive';
   }
@@ -147,7 +147,7 @@ export class MemberList {
       .map(([id, { facts }]) => memberOf(id, facts));
   }
 
-  /** Members that have been silent for so long; and whether their lease still stands. */
+  /** Members that have been silent for at least this long, and whether their lease still exists. */
   silentFor(ms: number): { readonly id: string; readonly lease: CachedLease; readonly isPresent: boolean }[] {
     return [...this.#entries]
       .filter(([, { isGone, changedAt }]) => isGone && this.#streak.silentMs(changedAt) >= ms)

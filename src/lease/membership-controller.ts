@@ -28,7 +28,7 @@ export interface MembershipControllerOptions {
   readonly clientId: string;
   /** Unique to this process. */
   readonly nonce: string;
-  /** Where other members reach us, `host:port`. Default: nowhere. */
+  /** Where other members reach this replica, `host:port`. Default: nowhere. */
   readonly address: string | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -41,8 +41,9 @@ const RETRY_MS = 500;
 const TIMER_EARLY_MS = 5;
 
 /**
- * Keeps our membership lease and knows who else is there. All that others may conclude from our silence, we have
- * concluded a second before: see `member.ts` for the times, and docs/operate.md "Several replicas" for why they suffice.
+ * Keeps this replica's membership lease and knows the other members. All that others may conclude from its silence, it
+ * has concluded a second before: see `member.ts` for the times, and docs/operate.md "Several replicas" for why they
+ * suffice.
  */
 export class MembershipController implements Membership {
   readonly #options: MembershipControllerOptions;
@@ -73,7 +74,7 @@ export class MembershipController implements Membership {
       onAdd: (lease) => this.#onLease(lease),
       onUpdate: (_old, lease) => this.#onLease(lease),
       onDelete: (lease) => this.#onLeaseDeleted(lease),
-      // Everything up to this version has been handed to us and to the keeper of node leases.
+      // Everything up to this version has been handed to this handler and to that of node leases.
       onProgress: (resourceVersion) => this.#streak.seen(resourceVersion) && this.#onProven(),
     });
     options.metrics.fenced.set(1);
@@ -128,8 +129,8 @@ export class MembershipController implements Membership {
   }
 
   /**
-   * Joins, and renews until `signal` is aborted; then says that we have left, and deletes the lease. Rejects with
-   * `Cluster.ClientIdTaken` when another process takes our CLIENT_ID.
+   * Joins, and renews until `signal` is aborted; then publishes that it has left, and deletes the lease. Rejects with
+   * `Cluster.ClientIdTaken` when another process takes this CLIENT_ID.
    */
   async run(signal: AbortSignal): Promise<void> {
     await this.#lease.join(signal, (sent) => this.#renewed(sent));
@@ -185,7 +186,7 @@ export class MembershipController implements Membership {
       this.#streak.restart(sent.monotonicMs + (term === 1 ? 0 : OUTAGE_GRACE_MS));
       logger.info({ term }, 'this replica joined');
     } else if (gapMs > MEMBER_GAP_MS) {
-      // Nobody could renew, it seems: whoever comes a moment after us is not gone.
+      // It seems that no replica could renew: one that comes a moment later is not gone.
       this.#streak.restart(sent.monotonicMs);
     }
     const isProven = this.#streak.renewed(sent.monotonicMs, this.#lease.resourceVersion);

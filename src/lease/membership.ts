@@ -1,13 +1,15 @@
 import type { Member } from './member.ts';
 
-/** What is known of a replica that holds a lease. `Unknown`: it has no membership lease that we ever saw. */
+/** What is known of a replica that holds a lease. `Unknown`: its membership lease was never seen. */
 export type HolderState = 'Alive' | 'Gone' | 'Unknown';
 
 /** Whether this replica may lead at all, and who else there is. */
 export interface Membership {
-  /** Asked at the last moment before each act: false from when others may take over, also after a time of standstill. */
+  /**
+   * Asked at the last moment before each act: false from when others may take over, also after a time of standstill.
+   */
   isValid(): boolean;
-  /** Counts the times that it became valid. What was confirmed in an earlier term has to be confirmed anew. */
+  /** Counts the times that it became valid. Leases confirmed in an earlier term have to be confirmed again. */
   readonly term: number;
   /** It is valid, and the view of the leases is not older than the term. */
   isCurrent(): boolean;
@@ -15,15 +17,18 @@ export interface Membership {
   members(): readonly Member[];
   /** Of the holder of a lease, when that version of it was written. */
   stateOf(holder: string, resourceVersion: string): HolderState;
-  /** So long, for sure, nothing was written to a lease that was seen to change at `changedAt` (our clock). */
+  /**
+   * Lower bound of the time, in ms, in which nothing was written to a lease that was seen to change at `changedAt`
+   * (local clock).
+   */
   silentMs(changedAt: number): number;
 }
 
 /** What may have changed: leases have to be looked at again. */
 export interface MembershipListener {
   /**
-   * One of our renewals was seen in the watch: more is proven of the silence of others, and in a new term the view is
-   * fresh, so that what is ours can be confirmed.
+   * A renewal of this replica was seen in the watch: more is proven of the silence of others, and in a new term the
+   * view is fresh, so that held leases can be confirmed.
    */
   onProven(): void;
   /** Nothing may be led until the next term. */
@@ -51,7 +56,7 @@ export class SoleMembership implements Membership {
     return [this.#self];
   }
 
-  /** Whoever wrote a lease before us is no more. */
+  /** Earlier writers of a lease are gone. */
   stateOf(holder: string): HolderState {
     return holder === this.#self.id ? 'Alive' : 'Gone';
   }

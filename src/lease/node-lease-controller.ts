@@ -51,7 +51,7 @@ export class NodeLeaseController {
   readonly #options: NodeLeaseControllerOptions;
   readonly #queue: WorkQueue;
   readonly #writer: LeaseWriter;
-  /** Of every VNode that we know, ours or not. Emptied by `release` and `forget`. */
+  /** Of every known VNode, led here or not. Emptied by `release` and `forget`. */
   readonly #holds: HoldTable;
   readonly #deleted: DeletedLeases;
   readonly #free: FreeLeases;
@@ -118,7 +118,7 @@ export class NodeLeaseController {
     return this.#holds.isHeld(nodeName);
   }
 
-  /** Whether another replica may lead it: then we listen, and say nothing. */
+  /** Whether another replica may lead it: then this one listens and sends nothing. */
   isFollowed(nodeName: string): boolean {
     return this.#options.isCluster && !this.isHeld(nodeName);
   }
@@ -132,7 +132,7 @@ export class NodeLeaseController {
     return this.#holds.heldNames();
   }
 
-  /** Leases by holder, as far as we see. */
+  /** Leases by holder, as far as this replica sees. */
   counts(): Map<string, number> {
     return this.#holds.counts();
   }
@@ -157,7 +157,7 @@ export class NodeLeaseController {
       const lease = hold?.lease ?? hold?.deleted ?? this.#options.informer.get(leaseKeyOf(nodeName));
       await this.#writer.remove(lease);
     } catch (error) {
-      // Still ours, or gone already: without the hold the removal of the VNode could not be tried again.
+      // Still held, or gone already: without the hold the removal of the VNode could not be tried again.
       if (hold) this.#holds.set(nodeName, { ...hold, term: undefined });
       this.#queue.add(nodeName);
       throw error;
@@ -177,13 +177,13 @@ export class NodeLeaseController {
     return this.#queue.run(signal);
   }
 
-  /** Our own renewals have proven more of the silence of others; also at the begin of each term of our membership. */
+  /** This replica's renewals have proven more of the silence of others; also at the start of each membership term. */
   reconsider(): void {
     this.#deleted.sweep();
     for (const [nodeName, hold] of this.#holds) if (!this.isHeld(nodeName)) this.#consider(nodeName, hold);
   }
 
-  /** Our membership is over for now. */
+  /** The membership is over for now. */
   onFenced(): void {
     for (const [nodeName, hold] of this.#holds) {
       hold.isClaiming = false;
@@ -215,7 +215,7 @@ export class NodeLeaseController {
     if (lease.kind !== 'Node') return;
     const hold = this.#holds.get(lease.name);
     this.#deleted.add(lease);
-    // Also one that we have not seen: it was made and deleted before the answer to that has come.
+    // Also one that was not seen: it was created and deleted before the answer came.
     if (hold === undefined || (hold.lease && hold.lease.uid !== lease.uid)) return;
     hold.lease = undefined;
     hold.deleted = lease;
@@ -224,7 +224,7 @@ export class NodeLeaseController {
     if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
   }
 
-  /** Ours, or alone: at once. Anybody's: when it is our turn. */
+  /** Held, or alone: at once. Free: when it is this replica's turn. */
   #consider(nodeName: string, hold: Hold): void {
     const { isCluster } = this.#options;
     const reason = this.#holds.reasonToTake(hold);
@@ -242,14 +242,14 @@ export class NodeLeaseController {
     const { clock, membership, isCluster } = this.#options;
     if (hold.handOver && (await this.#writer.writeHandOver(nodeName, hold, membership.isValid()))) return;
     const isHeld = this.isHeld(nodeName);
-    // What is to be confirmed is confirmed on a fresh view; the term begins with a look at all of them.
+    // Leases are confirmed on a fresh view only; the term begins with a look at all of them.
     if (!isHeld && !membership.isCurrent()) {
       // `reconsider` looks at it then, and leaves out what is being claimed already.
       hold.isClaiming = false;
       return;
     }
     const reason = this.#holds.reasonToTake(hold);
-    // Who has led one that was deleted makes it again, before all others.
+    // The leader of a deleted lease creates it again, before all others.
     const isOurTurn = hold.term === membership.term || reason === 'Own' || hold.isClaiming || !isCluster;
     if (reason === undefined || !isOurTurn) {
       hold.isClaiming = false;
@@ -266,7 +266,8 @@ export class NodeLeaseController {
     const isGain = !this.isHeld(nodeName);
     hold.renewedAt = at.sentAt;
     hold.renewAt = at.renewAt;
-    // Given away while it was being renewed; or our membership is in doubt, and all is confirmed when it no longer is.
+    // Handed over while it was being renewed; or the membership is in doubt, and everything is confirmed when it no
+    // longer is.
     if (hold.handOver || !membership.isValid()) return;
     hold.term = at.term;
     hold.isClaiming = false;

@@ -2,7 +2,7 @@ import type { ModuleCommand, ModuleKey } from '../tunnel/module.ts';
 import type { Envelope } from '../tunnel/tunnel.ts';
 import { isBefore } from './record-transitions.ts';
 
-/** When a message was sent or asked for, as far as its transport tells. */
+/** When a message was sent or asked for, as far as its transport shows. */
 export type MessageTimes = Partial<Pick<Envelope, 'publishedAt' | 'askedAt'>>;
 
 /** An answer that comes again later than this after a newer one is not known to be old any more. */
@@ -12,7 +12,7 @@ const REMEMBER_MS = 60_000;
 const MAX_RESULTS = 4_000;
 
 /**
- * Tells old messages of a base from new ones, by the base's own clock or by when they were asked for. "At least
+ * Distinguishes old messages of a base from new ones, by the base's own clock or by when they were requested. "At least
  * once" means that a message may come again, long after what it says has changed.
  */
 export class MessageOrder {
@@ -33,7 +33,7 @@ export class MessageOrder {
     this.#results.clear();
   }
 
-  /** Whether a list is older than what was heard, or the last one heard again; else it is the newest from now on. */
+  /** Whether a list is older than the newest message, or that one again; else it is the newest from now on. */
   isOldList({ publishedAt, askedAt }: MessageTimes): boolean {
     if (askedAt !== undefined && askedAt < this.#listedAt) return true;
     const isRepeated = publishedAt !== undefined && publishedAt === this.#newestListAt;

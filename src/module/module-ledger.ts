@@ -35,7 +35,7 @@ export const MAX_RECORDS = 4_000;
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
 
-/** What an answer meant for the module it was about; `none` = nobody asked, or it could not be told whose it is. */
+/** What an answer meant for the module it was about; `none` = nobody asked, or it is unknown which one it answers. */
 export interface OperationEnd {
   readonly command: ModuleCommand;
   readonly id: ModuleId;
@@ -50,7 +50,9 @@ export interface OperationEnd {
  */
 export class ModuleLedger {
   readonly #options: LedgerOptions;
-  /** At most `MAX_RECORDS`. Emptied of modules that nobody asks about and that are gone or missing by `forgetUnless`. */
+  /**
+   * At most `MAX_RECORDS`. Emptied of modules that nobody asks about and that are gone or missing by `forgetUnless`.
+   */
   readonly #records = new RecordTable();
   readonly #order = new MessageOrder();
   #isKnown = false;
@@ -63,12 +65,12 @@ export class ModuleLedger {
     this.#options = options;
   }
 
-  /** Whether a list was read since we met the base, lost it out of sight, or it restarted. */
+  /** Whether a list was read since the base was met, was out of sight, or restarted. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** A restart was told of, and no list has come since. */
+  /** A restart was reported, and no list has come since. */
   get isRestarting(): boolean {
     return this.#restarted;
   }
@@ -119,20 +121,22 @@ export class ModuleLedger {
     this.#askedAt = now;
   }
 
-  /** The base was out of sight, or our own link was: commands and answers may be lost. */
+  /** The base, or the controller's own link, was down: commands and answers may be lost. */
   linkLost(): void {
     this.#isKnown = false;
     this.doubtCommands();
   }
 
-  /** The base may have missed what was sent, or we its answer: the next lists decide. */
+  /** The command or its answer may be lost: the next lists decide. */
   doubtCommands(): void {
     for (const record of this.#records.values()) {
       if (record.inFlight) this.#records.set({ ...record, inFlight: { ...record.inFlight, uncertain: true } });
     }
   }
 
-  /** Another process, maybe with another clock, answers under the identity: all it had is gone, unless its list has it. */
+  /**
+   * Another process, maybe with another clock, answers under the identity: all it had is gone, unless its list has it.
+   */
   baseRestarted(publishedAt: number | undefined): void {
     const isRepeated = this.#restarted;
     this.#isKnown = false;
@@ -182,7 +186,7 @@ export class ModuleLedger {
     const doubtedUntil = result.outcome === 'busy' ? record.doubtedUntil : 0;
     const publishedAt = times.publishedAt ?? record.publishedAt;
     const stamped = { ...record, publishedAt, answeredAt: now, doubtedUntil };
-    // A late answer to an earlier command must not end the one under way: the list tells what is true.
+    // A late answer to an earlier command must not end the running one: the list decides.
     if (record.inFlight === undefined || asked) {
       const hasOther = this.#records.siblingsOf(record.id).some(({ state }) => state !== undefined);
       this.#records.set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));

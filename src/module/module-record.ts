@@ -2,7 +2,7 @@ import { type BackoffOptions, backoffMs } from '../queue/backoff.ts';
 import type { ModuleCommand, ModuleId, ModuleSpec, ModuleState } from '../tunnel/module.ts';
 import type { Failure } from './failure.ts';
 
-/** A command that was sent and not answered, as far as we know. */
+/** A command that was sent and, as far as is known, not answered. */
 export interface CommandInFlight {
   readonly command: ModuleCommand;
   readonly sentAt: number;
@@ -24,20 +24,20 @@ export interface ModuleRecord {
   readonly state: ModuleState | undefined;
   /** The base's clock at the newest evidence, where it says so: a list published before it is no news. */
   readonly publishedAt: number | undefined;
-  /** When the base last answered a command for it: what was asked before that may be older news. */
+  /** When the base last answered a command for it: answers to earlier questions may be older. */
   readonly answeredAt: number;
   /** Since when the state is what it is. */
   readonly since: number;
   /** A list lacked a module that was there: believed when a list that was asked for later lacks it too. */
   readonly missingSince: number | undefined;
-  /** The state is from the answer to this, and another version of the name is here: what is true the next list tells. */
+  /** The state is from the answer to this, and another version of the name is here: the next list decides. */
   readonly unconfirmed: 'install' | 'switch' | undefined;
   /** switchBiz did not make it the active version: a new install has to, when none is active. */
   readonly hasSwitchFailed: boolean;
   readonly inFlight: CommandInFlight | undefined;
   /** An uninstall without an answer was given up: until this time it may be in work all the same. */
   readonly doubtedUntil: number;
-  /** Failures and crashes in a row; counted anew once the module has run for `STABLE_MS`. */
+  /** Failures and crashes in a row; counted from zero once the module has run for `STABLE_MS`. */
   readonly failures: number;
   /** The failure that stands now; undefined while the module is as wanted. */
   readonly failure: Failure | undefined;
@@ -45,7 +45,7 @@ export interface ModuleRecord {
   readonly failedFingerprint: string | undefined;
   /** No command before this time. */
   readonly retryAt: number;
-  /** What we installed; undefined when somebody before us did. */
+  /** The installed spec; undefined when an earlier controller installed it. */
   readonly fingerprint: string | undefined;
 }
 
@@ -116,12 +116,12 @@ export function withoutFailure(record: ModuleRecord): ModuleRecord {
   return { ...record, failure: undefined, failedFingerprint: undefined, retryAt: 0 };
 }
 
-/** In work on the base, whether by our command or by one that an earlier controller sent. */
+/** Running on the base, by a command of this controller or of an earlier one. */
 export function isInWork(record: ModuleRecord): boolean {
   return record.inFlight !== undefined || record.state === 'RESOLVED' || record.state === 'UNRESOLVED';
 }
 
-/** Nothing of it is on the base, and no command of ours can bring it back. */
+/** Nothing of it is on the base, and no command can bring it back. */
 export function isGone(record: ModuleRecord | undefined): boolean {
   return record === undefined || (record.state === undefined && record.inFlight === undefined);
 }

@@ -18,10 +18,10 @@ export interface Evidence {
   readonly publishedAt: number | undefined;
   /**
    * When the list was asked for: absence counts only in one that was asked for after it was first seen. Where the
-   * transport does not tell which question is answered, it is the last one.
+   * transport does not show which question is answered, it is the last one.
    */
   readonly askedAt: number;
-  /** The transport does tell, so the list may be as old as its question. */
+  /** The transport shows it, so the list may be as old as its question. */
   readonly isTied: boolean;
   readonly backoff: BackoffOptions;
 }
@@ -36,7 +36,7 @@ const LOST_UNINSTALL_MS = 10_000;
 /** The same when the link or the base was gone meanwhile, so that a loss is likely. */
 const UNCERTAIN_COMMAND_MS = 5_000;
 
-/** Another command for the module is unfinished on the base: the lists tell what comes of it. */
+/** Another command for the module is unfinished on the base: the lists show its result. */
 const BUSY_WAIT_MS = 5_000;
 
 /** Whether a message is older than one that was heard already. */
@@ -104,8 +104,9 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
 }
 
 /**
- * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active, or may become it. Beside an active version, or one that may become it,
- * that is as it should be; alone, nothing on the base would ever activate it again: it has ended.
+ * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active, or may become it.
+ * Beside an active version, or one that may become it, that is as it should be; alone, nothing on the base would ever
+ * activate it again: it has ended.
  */
 export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidence: Evidence): ModuleRecord {
   if (record.state !== 'DEACTIVATED' || record.inFlight) return record;
@@ -114,7 +115,7 @@ export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidenc
   return crash(record, 'BizDeactivated', 'no version of the module is active on the base', evidence);
 }
 
-/** The record of a module that the list of a base that was started anew does not have. */
+/** The record of a module that is missing in the list of a restarted base. */
 export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
   const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };
   // What was not there yet has not ended: only its command is lost, and what kept it from starting may be gone.
@@ -143,7 +144,7 @@ export function afterResult(
   return installed(record, result, hasOtherVersion, now);
 }
 
-/** In work it is no longer; what was left behind, if anything, the list tells. */
+/** It is no longer running; the list shows what it left behind. */
 function endOfWork(record: ModuleRecord, now: number): ModuleRecord {
   return record.state === 'RESOLVED' || record.state === 'UNRESOLVED' ? withState(record, undefined, now) : record;
 }
@@ -151,7 +152,7 @@ function endOfWork(record: ModuleRecord, now: number): ModuleRecord {
 function installed(record: ModuleRecord, result: OperationResult, hasOtherVersion: boolean, now: number): ModuleRecord {
   const fingerprint = record.inFlight?.fingerprint ?? record.fingerprint;
   const cleared = { ...record, inFlight: undefined, fingerprint };
-  // REPEAT_BIZ says that the module is there, not in which state: the list tells.
+  // REPEAT_BIZ says that the module is there, not in which state: the list shows it.
   if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: 'install' };
   const next = withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now));
   return { ...next, unconfirmed: hasOtherVersion ? 'install' : undefined, hasSwitchFailed: false };
@@ -163,7 +164,7 @@ function switchHadNoEffect(record: ModuleRecord, { now, backoff }: Evidence): Mo
   return withFailure(record, { reason: 'SwitchError', message }, now, backoff);
 }
 
-/** The other versions were deactivated by it: the next list tells. */
+/** It deactivated the other versions: the next list shows it. */
 function switched(record: ModuleRecord, now: number): ModuleRecord {
   return { ...withoutFailure(withState(record, 'ACTIVATED', now)), inFlight: undefined, unconfirmed: 'switch' };
 }
@@ -178,7 +179,7 @@ const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {
   switch: 'SwitchError',
 };
 
-/** The record after a switch whose connection broke: it can be sent as often as we like, but not without a pause. */
+/** The record after a switch whose connection broke: it can be repeated, but not without a pause. */
 export function switchUnanswered(record: ModuleRecord, now: number, backoff: BackoffOptions): ModuleRecord {
   const message = 'the connection broke before switchBiz was answered';
   return withFailure(record, { reason: 'SwitchError', message }, now, backoff);

@@ -45,7 +45,7 @@ export interface BasePlanInput {
   readonly sleepUntil: SleepUntil;
   /** Names of the modules of Pods whose status could not be written: no install takes versions of these away. */
   readonly unwritten: ReadonlySet<string>;
-  /** The base can be told which version of a name is the active one. */
+  /** The base takes a command that sets the active version of a name. */
   readonly canSwitch: boolean;
   readonly ownerOf: OwnerOf;
   readonly now: number;
@@ -76,7 +76,7 @@ export interface BasePlan {
 export const ASK_AGAIN_MS = 5_000;
 
 /**
- * Decides what a base should be told and what its Pods should show: pure, and the same from any starting point,
+ * Decides the commands for a base and the statuses of its Pods: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
  * Containers whose module name belongs to another namespace wait, and decide nothing; so do the others of their Pod
  * that have not begun.
@@ -159,7 +159,7 @@ interface Decided {
   readonly now: number;
 }
 
-/** Claims first: what is to go may have to wait until what is to serve instead does. */
+/** Claims first: an old version may have to wait until its replacement serves. */
 function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
   const { claims, removals, ledger, canSwitch, now } = decided;
   const successions = new Successions(claims, (key) => ledger.get(key));
@@ -197,7 +197,7 @@ function isHeldBack(
   return unwritten.has(spec.name) || heldNames.has(spec.name);
 }
 
-/** What somebody installed past us, or a Pod that was gone before we could know of it. */
+/** Modules installed by others, or for a Pod that was gone before the controller saw it. */
 function unknownIn(ledger: LedgerView, isWanted: (key: ModuleKey) => boolean): ModuleId[] {
   const isThere = ({ state, inFlight, missingSince }: ModuleRecord): boolean =>
     state !== undefined && inFlight === undefined && missingSince === undefined;

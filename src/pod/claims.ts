@@ -25,7 +25,7 @@ interface Claimant {
 
 /**
  * Settles who owns each module that living Pods ask for. Both lists oldest first; leaving Pods own nothing,
- * but their status tells what is installed when an earlier controller did it.
+ * but their status shows the modules that an earlier controller installed.
  */
 export function claimsOf(
   living: readonly VPod[],
@@ -68,7 +68,7 @@ function claimOf(
   const installed = record?.inFlight?.fingerprint ?? record?.fingerprint;
   const isHolder = ({ spec, fingerprint }: Claimant): boolean =>
     installed === undefined ? imageIdOf(spec.url) === adopted : fingerprint === installed;
-  // After a restart the image alone does not tell Pods with different args or env apart: the one that ran it has it.
+  // After a restart the image alone does not distinguish Pods with different args or env: the one that ran it has it.
   const runner = claimants.find((claimant) => isHolder(claimant) && ranImageOf([claimant]) !== undefined);
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
@@ -77,7 +77,7 @@ function claimOf(
   return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
 }
 
-/** What a Pod's own status says that its container runs: known to us even after a restart of the controller. */
+/** What a Pod's own status says that its container runs: known even after a restart of the controller. */
 function runningImageOf(claimants: readonly Claimant[]): string | undefined {
   return imageOf(claimants.map(statusOf).find((status) => status?.state?.running !== undefined));
 }

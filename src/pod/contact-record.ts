@@ -4,7 +4,7 @@ import type { ModuleKey } from '../tunnel/module.ts';
 /** The modules of a base that are not removed as unknown. `all`: too many to record, or the record cannot be read. */
 export type Kept = ReadonlySet<ModuleKey> | 'all';
 
-/** The identities of an ENV are spread over so many ConfigMaps. Another number makes all bases count as never met. */
+/** The identities of an ENV are spread over this many ConfigMaps. Another number makes all bases count as never met. */
 export const SHARDS = 8;
 
 /** Of one shard. etcd takes 1.5 MiB, and the managed fields of 1,500 keys take another 100 KiB. */

@@ -93,7 +93,7 @@ function waitingStatus(
   nowText: string,
 ): ContainerStatus {
   const [reason, message] = waitingText(view);
-  // What is installed anew is not there meanwhile.
+  // A module that is being reinstalled is not there meanwhile.
   const isEnded = view.kind === 'Installing' || (view.kind === 'Waiting' && view.isEnded);
   const lastState = isEnded ? endedState(prev, reason, message, nowText) : prev?.lastState;
   const state = { waiting: waitingState(reason, message) };

@@ -59,7 +59,7 @@ function decideOwn(input: ModuleDecisionInput): ModuleDecision {
   return decidePresent(input, record);
 }
 
-/** A younger Pod asks that this version goes: the base sees to it with the install of that one, else we do. */
+/** A younger Pod replaces this version: the base removes it with the install of that one, else the controller does. */
 function decideReplaced(input: ModuleDecisionInput, replacer: NonNullable<Succession['replacer']>): ModuleDecision {
   const { spec, owner } = replacer.claim;
   const message = `version ${spec.version} of Pod ${owner.namespace}/${owner.name} replaces it on this base (${ANNOTATION.installStrategy})`;

@@ -6,7 +6,7 @@ export interface WaitingView {
   readonly message: string;
   /** The module is not on the base, so one that ran before has ended. */
   readonly isEnded: boolean;
-  /** As it should be (a newer version took over): told by a Normal event. */
+  /** As it should be (a newer version took over): reported by a Normal event. */
   readonly isExpected?: boolean;
 }
 
@@ -16,7 +16,9 @@ export type ModuleView =
   | { readonly kind: 'Unknown' }
   /** The image is no jar: such a container does not count. */
   | { readonly kind: 'Unsupported' }
-  /** In work on the base, or about to be; `sinceMs` monotonic. `isSwitch`: it is there and is made the active version. */
+  /**
+   * In work on the base, or about to be; `sinceMs` monotonic. `isSwitch`: it is there and is made the active version.
+   */
   | { readonly kind: 'Installing'; readonly sinceMs: number; readonly isSwitch?: boolean }
   /** `sharedWith`: the Pod that had the module installed, when that is another one. */
   | { readonly kind: 'Running'; readonly sharedWith?: string }

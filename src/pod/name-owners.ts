@@ -44,7 +44,7 @@ interface Holder {
 
 /**
  * Which namespace owns each module name of a base. It follows from the Pods' statuses, which tenants cannot write, so
- * every replica finds the same owner. What is left of a Pod that has ended keeps the name until it is gone.
+ * every replica finds the same owner. A Pod that has ended keeps the name until its module is gone.
  * A Pod that has begun nothing gets all of its names or none: two Pods that each held a name of the other would wait
  * for ever.
  */

@@ -52,10 +52,10 @@ export function rejectionsOf({ pods, node, isCandidate, isOutside }: AdmissionIn
   return rejections;
 }
 
-/** What is left; negative where the admitted Pods take more than the Node has. */
+/** The rest; negative where the admitted Pods take more than the Node has. */
 interface Room {
   pods: number;
-  /** Undefined before the base has told its metaspace. */
+  /** Undefined before the base has reported its metaspace. */
   memory: number | undefined;
 }
 

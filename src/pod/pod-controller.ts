@@ -28,7 +28,7 @@ export interface PodControllerOptions {
   readonly baseOf: (nodeName: string) => LedBase | undefined;
   /** Asks the base behind a Node for its list of modules. */
   readonly askList: (nodeName: string) => void;
-  /** The process is about to end: it finishes what is under way and begins nothing. */
+  /** The process is about to end: it finishes running work and starts nothing. */
   readonly isLeaving: () => boolean;
   /** Whether this process leads the Node, asked at the last moment before a write. */
   readonly isLed: (nodeName: string) => boolean;
@@ -120,7 +120,8 @@ export class PodController {
 
   #onPodDeleted(pod: VPod): void {
     const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
-    // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules by.
+    // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules
+    // by.
     if (this.#memory.forget(pod)) base?.vanishedPods.add(this.#statuses.remembered(pod));
     this.#statuses.forget(pod);
     if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
@@ -235,7 +236,7 @@ export class PodController {
     vanishedPods.clear();
   }
 
-  /** Those that the API server has, to our knowledge, each with the status that we last tried to write. */
+  /** The Pods that are known to exist, each with the status that was last attempted to write. */
   #podsOf(nodeName: string): VPod[] {
     const pods = this.#options.informer.byIndex('node', nodeName);
     return pods.filter((pod) => !this.#memory.isDeleted(pod)).map((pod) => this.#statuses.remembered(pod));
@@ -262,7 +263,7 @@ export class PodController {
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
       this.#memory.deletionFailed(pod);
-      // Gone before us, or another Pod has the name by now.
+      // Gone already, or another Pod has the name by now.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }

@@ -12,7 +12,7 @@ export interface PodEvent {
 
 /**
  * The events of one status change, with a kubelet's reasons. They follow from what is written and what was
- * written before, so a restart of the controller tells nothing twice.
+ * written before, so a restart of the controller reports nothing twice.
  */
 export function podEventsOf(pod: VPod, next: VPodStatus, views: readonly ContainerView[]): PodEvent[] {
   const prev = pod.status;

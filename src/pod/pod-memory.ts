@@ -31,7 +31,9 @@ const NEVER = Number.POSITIVE_INFINITY;
 export class PodMemory implements SleepUntil {
   /** By UID of a deleted Pod. Emptied when the Pod is gone. */
   readonly #sleeps = new Map<string, { readonly since: number; readonly until: number }>();
-  /** UIDs of Pods whose status does not say yet that they are admitted. Emptied with the Pod, or the lead of its base. */
+  /**
+   * UIDs of Pods whose status does not say yet that they are admitted. Emptied with the Pod, or the lead of its base.
+   */
   readonly #admitted = new Set<string>();
   /** By Node name, then UID. Replaced by each judgement; emptied with the lead of the base. */
   readonly #waits = new Map<string, ReadonlyMap<string, Wait>>();

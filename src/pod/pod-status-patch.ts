@@ -4,7 +4,8 @@ import type { VPod, VPodStatus } from './vpod.ts';
 
 /**
  * The strategic merge patch from the Pod's status to `next`, with its UID: another incarnation refuses it.
- * Conditions are merged by type, so that only changed ones of ours are sent and nobody else's are touched.
+ * Conditions are merged by type, so that only changed ones of the controller are sent and those of others are not
+ * touched.
  */
 export function podStatusPatchOf(pod: VPod, next: VPodStatus): Patch & { readonly status: Record<string, unknown> } {
   const prev = pod.status;

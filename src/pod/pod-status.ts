@@ -30,8 +30,8 @@ export const SLOW_INSTALL_MS = 2_000;
 
 /**
  * The status a Pod should have, from the one it has and what is known of its modules (ecosystem conventions of a
- * kubelet; docs/modules.md "Module states"). Pure, and it reads all that it remembers from the Pod's own status, so that
- * it goes on after a restart of the controller. Returns the old status itself when nothing is to be written.
+ * kubelet; docs/modules.md "Module states"). Pure, and it reads all that it remembers from the Pod's own status, so
+ * that it goes on after a restart of the controller. Returns the old status itself when nothing is to be written.
  */
 export function computePodStatus(input: PodStatusInput): VPodStatus {
   const { pod, views, base, nowText } = input;
@@ -93,14 +93,14 @@ function hasFailed({ state }: ContainerStatus): boolean {
 
 const OWN_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'];
 
-/** Our conditions as in `ours`, those of others as in `stored`. */
+/** The controller's conditions as in `ours`, those of others as in `stored`. */
 export function withOwnConditionsOf(ours: VPodStatus, stored: VPodStatus): PodCondition[] {
   const isOurs = ({ type }: PodCondition): boolean => OWN_CONDITIONS.includes(type);
   const others = stored.conditions.filter((entry) => !isOurs(entry));
   return [...others, ...ours.conditions.filter(isOurs)].sort(byType);
 }
 
-/** Our four conditions follow those of others, which stay as they are. */
+/** The controller's four conditions follow those of others, which stay as they are. */
 function conditionsOf(input: PodStatusInput, statuses: readonly ContainerStatus[], phase: string): PodCondition[] {
   const { pod, views, base } = input;
   const counted = views.filter(({ view }) => view.kind !== 'Unsupported').map(({ container }) => container);

@@ -17,7 +17,7 @@ export interface Removal {
   readonly pod: VPod | undefined;
 }
 
-/** The Pods of a base by what is to become of their modules, each list oldest first. */
+/** The Pods of a base, by whether their modules stay or are removed; each list oldest first. */
 export interface PodsByFate {
   readonly living: readonly VPod[];
   /** Deleted, but their modules serve until their `preStop.sleep` is over. */

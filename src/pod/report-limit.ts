@@ -8,7 +8,10 @@ export interface Admitted {
   readonly suppressed?: number;
 }
 
-/** Bounds the log lines and Events that one base can cause without a command of ours. The caller brings the time. */
+/**
+ * Bounds the log lines and Events that one base can cause without a command of the controller. The caller brings the
+ * time.
+ */
 export class ReportLimit {
   readonly #bucket: TokenBucket;
   #suppressed = 0;

@@ -41,7 +41,10 @@ export class StatusWriter {
     this.#options = options;
   }
 
-  /** The Pod as it would be if every status had been written. Its conditions are the API server's: others write there too. */
+  /**
+   * The Pod as it would be if every status had been written. Its conditions are the API server's: others write there
+   * too.
+   */
   remembered(pod: VPod): VPod {
     const unwritten = this.#unwritten.get(pod.uid);
     if (unwritten === undefined) return pod;
@@ -49,7 +52,10 @@ export class StatusWriter {
     return { ...pod, status: { ...pod.status, phase, reason, message, containerStatuses } };
   }
 
-  /** Names of the modules of the Node's Pods whose last write failed, until one succeeds or the Pod is gone; none that belongs to others. */
+  /**
+   * Names of the modules of the Node's Pods whose last write failed, until one succeeds or the Pod is gone; none that
+   * belongs to others.
+   */
   unwrittenModules(nodeName: string): Set<string> {
     if (this.#unwritten.size === 0) return new Set();
     const pods = this.#options.informer.byIndex('node', nodeName);
@@ -60,7 +66,10 @@ export class StatusWriter {
     this.#unwritten.delete(pod.uid);
   }
 
-  /** Oldest Pod first, and a loss before the gain of the same module; side by side where that leaves it open. A Pod that cannot be written keeps no other from it. */
+  /**
+   * Oldest Pod first, and a loss before the gain of the same module; side by side where that leaves it open. A Pod that
+   * cannot be written keeps no other from it.
+   */
   async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
     const changes = this.#changesOf(plan, facts);
     const changed = new Set(changes.map(({ pod }) => pod.uid));
@@ -130,7 +139,7 @@ export class StatusWriter {
       this.#tell(change);
     } catch (error) {
       metrics.podStatusWrites.inc({ result: 'error' });
-      // Gone, or another Pod by now: the watch tells.
+      // Gone, or another Pod by now: the watch shows it.
       if (isNotFound(error) || isInvalidUid(error)) {
         this.#unwritten.delete(pod.uid);
         return;
@@ -142,7 +151,7 @@ export class StatusWriter {
     }
   }
 
-  /** As the API server has it, to our knowledge. */
+  /** The last status that the API server is known to have. */
   #stored(pod: VPod): VPod {
     const stored = this.#options.informer.get(objectKey(pod));
     return stored?.uid === pod.uid ? stored : pod;

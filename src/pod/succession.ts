@@ -126,7 +126,10 @@ function ageOf(other: Version, own: Version): Age {
   return other.hasRun ? 'older' : 'younger';
 }
 
-/** Whether the other one is to be active rather than this one; where nobody can tell, the one that is stays so. */
+/**
+ * Whether the other version should be active rather than this one; where that is undecidable, the active one stays
+ * active.
+ */
 function precedes(other: Version, own: Version): boolean {
   const age = ageOf(other, own);
   if (age !== 'tied') return age === 'younger';

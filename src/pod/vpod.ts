@@ -19,7 +19,7 @@ export interface VPodContainer {
   readonly preStopSleepSeconds: number;
 }
 
-/** What the informer keeps of a Pod: what we use, nothing else. */
+/** The part of a Pod that the informer keeps: only fields that are used. */
 export interface VPod {
   readonly namespace: string;
   readonly name: string;
@@ -39,7 +39,9 @@ export interface VPod {
   readonly containers: readonly VPodContainer[];
   /** In bytes. */
   readonly memoryRequest: number;
-  /** What has to be checked before the first install; undefined once the scheduler or this controller has admitted it. */
+  /**
+   * The constraints to check before the first install; undefined once the scheduler or this controller has admitted it.
+   */
   readonly placement: Placement | undefined;
   readonly status: VPodStatus;
 }
@@ -138,7 +140,7 @@ function projectCondition({
   };
 }
 
-/** Each writer leaves the list in an order of its own; ours is by type. */
+/** Each writer leaves the list in an order of its own; the controller sorts by type. */
 export function byType(a: PodCondition, b: PodCondition): number {
   return a.type < b.type ? -1 : 1;
 }

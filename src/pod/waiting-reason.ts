@@ -1,6 +1,6 @@
 /** How a waiting reason behaves beside its word. */
 interface ReasonRule {
-  /** The reason of the event that tells of it; undefined = none. */
+  /** The reason of the event that reports it; undefined = none. */
   readonly event: string | undefined;
   readonly eventType: 'Normal' | 'Warning';
   /** The module does not run and will not by waiting: a Pod with restartPolicy Never has failed. */
@@ -20,7 +20,10 @@ function wait(event?: string, eventType: ReasonRule['eventType'] = 'Warning'): R
 /** Of a container whose module name belongs to another namespace. */
 export const NAME_TAKEN = 'ModuleNameTaken';
 
-/** Every reason that a waiting container of a vPod can have; kubelet words where one fits (docs/modules.md "Module states"). */
+/**
+ * Every reason that a waiting container of a vPod can have; kubelet words where one fits (docs/modules.md "Module
+ * states").
+ */
 export const WAITING_REASONS = {
   ContainerCreating: wait(),
   CreateContainerConfigError: wait('Failed'),

@@ -9,8 +9,8 @@ export interface StatusChange {
 }
 
 /**
- * The order in which the statuses of one base are written: oldest Pod first, but where a Pod becomes Ready with a module
- * that another Pod loses, the loss goes first. `changes` oldest first.
+ * The order in which the statuses of one base are written: oldest Pod first, but where a Pod becomes Ready with a
+ * module that another Pod loses, the loss goes first. `changes` oldest first.
  */
 export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[] {
   const losses = changes

@@ -16,7 +16,7 @@ export interface WorkQueueOptions {
   readonly metrics: Metrics;
   /** Default 100 ms, doubled to 30 s. */
   readonly backoff?: BackoffOptions;
-  /** So much later a delayed key may begin, together with others: one time to wake up for many. Default 0. */
+  /** How much later a delayed key may start, together with others: one wake-up for many. Default 0. */
   readonly slackMs?: number;
   /**
    * How long a key rests after a sync, asked when it has ended: what is added meanwhile is seen by one later sync.
@@ -131,7 +131,7 @@ export class WorkQueue {
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 
-  /** Not within `add`: who adds keys has often more to tell, and a sync should see all of it. */
+  /** Not within `add`: the caller often adds more, and a sync should see all of it. */
   #startSoon(): void {
     if (this.#isStarting) return;
     this.#isStarting = true;

@@ -91,7 +91,7 @@ export class Reconciler {
     for (const keys of this.#allKeys) for (const key of keys()) this.enqueue(key);
   }
 
-  /** Works until `signal` is aborted; resolves when what is under way has ended. */
+  /** Works until `signal` is aborted; resolves when running work has ended. */
   run(signal: AbortSignal): Promise<void> {
     return this.#queue.run(signal);
   }

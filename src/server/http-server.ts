@@ -9,7 +9,7 @@ import type { TlsSource } from './tls-source.ts';
 
 export interface HttpServerOptions {
   readonly name: string;
-  /** 0 = any free port; the log line tells which. */
+  /** 0 = any free port; the log line shows which. */
   readonly port: number;
   readonly app: Express;
   /** Default: plain HTTP. */

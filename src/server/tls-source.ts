@@ -31,7 +31,9 @@ export interface TlsFilesOptions {
 /** A mounted Secret changes at once by a symlink, up to a minute after the object: another minute costs nothing. */
 const LOOK_INTERVAL_MS = 60_000;
 
-/** A pair of files that is read again every minute. A pair that cannot be used is reported, and the former one stays. */
+/**
+ * A pair of files that is read again every minute. A pair that cannot be used is reported, and the former one stays.
+ */
 export class TlsFiles implements TlsSource, Runnable {
   readonly name: string;
   readonly #options: TlsFilesOptions;

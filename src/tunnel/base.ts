@@ -12,7 +12,9 @@ export interface BaseInfo {
   readonly port: number;
 }
 
-/** The part of a base's health that the controller uses. Bytes; undefined where the base did not say or has no limit. */
+/**
+ * The part of a base's health that the controller uses. Bytes; undefined where the base did not say or has no limit.
+ */
 export interface BaseHealth {
   readonly metaspaceUsedBytes: number | undefined;
   readonly metaspaceCommittedBytes: number | undefined;

@@ -20,7 +20,7 @@ export function moduleKeyOf(id: ModuleId): ModuleKey {
 export const INSTALL_STRATEGIES = ['installOnly', 'uninstallThenInstall'] as const;
 export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];
 
-/** All that a base is told to install a module. */
+/** Everything that a base needs to install a module. */
 export interface ModuleSpec extends ModuleId {
   readonly url: string;
   readonly args: readonly string[];
@@ -51,7 +51,9 @@ export type ModuleCommand = 'install' | 'uninstall' | 'switch';
  */
 export type OperationOutcome = 'done' | 'already' | 'busy' | 'failed';
 
-/** The code of an install that found or left another module than the one that was asked for; ours, not arklet's. */
+/**
+ * The code of an install that found or left another module than the requested one; the controller's code, not arklet's.
+ */
 export const WRONG_MODULE = 'WRONG_MODULE';
 
 export interface OperationResult {

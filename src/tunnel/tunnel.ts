@@ -22,7 +22,7 @@ export interface Envelope {
   /** The base's wall clock in ms, where it says so. It orders messages of one base and proves nothing else. */
   readonly publishedAt: number | undefined;
   /**
-   * Our monotonic clock when the question went out that this answers, where the transport ties the two together
+   * Local monotonic clock when the question was sent that this answers, where the transport ties the two together
    * (HTTP). What the message says may be as old as that.
    */
   readonly askedAt?: number;
@@ -86,7 +86,7 @@ export interface TunnelHandler {
   onLinkDown(tunnel: TunnelName): void;
 }
 
-/** Whom a command is for; over HTTP the address matters, over MQTT the identity. */
+/** The receiver of a command; over HTTP the address matters, over MQTT the identity. */
 export type BaseAddress = Pick<BaseInfo, 'identity' | 'ip' | 'port'>;
 
 /** Whether a command that was rejected has surely not left. */
@@ -108,8 +108,8 @@ export interface Tunnel {
   /** Whether the link is up now and all subscriptions are acknowledged. */
   isUp(): boolean;
   /**
-   * Since when the link does not work, on our clock: the time of the last sign of life on it, or of the start for one
-   * that has never been up. Undefined while it is up, and before `run`.
+   * Since when the link does not work, on the local clock: the time of the last sign of life on it, or of the start for
+   * one that has never been up. Undefined while it is up, and before `run`.
    */
   downSince(): number | undefined;
   /**
@@ -118,17 +118,19 @@ export interface Tunnel {
    */
   abandon(): void;
   /**
-   * Proves that messages of bases can reach us: over MQTT by a message to ourselves that comes back through the
-   * broker, over HTTP by anything that a base sends. True when that came within `timeoutMs`. Never rejects.
+   * Proves that messages of bases can arrive: over MQTT by a message of the controller to itself that comes back
+   * through the broker, over HTTP by anything that a base sends. True when that came within `timeoutMs`. Never rejects.
    */
   probeLink(timeoutMs: number): Promise<boolean>;
   queryModules(base: BaseAddress): Promise<void>;
   queryHealth(base: BaseAddress): Promise<void>;
-  /** Asks for the health only to find out who is there: over HTTP it leaves also where no command may. */
+  /** Asks for the health only to identify the base: over HTTP it leaves also where no command may. */
   identify(base: BaseAddress): Promise<void>;
   installModule(base: BaseAddress, spec: ModuleSpec): Promise<void>;
   uninstallModule(base: BaseAddress, id: ModuleId): Promise<void>;
-  /** How many operations (install, uninstall, switch) may be under way at one base; more are for the core to hold back. */
+  /**
+   * How many operations (install, uninstall, switch) may be under way at one base; more are for the core to hold back.
+   */
   readonly maxOperations: number;
   /** Whether `switchModule` works: arklet takes switchBiz over HTTP only. */
   readonly canSwitch: boolean;

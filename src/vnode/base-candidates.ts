@@ -28,8 +28,8 @@ const MAX_CANDIDATES = 1_000;
 const QUESTIONS = { burst: 100, refillMs: 20 } as const;
 
 /**
- * Bases that only a heartbeat from another address tells of. Each is asked who it is: an answer that names the
- * identity, from the address, is the proof that the heartbeat is not.
+ * Bases that are known only from a heartbeat from another address. Each is asked for its identity: an answer that names
+ * the identity, from the address, is the proof that the heartbeat is not.
  */
 export class BaseCandidates {
   readonly #options: BaseCandidatesOptions;
@@ -71,7 +71,7 @@ export class BaseCandidates {
     if (candidate) this.#candidates.set(key, { ...candidate, isRefused: true });
   }
 
-  /** Called each second. */
+  /** Called every second. */
   sweep(): void {
     const now = this.#options.clock.now();
     for (const [key, { heardAt, isRefused }] of this.#candidates) {

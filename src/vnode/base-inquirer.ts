@@ -6,7 +6,7 @@ import type { VNode } from './vnode.ts';
 
 export interface BaseInquirerOptions {
   readonly tunnels: Tunnels;
-  /** Another replica may lead the Node: its base is not asked by us. */
+  /** Another replica may lead the Node: this replica does not ask its base. */
   readonly isFollowed: (nodeName: string) => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,7 +26,7 @@ export class BaseInquirer {
     this.#logger = options.logger;
   }
 
-  /** For all that it can tell. */
+  /** For everything that it reports. */
   ask(vnode: VNode): void {
     this.askList(vnode);
     this.askHealth(vnode);

@@ -37,7 +37,9 @@ export interface LivenessControllerOptions {
 }
 
 const SWEEP_INTERVAL_MS = 1_000;
-/** A sweep that comes this late means that we did not run: what bases said meanwhile is not read yet. */
+/**
+ * A sweep that comes this late means that the process did not run: messages that arrived meanwhile are not read yet.
+ */
 const PAUSED_AFTER_MS = 5_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** In steady state a base is asked for list and health this often: not more than twice a minute in all. */
@@ -47,7 +49,9 @@ interface TunnelState {
   brake: Brake;
   isLinkProven: boolean;
   isProbing: boolean;
-  /** When our last outage began (heard since = past it), and until when others may still be coming back. */
+  /**
+   * When the controller's last outage began (heard since = past it), and until when others may still be coming back.
+   */
   hearingSince: number;
   graceUntil: number;
 }
@@ -84,7 +88,7 @@ export class LivenessController {
     });
   }
 
-  /** One round over all bases; called each second. */
+  /** One round over all bases; called every second. */
   sweep(): void {
     const now = this.#options.clock.now();
     const wasPaused = now - this.#sweptAt > PAUSED_AFTER_MS;
@@ -253,7 +257,7 @@ function isBinding({ isRefusing, isDisplaced, lastBeatAt, hintedAt }: VNode, now
   return isRefusing && !isDisplaced && now - Math.max(lastBeatAt ?? hintedAt, hintedAt) < BINDS_WITHIN_MS;
 }
 
-/** A base that has spoken since the outage is past it; of others we cannot know when they would have spoken. */
+/** A base that has spoken since the outage is past it; for others it is unknown when they would have spoken. */
 function silenceOf(vnode: VNode, { hearingSince, graceUntil }: TunnelState, now: number): Silence {
   const since = vnode.lastHeardAt >= hearingSince ? vnode.lastHeardAt : Math.max(vnode.lastHeardAt, graceUntil);
   return { silentMs: Math.max(0, now - since), isConfirmed: vnode.isConfirmedSilent };

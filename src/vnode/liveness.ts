@@ -7,13 +7,15 @@ export const DEAD_AFTER_MS = 60_000;
 /** A base that is this silent has missed a heartbeat: it is counted when many fall silent at once. */
 export const MISSED_HEARTBEAT_MS = 15_000;
 
-/** Bases that pass the limit this close together have one cause: us, or the broker, rather than each of them. */
+/**
+ * Bases that pass the limit this close together have one cause: the controller or the broker, rather than each of them.
+ */
 const TOGETHER_MS = 25_000;
 /** With fewer bases on a tunnel, half of them may well die at once. */
 const BRAKE_FROM_BASES = 5;
-/** So long an unproven link protects silent bases; a broker may refuse us the message to ourselves. */
+/** How long an unproven link protects silent bases; a broker may refuse the controller's message to itself. */
 export const BRAKE_MAX_MS = 300_000;
-/** So long a base that was asked directly has to answer. */
+/** How long a base that was asked directly has to answer. */
 export const ANSWER_WITHIN_MS = 5_000;
 /** The agent sends its first heartbeat before its port is bound: for this long it is asked again in each sweep. */
 export const BINDS_WITHIN_MS = 5_000;
@@ -31,7 +33,7 @@ export function livenessOf({ silentMs, isConfirmed }: Silence, isFrozen: boolean
   return silentMs < DEAD_AFTER_MS ? 'Unreachable' : 'Dead';
 }
 
-/** Whether so many bases of a tunnel fell silent together that the link has to be proven first. */
+/** Whether enough bases of a tunnel fell silent together that the link has to be proven first. */
 export function isMassSilence(bases: readonly Silence[]): boolean {
   if (bases.length < BRAKE_FROM_BASES) return false;
   const together = bases.filter(
@@ -45,7 +47,7 @@ export type BrakeReason = 'LinkDown' | 'MassSilence' | 'Paused';
 
 /**
  * The brake of one tunnel. Released: bases are judged by their silence. Proving: nobody is judged until a message
- * to ourselves came back. Asking: silent bases were asked directly; who does not answer is judged.
+ * of the controller to itself came back. Asking: silent bases were asked directly; those that do not answer are judged.
  */
 export type Brake =
   | { readonly kind: 'Released' }
@@ -61,10 +63,10 @@ export type Brake =
 export interface BrakeInput {
   readonly now: number;
   readonly isLinkUp: boolean;
-  /** A message to ourselves came back since the brake went on. */
+  /** A message of the controller to itself came back since the brake went on. */
   readonly isLinkProven: boolean;
   readonly isMassSilence: boolean;
-  /** We did not run for a while (stopped, or overloaded): the silence is ours. */
+  /** The process did not run for a while (stopped, or overloaded): the silence may be its own. */
   readonly wasPaused: boolean;
 }
 
@@ -84,7 +86,7 @@ function nextProving(brake: Extract<Brake, { kind: 'Proving' }>, { now, isLinkUp
     return isKnown ? brake : { ...brake, reason: 'LinkDown', upSince: undefined };
   }
   if (brake.upSince === undefined) return { ...brake, upSince: now };
-  // A broker may refuse us the message to ourselves: then the time that the link has been up has to do.
+  // A broker may refuse the controller's message to itself: then the time that the link has been up decides.
   const isOver = isLinkProven || now - brake.upSince >= BRAKE_MAX_MS;
   return isOver ? { kind: 'Asking', since: now, reason: brake.reason } : brake;
 }
@@ -96,8 +98,8 @@ function reasonToProve({ isLinkUp, wasPaused, isMassSilence: isMass }: BrakeInpu
 }
 
 /**
- * From when on silence counts again after an outage of ours of `outageMs`: a base that tried to reconnect with
- * a doubling delay waits at most about as long again as the outage took.
+ * From when on silence counts again after an outage of the controller of `outageMs`: a base that tried to reconnect
+ * with a doubling delay waits at most about as long again as the outage took.
  */
 export function graceAfterOutageMs(outageMs: number): number {
   return Math.min(outageMs, 120_000);

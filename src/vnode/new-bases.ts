@@ -44,7 +44,9 @@ type Asker = Pick<UnprovenBase, 'tunnel' | 'source'>;
 const UNPROVEN_MS = 25_000;
 const LOG_INTERVAL_MS = 60_000;
 const MAX_SOURCES = 1_000;
-/** Questions without an answer, through one tunnel. Where a base is called by its address, each waits on a connection. */
+/**
+ * Questions without an answer, through one tunnel. Where a base is called by its address, each waits on a connection.
+ */
 const QUESTIONS: TokenBucketOptions = { burst: 5_000, refillMs: 2 };
 const QUESTIONS_BY_ADDRESS: TokenBucketOptions = { burst: 4_000, refillMs: 10 };
 /** For bases whose heartbeats come from one source (HTTP). */

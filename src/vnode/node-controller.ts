@@ -46,7 +46,9 @@ const WAIT_FOR_HEALTH_MS = 1_000;
 /** A Node that the watch still shows but that is gone is looked at again after this long. */
 const LOOK_AGAIN_MS = 1_000;
 
-/** Keeps the Node of each VNode as it should be, and takes it away with all that belongs to it when the base is dead. */
+/**
+ * Keeps the Node of each VNode as it should be, and takes it away with all that belongs to it when the base is dead.
+ */
 export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
@@ -107,7 +109,7 @@ export class NodeController {
     else if (!node.isDeleting) await this.#update(vnode, node, written);
   }
 
-  /** Another replica may lead it. What is left of it goes when its Node is gone and nothing is heard of the base. */
+  /** Another replica may lead it. The rest is removed when its Node is gone and the base is silent. */
   #follow(vnode: VNode): void {
     const { leases, informer } = this.#options;
     const { nodeName, wasHeard, liveness } = vnode;
@@ -174,7 +176,7 @@ export class NodeController {
     logger.info({ node: vnode.nodeName, ready: is }, 'node readiness changed');
   }
 
-  /** Pods first and the Node last: as long as it stands, whoever comes after us knows that there is work left. */
+  /** Pods first and the Node last: as long as it exists, the next leader knows that there is work left. */
   async #remove(vnode: VNode): Promise<void> {
     const { api, podInformer, leases, logger, metrics, known, clock } = this.#options;
     const { nodeName } = vnode;
@@ -187,7 +189,7 @@ export class NodeController {
     const isLate = (pod: VPod): boolean => !pods.some(({ uid }) => uid === pod.uid);
     const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
     await Promise.all(latePods.map((pod) => this.#forceDelete(pod, permit)));
-    // Between two steps it may have become another's, which goes on where we are.
+    // Between two steps another replica may have taken over, which continues from there.
     if (!leases.isHeld(nodeName)) return;
     await leases.release(nodeName);
     this.#forget(vnode);

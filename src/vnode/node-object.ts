@@ -89,7 +89,7 @@ export function placeAnnotationsOf({ port }: BaseInfo): Record<string, string> {
   return port === 0 ? {} : { [ANNOTATION.arkletPort]: String(port) };
 }
 
-/** 0 where the Node does not tell. */
+/** 0 where the Node does not show it. */
 export function arkletPortOf(annotations: Readonly<Record<string, string>>): number {
   const port = Number(annotations[ANNOTATION.arkletPort]);
   return Number.isInteger(port) && port > 0 && port <= 65_535 ? port : 0;
@@ -110,7 +110,7 @@ export function nodeInfoOf({ base, version }: NodeFacts): Record<string, string>
   };
 }
 
-/** Conditions without times; `Unknown` is kube-controller-manager's word for Ready, never ours. */
+/** Conditions without times; `Unknown` is kube-controller-manager's word for Ready, never the controller's. */
 export function nodeConditionsOf({ base, reachability }: NodeFacts): NodeCondition[] {
   const isSilent = reachability === 'Unreachable';
   return [
@@ -147,7 +147,7 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
   return { type, status: 'Unknown', reason: 'LivenessFrozen', message };
 }
 
-/** The whole Node of a base we meet for the first time: POST keeps its status, so one write makes a ready Node. */
+/** The whole Node of a base that is new: POST keeps its status, so one write makes a ready Node. */
 export function newNodeOf(facts: NodeFacts, nowText: string): NodeObject {
   const { base, env, health } = facts;
   return {

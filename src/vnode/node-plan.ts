@@ -28,20 +28,20 @@ export interface NodePlanInput {
   readonly now: number;
   readonly nowText: string;
   readonly statusWrittenAt: number;
-  /** When it may be told that the memory has moved; asked only then. */
+  /** When a change of memory may be written; asked only then. */
   readonly metaspaceTurnAt: () => number;
 }
 
 export interface NodePlan {
   /** Merge patch of labels, taints, providerID. */
   readonly metadata: Patch | undefined;
-  /** Strategic merge patch of the status, and of our annotations, in one write. */
+  /** Strategic merge patch of the status, and of the controller's annotations, in one write. */
   readonly status: Patch | undefined;
   readonly writesMetaspace: boolean;
   readonly wakeAt: number;
 }
 
-/** What has to be written so that the Node says what we know; nothing where it does. */
+/** The write that makes the Node show the known state; nothing where it does. */
 export function planNode(input: NodePlanInput): NodePlan {
   const { node, now, statusWrittenAt } = input;
   const metaspaceDueAt = hasMetaspaceMoved(input) ? input.metaspaceTurnAt() : Number.POSITIVE_INFINITY;
@@ -109,7 +109,7 @@ function statusPatchOf(
   if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
   const nodeInfo = nodeInfoOf(facts);
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
-  // Before the base has told its health, the Node keeps what an earlier process wrote.
+  // Before the base has reported its health, the Node keeps what an earlier process wrote.
   const isTold = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
   if (isTold) Object.assign(status, resourcePatchOf(node, facts));
   if (Object.keys(status).length === 0 && !due.writesMetaspace) return undefined;

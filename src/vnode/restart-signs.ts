@@ -7,7 +7,7 @@ const BEAT_TOLERANCE_MS = 2_000;
 /** What a health answer says of the process's age. */
 export interface RunTime {
   readonly seconds: number;
-  /** Our monotonic clock when the answer came. */
+  /** Local monotonic clock when the answer came. */
   readonly heardAt: number;
 }
 
@@ -27,16 +27,16 @@ export function isOtherProcess(before: RunTime, seconds: number, askedAt: number
 }
 
 /**
- * Whether a process asked for its baseline before it said the first thing that we heard of it, by its own clock: it is
- * the one that we know. A broker with much to deliver sends heartbeats (QoS 0) ahead of it.
+ * Whether a process asked for its baseline before the first message that was heard of it, by its own clock: it is
+ * the known one. A broker with much to deliver sends heartbeats (QoS 0) ahead of it.
  */
 export function isOfKnownProcess(askedForAt: number | undefined, firstSaidAt: number | undefined): boolean {
   return askedForAt !== undefined && (askedForAt === firstSaidAt || isBefore(askedForAt, firstSaidAt));
 }
 
 /**
- * Whether a heartbeat over HTTP comes at an odd moment. A process that was started anew sends its first one at once,
- * and over HTTP nothing else tells of it: the base is worth a question.
+ * Whether a heartbeat over HTTP comes at an odd moment. A restarted process sends its first one at once,
+ * and over HTTP nothing else shows it: the base is asked.
  */
 export function isOffBeat(lastBeatAt: number, now: number): boolean {
   return Math.abs(now - lastBeatAt - HTTP_HEARTBEAT_MS) > BEAT_TOLERANCE_MS;

@@ -10,7 +10,7 @@ export interface TunnelClaim {
 }
 
 export interface HeldClaim extends TunnelClaim {
-  /** False for a base that we only know from its Node. */
+  /** False for a base that is known only from its Node. */
   readonly wasHeard: boolean;
   readonly lastHeardAt: number;
   /** Nobody listened at its address since it was last heard. */

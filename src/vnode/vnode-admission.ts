@@ -26,7 +26,7 @@ export interface VNodeAdmissionOptions extends NewBasesOptions {
   readonly ledger: LedgerOptions;
 }
 
-/** A base that has an identity which another one has is told of this often. */
+/** How often two bases with one identity are reported. */
 const TELL_REFUSAL_EVERY_MS = 60_000;
 
 /** Who gets a VNode, and which of two bases with one identity has it. */
@@ -120,7 +120,7 @@ export class VNodeAdmission {
     this.#newBases.sweep();
   }
 
-  /** Addresses are used again: who was there before is not to be taken for alive because somebody answers there. */
+  /** Addresses are reused: an answer from there does not prove that the former base lives. */
   #settled(vnode: VNode): VNode {
     const before = this.#options.store.settle(vnode);
     if (vnode.isDisplaced) {
@@ -157,14 +157,14 @@ export class VNodeAdmission {
     if (heardThere) {
       store.settle(heardThere);
       vnode.isDisplaced = true;
-      // Two Nodes tell one address, and neither base was heard: the first heartbeat decides.
+      // Two Nodes show one address, and neither base was heard: the first heartbeat decides.
       if (!heardThere.wasHeard) heardThere.isDisplaced = true;
     }
     // What was unreachable stays so until the base speaks.
     if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';
   }
 
-  /** Where the base is now, as the replica that leads it says: perhaps nothing of that has reached us. */
+  /** Where the base is now, as the replica that leads it says: its messages may not have arrived here. */
   follow(node: CachedNode): void {
     const { store, leases, tunnels } = this.#options;
     const vnode = store.get(node.name);
@@ -235,7 +235,7 @@ export class VNodeAdmission {
     this.#tellRefusal(holder, message);
   }
 
-  /** Whether it is to be told of, too. */
+  /** Whether it is reported, too. */
   #countRefusal(holder: VNode, tunnel: TunnelName): boolean {
     const { clock, metrics } = this.#options;
     metrics.refusedBases.inc({ tunnel });
@@ -264,7 +264,7 @@ export class VNodeAdmission {
   }
 }
 
-/** What a Node tells of its base, until the base itself speaks. */
+/** What a Node shows of its base, until the base itself speaks. */
 function baseOf(node: CachedNode, identity: string): BaseInfo {
   const addressOf = (type: string): string => node.addresses.find((address) => address.type === type)?.address ?? '';
   return {

@@ -41,7 +41,7 @@ export class VNodeController implements TunnelHandler {
     });
   }
 
-  /** We have come to lead the VNode after another replica, or it is another's now. */
+  /** This replica has started to lead the VNode after another one, or stopped. */
   onLeaderChange(nodeName: string): void {
     const { store, clock, inquirer, nodeInformer, enqueueNode, enqueuePods } = this.#options;
     const vnode = store.get(nodeName);
@@ -109,7 +109,7 @@ export class VNodeController implements TunnelHandler {
     const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
     if (livesByAnswers(vnode)) {
       if (now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
-      // A base whose threads are all in our commands answers no question; where it ends, their connections do.
+      // A base whose threads all run commands answers no question; when it ends, their connections break.
       if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
     }
     if ((isOdd || !isWell) && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.ask(vnode);
@@ -147,7 +147,7 @@ export class VNodeController implements TunnelHandler {
     this.#admission.prove(envelope);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
-    // A base that could not tell its figures has not lost its memory.
+    // A base that could not report its figures has not lost its memory.
     if (health.metaspaceUsedBytes !== undefined || vnode.health === undefined) vnode.health = health;
     vnode.masterName = health.masterName ?? vnode.base.name;
     if (this.#noteRunTime(vnode, envelope, health)) this.#restarted(vnode, envelope, 'the JVM’s start time changed');
@@ -238,7 +238,7 @@ export class VNodeController implements TunnelHandler {
     else vnode.refresh ??= { at: freeAt, latestAt: freeAt };
   }
 
-  /** The process has ended; the next one is at the same place, or its heartbeat tells where. */
+  /** The process has ended; the next one is at the same place, or its heartbeat names it. */
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
     this.#options.candidates.refused(tunnel, base);
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
@@ -277,7 +277,7 @@ export class VNodeController implements TunnelHandler {
 
   /**
    * The VNode that a message is for, which any message keeps alive. Undefined for a base that no heartbeat or Node
-   * told of, that is being removed, that another replica may lead, or that is spoken to elsewhere (or was, when it was
+   * reported, that is being removed, that another replica may lead, or that is spoken to elsewhere (or was, when it was
    * asked this).
    */
   #heard(envelope: Envelope): VNode | undefined {
@@ -293,7 +293,8 @@ export class VNodeController implements TunnelHandler {
 
   /**
    * Whether an answer over HTTP may be another base's, which has the address now: it says so, or it does not say
-   * whose it is and the base itself was not heard yet since we started, nor named in an answer since it came there.
+   * whose it is and the base itself was not heard yet since the start of this process, nor named in an answer since it
+   * came there.
    */
   #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
     if (!isByAddress(tunnel) || askedAt === undefined || answeredBy === vnode.identity) return false;
@@ -332,7 +333,7 @@ export class VNodeController implements TunnelHandler {
 
   #restarted(vnode: VNode, envelope: Envelope, evidence: string): void {
     const { logger, recorder, clock } = this.#options;
-    // Told again, by whomever: the base is asked already.
+    // Reported again: the base is asked already.
     const isTold = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
     vnode.ledger.baseRestarted(envelope.publishedAt);
     vnode.runTime = undefined;
@@ -355,7 +356,7 @@ export class VNodeController implements TunnelHandler {
   #logAnswer(vnode: VNode, result: OperationResult, end: OperationEnd | undefined): void {
     const { logger, clock } = this.#options;
     const { command, outcome, module, code, message } = result;
-    // Our own commands bound how many of them end.
+    // The controller's own commands bound their number.
     const admitted = end ? {} : vnode.reports.admit(clock.now());
     if (admitted === undefined) return;
     const fields = { node: vnode.nodeName, command, module: module && moduleKeyOf(module), outcome, ...admitted };

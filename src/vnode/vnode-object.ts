@@ -1,6 +1,6 @@
 import type { KubeObject, NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
 
-/** What the informer keeps of a Node of ours. */
+/** The part of a VNode's Node that the informer keeps. */
 export interface CachedNode {
   readonly namespace: '';
   readonly name: string;
@@ -18,7 +18,7 @@ export interface CachedNode {
   readonly nodeInfo: Readonly<Record<string, string>>;
 }
 
-/** Projection at the watch: what we write and compare, nothing else. */
+/** Projection at the watch: only fields that are written or compared. */
 export function projectNode(object: KubeObject): CachedNode {
   const { metadata, spec = {}, status = {} } = object as NodeObject;
   return {

@@ -71,7 +71,7 @@ export class VNode implements LedBase {
   isDisplaced = false;
   refusalToldAt = Number.NEGATIVE_INFINITY;
   health: BaseHealth | undefined;
-  /** The name that the base would have in its own list; undefined before this process of it told its health. */
+  /** The name that the base would have in its own list; undefined before this process of it reported its health. */
   masterName: string | undefined;
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
   runTime: RunTime | undefined;
@@ -80,19 +80,22 @@ export class VNode implements LedBase {
   hintedAt = Number.NEGATIVE_INFINITY;
   /** When an answer from its address last named its identity. */
   namedAt = Number.NEGATIVE_INFINITY;
-  /** What we heard last proves nothing; another replica, which leads it, asks it. */
+  /** The last message proves nothing; another replica, which leads it, asks it. */
   isHearsay = false;
   /** When a goodbye came from an address that is not the base's; it counts when the base refuses a connection now. */
   goodbyeAt: number | undefined;
-  /** When the base said the first thing that we heard of it, by its own wall clock, ms. */
+  /** The time of the base's first message, by its own wall clock, ms. */
   firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
 
-  /** Monotonic time of the last message of the base; of our start for one that we only know from its Node. */
+  /**
+   * Monotonic time of the last message of the base; of the start of this process for one that is known only from its
+   * Node.
+   */
   lastHeardAt: number;
-  /** When we met it, or came to lead it. */
+  /** When it was met, or this replica started to lead it. */
   metAt: number;
-  /** False for a base that we only know from its Node: nothing is said of it before it speaks or is judged. */
+  /** False for a base that is known only from its Node: nothing is written of it before it speaks or is judged. */
   wasHeard = false;
   liveness: Liveness = 'Reachable';
   /** Silent, asked directly over a proven link, and no answer. */
@@ -147,9 +150,9 @@ export class VNode implements LedBase {
   }
 
   /**
-   * Another replica leads it from now on, or has led it: what we knew of its modules is old, and answers to what was
-   * asked before are no news. `wasReady`: the leader before us had nothing against the base, so that it is not for us
-   * to say what we heard of it; it has from `mayBeSilentSince` on to speak.
+   * Another replica leads it from now on, or has led it: the known modules are old, and answers to earlier
+   * questions do not count. `wasReady`: the former leader had the base Ready, so this replica does not
+   * judge it by earlier silence; silence counts from `mayBeSilentSince` on.
    */
   changeLeader(now: number, { wasReady, mayBeSilentSince }: { wasReady: boolean; mayBeSilentSince: number }): void {
     this.ledger = new ModuleLedger(this.#ledgerOptions);
@@ -182,7 +185,7 @@ export class VNodeStore {
   /** Bases that are no VNodes yet. */
   readonly unproven = new UnprovenBases();
   readonly #byName = new Map<string, VNode>();
-  /** Who was heard last at an address over HTTP; emptied with the VNode. */
+  /** The base that was heard last at an address over HTTP; emptied with the VNode. */
   readonly #byAddress = new Map<string, VNode>();
 
   get(nodeName: string): VNode | undefined {
@@ -212,7 +215,7 @@ export class VNodeStore {
     this.#leave(vnode);
   }
 
-  /** Who was heard last at an address over HTTP. */
+  /** The base that was heard last at an address over HTTP. */
   heardAt(address: string | undefined): VNode | undefined {
     return address === undefined ? undefined : this.#byAddress.get(address);
   }

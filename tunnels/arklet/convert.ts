@@ -131,7 +131,7 @@ function outcomeOf(
 const REPEATED = /^Biz: (.{1,300}) has been installed or registered/;
 
 /**
- * The agent fetches whatever jar it is told to, and installs it under the name and version that stand in its manifest.
+ * The agent fetches the jar of the command and installs it under the name and version that stand in its manifest.
  * Undefined where the answer names the module that was asked for, or none.
  */
 function otherModuleIn(inner: ClientResponse | undefined, module: ModuleId): string | undefined {

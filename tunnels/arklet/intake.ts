@@ -153,7 +153,9 @@ export class RecentSources {
     this.#seed = seed;
   }
 
-  /** Whether the source was heard 4 to 30 s ago, as a base that repeats its heartbeat is. Notes that it is heard now. */
+  /**
+   * Whether the source was heard 4 to 30 s ago, as a base that repeats its heartbeat is. Notes that it is heard now.
+   */
   isReturning(source: string, now: number): boolean {
     const hash = hashOf(source, this.#seed);
     const slot = hash & (2 ** SLOTS_BITS - 1);

@@ -6,7 +6,9 @@ import type { InstallStrategy, ModuleState } from '../../src/tunnel/module.ts';
  * Over HTTP the same shapes travel bare.
  */
 
-/** `koupleless_{env}/{identity}/base/queryBaseline`, `POST {controller}/queryBaseline`; also a part of the heartbeat. */
+/**
+ * `koupleless_{env}/{identity}/base/queryBaseline`, `POST {controller}/queryBaseline`; also a part of the heartbeat.
+ */
 export interface BaseMetadata {
   readonly identity: string;
   readonly name: string;

@@ -4,7 +4,7 @@ import { WireFault, WireValue } from './wire-value.ts';
 
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
-/** Whom a payload is from, by its topic or connection. */
+/** The sender of a payload, by its topic or connection. */
 export type Source = Pick<Envelope, 'tunnel' | 'identity'>;
 
 export type Parsed<T> = { readonly message: T; readonly invalid?: never } | { readonly invalid: InvalidMessage };

@@ -16,11 +16,11 @@ import { WireFault, type WireValue } from './wire-value.ts';
 
 const MAX_NAME_LENGTH = 253;
 const MAX_VERSION_LENGTH = 128;
-/** Of what others have installed, however odd: one refused entry would make us deaf to the whole base. */
+/** Of what others have installed, however odd: one refused entry would discard the whole list. */
 const MAX_BIZ_LENGTH = 4_096;
 const MAX_CODE_LENGTH = 128;
 const MAX_ENTRIES = 10_000;
-/** No base has room for so many modules; whoever lists more has no say in how busy we are. */
+/** No base has room for this many modules; a longer list must not keep the controller busy. */
 const MAX_MODULES = 2_000;
 const MAX_PORT = 65_535;
 
@@ -47,7 +47,7 @@ export function readHeart(value: WireValue): Heart {
   };
 }
 
-/** Over HTTP a base says where its arklet listens, or we could not answer it. */
+/** Over HTTP a base says where its arklet listens: commands go there. */
 export function readHttpHeart(value: WireValue): Heart {
   const heart = readHeart(value);
   if (heart.port === 0) throw value.field('port').fault('is missing or 0');

@@ -85,7 +85,7 @@ export class AddressPolicy {
 
   /** Why `ip` is not called, to be read after the name of the field; undefined when it is. */
   faultOf(ip: string): string | undefined {
-    // A zone (`fe80::1%eth0`) chooses a network interface of ours.
+    // A zone (`fe80::1%eth0`) chooses a network interface of this machine.
     if (isIP(ip) === 0 || ip.includes('%')) return 'is not an IP address';
     const family = familyOf(ip);
     if (this.#allowed && !this.#allowed.check(ip, family)) return 'is in none of HTTP_TUNNEL_BASE_NETWORKS';

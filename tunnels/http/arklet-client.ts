@@ -16,7 +16,7 @@ export interface ArkletRequest {
   /** arklet's word, the path. */
   readonly command: string;
   readonly payload: object;
-  /** It changes nothing, and so does no harm when it is executed after we gave it up. */
+  /** It changes nothing, and so does no harm when it runs after it was abandoned. */
   readonly isQuestion: boolean;
   /** It leaves also where `mayCommand` says no. */
   readonly isForAnybody?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface ArkletClientOptions {
 /**
  * Speaks HTTP to the arklet of a base: no proxy, no redirect, no compression, at most 1 MiB each way. A payload is sent
  * once, to an event loop of the base that is free.
- * Whom it may call is for others to check.
+ * The caller checks that the address may be called.
  */
 export class ArkletClient {
   readonly #options: ArkletClientOptions;

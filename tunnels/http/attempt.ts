@@ -22,15 +22,15 @@ export interface AttemptOptions {
   readonly mayLeave: () => boolean;
   /** Called once when the whole payload is with the operating system. */
   readonly onLeft: () => void;
-  /** Resets the connection, so that nothing of it arrives later; its reason, a text, is told. */
+  /** Resets the connection, so that nothing of it arrives later; its reason is a text. */
   readonly signal: AbortSignal;
 }
 
 /**
  * One connection that a command is offered on, and how far it has come. The head goes out at once, the payload when the
  * base says `100 Continue`: the event loop that the connection landed on is free then, and begins the command as soon
- * as it has the payload. A payload that is sent to a busy loop is begun when the loop is free again, however long we
- * have given it up by then: neither FIN nor RST takes it out of the base's receive buffer.
+ * as it has the payload. A payload that is sent to a busy loop starts when the loop is free again, however long the
+ * controller have given it up by then: neither FIN nor RST takes it out of the base's receive buffer.
  */
 export class Attempt {
   /** What axios sends: nothing, and then the payload. */
@@ -44,7 +44,7 @@ export class Attempt {
   #isAnswered = false;
   #isBusy = false;
   #isForbidden = false;
-  /** Why we ended it ourselves. */
+  /** Why the controller ended it. */
   #reason: string | undefined;
 
   constructor(options: AttemptOptions) {

@@ -4,8 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../../src/clock.ts';
 
 /**
- * So long a connection is kept for the next command. Shorter than servers usually keep theirs (5 s), so that it is
- * us who close: a command on a connection that the base closes just then would be lost.
+ * How long a connection is kept for the next command. Shorter than servers usually keep theirs (5 s), so that this
+ * side closes: a command on a connection that the base closes just then would be lost.
  */
 const IDLE_MS = 4_000;
 
@@ -25,7 +25,7 @@ export class BaseAgent extends Agent {
   override keepSocketAlive(socket: Duplex): boolean {
     // Of a request that was given up before it had its connection.
     if (socket instanceof Socket && socket.connecting) return false;
-    // Declared void, yet false tells that the base wants it closed.
+    // Declared void, yet false means that the base wants it closed.
     const isKept = super.keepSocketAlive(socket) as unknown as boolean;
     if (!isKept || this.#isDestroyed) return false;
     const timer = this.#clock.setTimer(() => socket.destroy(), IDLE_MS);

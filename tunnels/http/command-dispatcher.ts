@@ -27,7 +27,7 @@ export interface CommandDispatcherOptions {
 }
 
 export interface Answered {
-  /** Our monotonic clock before the command was offered to the base. */
+  /** Local monotonic clock before the command was offered to the base. */
   readonly askedAt: number;
   readonly body: Uint8Array;
 }
@@ -36,14 +36,14 @@ export interface Answered {
 interface Course {
   readonly signal: AbortSignal;
   readonly leaveWithinMs: number;
-  /** How often all had been abandoned when it was given to us. */
+  /** How often all had been abandoned when it was queued. */
   readonly round: number;
   readonly onLeft?: () => void;
 }
 
 /**
  * Sends commands to bases, a few at a time to each. Questions have places of their own, so that no hanging install
- * keeps us from asking; one that is asked twice at a time goes out once. No base waits for another.
+ * prevents a question; one that is asked twice at a time goes out once. No base waits for another.
  */
 export class CommandDispatcher {
   readonly #options: CommandDispatcherOptions;
@@ -82,7 +82,7 @@ export class CommandDispatcher {
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Ends at once what is under way, and with it what waits for that. What is sent from now on is not concerned. */
+  /** Ends running commands at once, and those that wait for them. Later commands are not affected. */
   abandon(): void {
     this.#round += 1;
     this.#questions.clear();
@@ -136,7 +136,7 @@ export class CommandDispatcher {
     const { client, policy, clock, timeoutsMs } = this.#options;
     // It waited when all were abandoned, or had just been let in.
     if (round !== this.#round) throw notConnected(ABANDONED);
-    // A Node of an earlier process tells an address that was not checked, and no port.
+    // A Node of an earlier process shows an address that was not checked, and no port.
     const fault = policy.faultOf(base.ip);
     if (fault !== undefined) throw notConnected(`the address ${base.ip} ${fault}`);
     if (base.port === 0) throw notConnected('the base has not said yet where it listens');

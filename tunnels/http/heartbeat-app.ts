@@ -21,7 +21,7 @@ const RETRY_AFTER_S = '12';
 
 export interface HeartbeatAppOptions {
   readonly tunnel: TunnelName;
-  /** Default: whoever reaches us may speak for any base. */
+  /** Default: whoever reaches the port may speak for any base. */
   readonly tokens?: readonly string[] | undefined;
   /** Behind these the sender is the rightmost address in `X-Forwarded-For` that is none of them. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
@@ -52,7 +52,7 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
   if (trustedProxies) app.set('trust proxy', inAnyOf(trustedProxies));
   app.disable('x-powered-by');
   app.disable('etag');
-  // What costs us least comes first. A compressed body is refused.
+  // The cheapest check comes first. A compressed body is refused.
   const readBody = (authenticate: RequestHandler, limit: number): RequestHandler[] => [
     authenticate,
     takingJson(options),
@@ -132,7 +132,7 @@ function taking(type: MessageType, options: HeartbeatAppOptions): RequestHandler
     const invalid = options.onMessage(type, senderOf(request), bodyOf(request));
     if (invalid) refuse(options, response, invalid.code === 'Arklet.AddressRefused' ? 403 : 400, invalid);
     else if (type === 'heart') response.type('text/plain').send('SUCCESS');
-    // No baseline: a base is told what to install by commands, whose answers say what became of it.
+    // No baseline: a base gets install commands, whose answers show their result.
     else response.json([]);
   };
 }
@@ -185,7 +185,9 @@ function bodyOf({ body }: Request): Uint8Array {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-/** Whether an `authorization` header carries one of the tokens. Takes as long for a nearly right one as for a wrong one. */
+/**
+ * Whether an `authorization` header carries one of the tokens. Takes as long for a nearly right one as for a wrong one.
+ */
 export function carriesToken(authorization: string | undefined, tokens: readonly string[]): boolean {
   const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
   const digest = sha256Of(given);

@@ -33,7 +33,7 @@ export interface HttpTunnelOptions {
   readonly baseNetworks?: readonly Network[] | undefined;
   /** Proxies whose `X-Forwarded-For` says where a message came from. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
-  /** Who else is to hear what a base says to us. Default: nobody. */
+  /** Other replicas that get the messages of bases. Default: none. */
   readonly members?: Members | undefined;
   /** After these an answer is of no use, and the connection is closed a little later. */
   readonly installDeadlineMs: number;
@@ -64,8 +64,8 @@ interface Session {
 }
 
 /**
- * Bases that post their heartbeats to us and take commands at the address that these name. A command is one request,
- * never sent again by us; its answer is heard before the promise of the command resolves.
+ * Bases that post their heartbeats to the controller and take commands at the address that these name. A command is one
+ * request, never repeated here; its answer is handled before the promise of the command resolves.
  */
 export class HttpTunnel implements Tunnel {
   readonly name = 'http_tunnel_provider';

@@ -31,7 +31,7 @@ const KEEP_ALIVE_MS = 5_000;
 
 export interface ListenerOptions {
   readonly name: string;
-  /** 0 = any free one; the log line tells which. */
+  /** 0 = any free one; the log line shows which. */
   readonly port: number;
   readonly app: RequestListener;
   readonly logger: Logger;

@@ -35,7 +35,7 @@ export interface MemberRelayOptions {
 }
 
 const INTERVAL_MS = 1_000;
-/** How long the last messages may take when we end. */
+/** How long the last messages may take when the tunnel stops. */
 const LAST_WORDS_MS = 1_000;
 
 /**
@@ -156,7 +156,7 @@ export class MemberOutbox {
     await this.close();
   }
 
-  /** Drops what waits, ends what is under way; resolves when all has ended. */
+  /** Drops waiting messages and ends running requests; resolves when all have ended. */
   close(): Promise<void> {
     this.#countDropped(this.#waiting.takeAll().length);
     this.#stop.abort();
@@ -212,7 +212,7 @@ export interface WaitingMessage {
   /** As it is in a batch. */
   readonly text: string;
   readonly byteLength: number;
-  /** Our monotonic clock when the base said it. */
+  /** Local monotonic clock when the base said it. */
   readonly heardAt: number;
 }
 

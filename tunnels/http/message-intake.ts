@@ -44,7 +44,7 @@ interface Arrival {
   readonly payload: Uint8Array;
 }
 
-/** What bases say: to us, which other members are told of, and to other members, which tell us. */
+/** Messages of bases: those that arrive here, which go on to other members, and those that other members pass on. */
 export class MessageIntake {
   readonly #options: MessageIntakeOptions;
   readonly #relay: MemberRelay | undefined;

@@ -9,7 +9,7 @@ import { type AddressPolicy, baseKeyOf, sourceOf } from './addresses.ts';
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
-/** What is to be known of a message that is taken. */
+/** Facts about an accepted message. */
 export interface Accepted {
   /** Its kind and its base, the address included: a newer message of the same key makes it worthless. */
   readonly key: string;

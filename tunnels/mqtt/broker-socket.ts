@@ -75,7 +75,7 @@ export async function openBrokerSocket(options: BrokerSocketOptions, signal: Abo
   const tcp = await connected(options, signal);
   const reset = (): void => void tcp.resetAndDestroy();
   if (!secureContext) return { stream: tcp, reset };
-  // Around a socket of our own, for only that can be reset. One that still connects may change its handle.
+  // Around a plain socket, since only that can be reset. One that still connects may change its handle.
   return { stream: connectTls({ socket: tcp, host, rejectUnauthorized: true, secureContext }), reset };
 }
 

@@ -10,8 +10,8 @@ const GOODBYE_TIMEOUT_MS = 1_000;
 const MAX_OUTSTANDING = 512;
 /**
  * mqtt.js pings when it has got no acknowledgement and no answer to a ping for one such period, and gives up after one
- * and a half: 7.5 s after the last sign of life at most, less than it takes until another replica is to take over (10 s).
- * The broker gives us up after the same time.
+ * and a half: 7.5 s after the last sign of life at most, less than it takes until another replica is to take over (10
+ * s). The broker closes the link after the same time.
  */
 const KEEPALIVE_SECONDS = 5;
 /** A SUBACK's word for "no"; every other value grants. */
@@ -33,7 +33,7 @@ export interface MqttSessionOptions {
  * One connection to a broker, from CONNECT to the closed socket. A client of mqtt.js of its own for each, so that
  * nothing of a former connection can come back: no queue, no store, no message id.
  *
- * MQTT 3.1.1, the version of the bases: every broker has it, and 5 would add a fallback that only brokers we
+ * MQTT 3.1.1, the version of the bases: every broker has it, and 5 would add a fallback that only brokers
  * do not test with would run.
  */
 export class MqttSession {
@@ -121,7 +121,7 @@ export class MqttSession {
     this.#socket.stream.prependListener('close', () => this.#close());
   }
 
-  /** mqtt.js tells of a SUBACK by a promise, hence after the messages that came with it; here it is in order. */
+  /** mqtt.js reports a SUBACK by a promise, hence after the messages that came with it; here it is in order. */
   #onPacket(packet: Packet): void {
     if (packet.cmd !== 'suback' || this.#isUp || this.#isLeaving) return;
     const { filters, onUp } = this.#options;
@@ -305,7 +305,7 @@ function sendFailed(reason: string, cause?: Error): ControllerError {
 
 type Intervals = Exclude<NonNullable<IClientOptions['timerVariant']>, string>;
 
-/** The intervals that mqtt.js keeps alive with, on our clock. */
+/** The keep-alive intervals of mqtt.js, on the local clock. */
 export function intervalsOf(clock: Clock): Intervals {
   /** Emptied by `clear`, which mqtt.js calls for each at the latest when its connection closes. */
   const running = new Map<number, Timer>();

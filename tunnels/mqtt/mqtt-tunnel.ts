@@ -36,7 +36,7 @@ export interface MqttTunnelOptions {
   readonly metrics: Metrics;
 }
 
-/** What tells of a base that it is there. */
+/** Message types that show that a base is there. */
 const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
 /**
  * Of one identity. A known base may answer thousands of operations within seconds; one that is not known has hardly
@@ -315,7 +315,7 @@ export function reconnectDelayMs(failures: number, random: number): number {
   return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures, 16)));
 }
 
-/** Messages to ourselves that have not come back. */
+/** Messages of the controller to itself that have not come back. */
 export class LinkProbe {
   readonly #clock: Clock;
   /** By message id; emptied by the echo, by the timeout and by `giveUp`. */

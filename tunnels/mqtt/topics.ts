@@ -11,7 +11,7 @@ export const MESSAGE_TYPES = [
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /**
- * What is said once is missed for long. All else comes again, or is asked for again, so that it is not worth an
+ * A message that is sent once must not be lost. All else comes again, or is asked for again, so that it is not worth an
  * acknowledgement for each message, nor a place among the few that a broker has in flight to a client.
  */
 const QOS: Readonly<Record<MessageType, 0 | 1>> = {
@@ -58,7 +58,7 @@ export class Topics {
     return `${this.#prefix}/${identity}/${command}`;
   }
 
-  /** Whose message of which type travels on `topic`; undefined where it is none of ours. */
+  /** Whose message of which type travels on `topic`; undefined for any other topic. */
   parse(topic: string): BaseTopic | undefined {
     const [prefix, identity, base, name, ...rest] = topic.split('/');
     if (prefix !== this.#prefix || identity === undefined || base !== 'base' || rest.length > 0) return undefined;

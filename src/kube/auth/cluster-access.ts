@@ -11,7 +11,7 @@ export interface TlsSettings {
   rejectUnauthorized: boolean;
 }
 
-/** Where the API server is and how to prove who we are. Files behind it are read off the hot path. */
+/** Where the API server is and how to authenticate. Files behind it are read off the hot path. */
 export interface ClusterAccess {
   readonly server: URL;
   /** A new object whenever certificates on disk have changed. */
@@ -25,7 +25,7 @@ export interface ClusterAccess {
   onUnauthorized(used: string | undefined): Promise<boolean>;
   /** Calls back after `tls()` has changed; connections made earlier should be replaced. */
   onTlsChange(listener: () => void): void;
-  /** Reads the files again each minute until `signal` is aborted. */
+  /** Reads the files again every minute until `signal` is aborted. */
   run(signal: AbortSignal): Promise<void>;
 }
 

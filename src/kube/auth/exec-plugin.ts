@@ -101,8 +101,8 @@ interface ExecAuth {
 }
 
 /**
- * The library adds the variables to our environment and starts the program, with a `spawn` that its types hide and its
- * own tests replace; so do we. A new instance each time, since it keeps what it got. Costs 85 MB once: only those pay
+ * The library adds the variables to the environment and starts the program, with a `spawn` that its types hide and its
+ * own tests replace, as here. A new instance each time, since it keeps what it got. Costs 85 MB once: only those pay
  * whose kubeconfig has `exec`.
  */
 async function loadExecAuth(): Promise<ExecAuth> {

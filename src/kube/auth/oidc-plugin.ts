@@ -8,7 +8,7 @@ import { bearerOf, type DatedCredential, keepCredential } from './credential-kee
 /**
  * The plugin of a user with `auth-provider: oidc`. Not that of `@kubernetes/client-node`, which sends no client secret,
  * forgets a refresh token that was not replaced, takes the lifetime of a token for its end, and waits for ever.
- * New tokens are kept in memory: a refresh token that works only once has to be put into the kubeconfig anew before
+ * New tokens are kept in memory: a refresh token that works only once has to be put into the kubeconfig again before
  * the next start.
  */
 export function oidcPluginOf(user: ConfigFields, clock: Clock): CredentialPlugin {

@@ -2,7 +2,7 @@ import { LruMap } from '../../lru-map.ts';
 import { TokenBucket } from '../../token-bucket.ts';
 
 const MAX_KEYS = 4096;
-/** So many different messages of one reason come one by one; later ones are put together. */
+/** This many different messages of one reason are written one by one; later ones are combined. */
 const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
 const OBJECT_RATE = { burst: 25, refillMs: 300_000 };
@@ -27,7 +27,7 @@ export interface EventInput {
   readonly message: string;
 }
 
-/** One Event object of the API server and how often what it tells has happened. */
+/** One Event object of the API server and how often it has happened. */
 export interface EventSeries {
   readonly input: EventInput;
   /** Newest text; it only changes when similar events are combined. */

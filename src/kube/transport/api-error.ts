@@ -53,7 +53,7 @@ export const isConflict = (error: unknown): boolean => hasStatus(error, 409) && 
 export const isFieldConflict = (error: unknown): boolean =>
   hasStatus(error, 409) && error.causes.some(({ reason }) => reason === 'FieldManagerConflict');
 
-/** The history asked for is no longer kept (410): list anew. */
+/** The history asked for is no longer kept (410): list again. */
 export const isGone = (error: unknown): boolean => hasStatus(error, 410);
 
 /** A patch named the UID of another incarnation of the object. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 
 export interface ConcurrencyLimitOptions {
-  /** At most so many at a time. */
+  /** Limit of concurrent requests. */
   readonly max: number;
   readonly clock: Clock;
   /** Called with each new limit. */
@@ -52,7 +52,9 @@ export class ConcurrencyLimit implements Traffic {
     this.#onCalm.push(listener);
   }
 
-  /** `latenessMs`: how late more urgent requests are, ms. While they are late, fewer requests run here. Default: never. */
+  /**
+   * `latenessMs`: how late more urgent requests are, ms. While they are late, fewer requests run here. Default: never.
+   */
   giveWayTo(latenessMs: () => number): void {
     this.#latenessMs = latenessMs;
   }

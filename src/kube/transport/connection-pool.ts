@@ -2,18 +2,18 @@ import { type Dispatcher, Pool } from 'undici';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
 import type { Permit } from './rest-lane.ts';
 
-/** Below the 90 s after which the API server closes an idle connection, so that we are the ones to close it. */
+/** Below the 90 s after which the API server closes an idle connection, so that this side closes it. */
 const IDLE_TIMEOUT_MS = 60_000;
 const TCP_KEEPALIVE_MS = 30_000;
 
 export interface ConnectionPoolOptions {
   readonly access: ClusterAccess;
-  /** At most so many at a time; null = one for each request in flight. */
+  /** Limit of concurrent requests; null = one for each request in flight. */
   readonly connections: number | null;
   readonly connectTimeoutMs: number;
 }
 
-/** Keep-alive HTTP/1.1 connections to the API server, made anew when the certificates change. */
+/** Keep-alive HTTP/1.1 connections to the API server, replaced when the certificates change. */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #pool: Pool;
@@ -99,7 +99,7 @@ export function wholeAnswer(pool: Dispatcher, { signal, permit, ...request }: Po
   return new Promise((resolve, reject) => {
     const receiver = new Receiver({ signal, permit, resolve, reject });
     // Deadlines are kept by the lane, which also counts the wait for a free connection.
-    // reset: undici closes the connection behind a DELETE with a body unless told not to.
+    // reset: undici closes the connection behind a DELETE with a body unless `reset` is false.
     pool.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false }, receiver);
   });
 }
@@ -152,7 +152,7 @@ class Receiver implements Dispatcher.DispatchHandler {
     this.#options.reject(error);
   }
 
-  /** The signal may outlive us. */
+  /** The signal may outlive the request. */
   #end(): void {
     this.#options.signal.removeEventListener('abort', this.#onAbort);
     this.#controller = undefined;

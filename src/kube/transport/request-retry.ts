@@ -7,7 +7,7 @@ const MAX_TRIES = 5;
 const MAX_ELAPSED_MS = 30_000;
 const DEFAULT_RETRY_AFTER_MS = 1000;
 const MIN_RETRY_AFTER_MS = 100;
-/** Spreads clients that were told the same second. */
+/** Spreads clients that got the same Retry-After. */
 const JITTER = 0.5;
 const CUT_CODES: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 

@@ -19,7 +19,7 @@ export interface RestRequest {
   /** Of `body`. Default `application/json`. */
   readonly contentType?: string;
   readonly signal?: AbortSignal;
-  /** From queueing to the whole answer (of a stream: to its headers), for each try anew. Default 10 s. */
+  /** From queueing to the whole answer (of a stream: to its headers), for every attempt. Default 10 s. */
   readonly timeoutMs?: number;
   /** Default: always; see `Permit`. */
   readonly permit?: Permit;

@@ -42,7 +42,7 @@ export interface Informer<T extends CachedObject> {
   /** Age of the last sign of life of the watch; Infinity before the first one. */
   lastEventAgeMs(): number;
   /**
-   * Read your writes: takes the answer to a write of our own. Stored only over an older version of the same
+   * Read your writes: takes the answer to a write of this process. Stored only over an older version of the same
    * incarnation; the watch's own event for it is then no second update.
    */
   upsert(raw: KubeObject): void;

@@ -10,7 +10,9 @@ import type { RestLane, RestRequest } from '../transport/rest-lane.ts';
 import { readWatchStream, type WatchEvent } from './watch-stream.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 5_000 };
-/** A watch that was open this long clears the back-off: a connection that is cut now and then must not wait ever longer. */
+/**
+ * A watch that was open this long clears the back-off: a connection that is cut now and then must not wait ever longer.
+ */
 const HEALTHY_MS = 1000;
 /** A watch that ended sooner and without an event was none, whatever its status said. */
 const SHORT_MS = 1000;
@@ -105,7 +107,9 @@ export class Reflector {
     }
   }
 
-  /** To be called after the process was stopped: lists everything again instead of reading all that happened meanwhile. */
+  /**
+   * To be called after the process was stopped: lists everything again instead of reading all that happened meanwhile.
+   */
   wasPaused(): void {
     if (!this.#mustList) this.#cut(new WatchError('paused', 'the process was stopped'));
   }

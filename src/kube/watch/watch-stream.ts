@@ -74,7 +74,9 @@ export class LineSplitter {
   #partsLength = 0;
   #isSkipping = false;
 
-  /** `onOverlong` is called for a line over `maxLineBytes`, which is left out: it would be as long in the next watch. */
+  /**
+   * `onOverlong` is called for a line over `maxLineBytes`, which is left out: it would be as long in the next watch.
+   */
   constructor(maxLineBytes: number, onOverlong: () => void) {
     this.#maxLineBytes = maxLineBytes;
     this.#onOverlong = onOverlong;
