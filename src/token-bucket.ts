@@ -31,7 +31,7 @@ export class TokenBucket {
   }
 
   /** Puts back a token that was taken. */
-  giveBack(): void {
+  refund(): void {
     this.#tokens = Math.min(this.#options.burst, this.#tokens + 1);
   }
 

@@ -69,7 +69,7 @@ export class Leader {
   #isHolder = false;
   /** What listeners were called with last. */
   #isStarted = false;
-  #isOut = false;
+  #isFailing = false;
   #fence: Timer | undefined;
 
   constructor(options: LeaderOptions) {
@@ -94,7 +94,7 @@ export class Leader {
     while (!signal.aborted) {
       const startedAt = clock.now();
       await this.#try();
-      const periodMs = this.#isOut && this.#isHolder ? RETRY_MS : this.#timing.periodMs;
+      const periodMs = this.#isFailing && this.#isHolder ? RETRY_MS : this.#timing.periodMs;
       await sleep(clock, Math.max(0, startedAt + periodMs - clock.now()), signal);
     }
     await this.#release();
@@ -104,13 +104,13 @@ export class Leader {
     const { logger, name } = this.#options;
     try {
       await this.#acquireOrRenew();
-      this.#isOut = false;
+      this.#isFailing = false;
     } catch (error) {
       // A write has possibly happened: the next try looks first.
       this.#observed = this.#observed && { ...this.#observed, lease: withoutVersion(this.#observed.lease) };
       // Once for each outage.
-      logger[this.#isOut ? 'debug' : 'warn']({ lease: name, reason: messageOf(error) }, 'leader Lease not renewed');
-      this.#isOut = true;
+      logger[this.#isFailing ? 'debug' : 'warn']({ lease: name, reason: messageOf(error) }, 'leader Lease not renewed');
+      this.#isFailing = true;
     }
     this.#notify();
   }

@@ -73,7 +73,7 @@ export class MemberLease {
   }
 
   /** Whether the lease shows these facts. */
-  isTold(facts: MemberFacts): boolean {
+  isPublished(facts: MemberFacts): boolean {
     const { member } = this.#lease ?? {};
     return member !== undefined && isSameFacts(member, facts);
   }
@@ -95,7 +95,7 @@ export class MemberLease {
     const { clock, nonce, logger } = this.#options;
     /** `version`: '' while there is none. */
     let seen: { readonly version: string; readonly since: number } | undefined;
-    for (let isTold = false; !signal.aborted; ) {
+    for (let isLogged = false; !signal.aborted; ) {
       try {
         const askedAt = clock.now();
         const lease = await this.#get();
@@ -107,8 +107,8 @@ export class MemberLease {
           this.#isJoined = true;
           return;
         }
-        if (seen && seen.version !== version && !isTold) {
-          isTold = true;
+        if (seen && seen.version !== version && !isLogged) {
+          isLogged = true;
           this.#logTaken('another process with this CLIENT_ID is alive: waiting until it has gone');
         }
         // Also one that has gone since: its process may live.

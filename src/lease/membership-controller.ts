@@ -56,8 +56,8 @@ export class MembershipController implements Membership {
   readonly #joined = Promise.withResolvers<void>();
   #isLeaving = false;
   #tunnels: readonly string[] = [];
-  #isOut = false;
-  #isFenceTold = true;
+  #isFailing = false;
+  #isFenceReported = true;
   #fence: Timer | undefined;
   /** Those who wait for what they announced. Another one after each renewal. */
   #announced = Promise.withResolvers<void>();
@@ -140,7 +140,7 @@ export class MembershipController implements Membership {
       if (!signal.aborted) await this.#renew(signal);
     }
     this.#fence?.cancel();
-    await this.#lease.leave(() => this.#tellFenced());
+    await this.#lease.leave(() => this.#reportFence());
   }
 
   async #untilDue(): Promise<void> {
@@ -150,22 +150,22 @@ export class MembershipController implements Membership {
     const renewAt = this.#term.renewedAt + MEMBER_RENEW_MS;
     // A renewal that was sent since then has only to be seen.
     const dueAt = this.#term.renewedAt < proofAt ? Math.min(renewAt, proofAt + TIMER_EARLY_MS) : renewAt;
-    if (this.#lease.isTold(this.#facts())) await sleep(clock, dueAt - clock.now(), this.#wake.signal);
+    if (this.#lease.isPublished(this.#facts())) await sleep(clock, dueAt - clock.now(), this.#wake.signal);
   }
 
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     try {
       await this.#lease.renew((sent) => this.#renewed(sent));
-      if (this.#lease.isTold(this.#facts())) this.#endAnnouncement();
+      if (this.#lease.isPublished(this.#facts())) this.#endAnnouncement();
     } catch (error) {
       this.#endAnnouncement();
       if (this.#lease.isTaken) throw error;
       this.#options.metrics.memberRenewals.inc({ result: 'error' });
       const sinceMs = Math.round(clock.now() - this.#term.renewedAt);
       // Once for each outage.
-      logger[this.#isOut ? 'debug' : 'warn']({ reason: messageOf(error), sinceMs }, 'membership not renewed');
-      this.#isOut = true;
+      logger[this.#isFailing ? 'debug' : 'warn']({ reason: messageOf(error), sinceMs }, 'membership not renewed');
+      this.#isFailing = true;
       await sleep(clock, RETRY_MS, signal);
     }
   }
@@ -178,9 +178,9 @@ export class MembershipController implements Membership {
   #renewed(sent: Moment): void {
     const { clock, logger, metrics } = this.#options;
     metrics.memberRenewals.inc({ result: 'ok' });
-    this.#isOut = false;
+    this.#isFailing = false;
     const gapMs = sent.monotonicMs - this.#term.renewedAt;
-    this.#tellFenced();
+    this.#reportFence();
     if (this.#term.renewed(sent)) {
       const term = this.#term.number;
       this.#streak.restart(sent.monotonicMs + (term === 1 ? 0 : OUTAGE_GRACE_MS));
@@ -190,17 +190,17 @@ export class MembershipController implements Membership {
       this.#streak.restart(sent.monotonicMs);
     }
     const isProven = this.#streak.renewed(sent.monotonicMs, this.#lease.resourceVersion);
-    this.#isFenceTold = !this.isValid();
+    this.#isFenceReported = !this.isValid();
     metrics.fenced.set(this.isValid() ? 0 : 1);
     this.#fence?.cancel();
-    this.#fence = clock.setTimer(() => this.#tellFenced(), this.#term.endsAt - clock.now() + TIMER_EARLY_MS);
+    this.#fence = clock.setTimer(() => this.#reportFence(), this.#term.endsAt - clock.now() + TIMER_EARLY_MS);
     this.#joined.resolve();
     if (isProven) this.#onProven();
   }
 
-  #tellFenced(): void {
-    if (this.#isFenceTold || this.isValid()) return;
-    this.#isFenceTold = true;
+  #reportFence(): void {
+    if (this.#isFenceReported || this.isValid()) return;
+    this.#isFenceReported = true;
     const { logger, metrics, clock } = this.#options;
     metrics.fenced.set(1);
     const about = { term: this.#term.number, sinceMs: Math.round(clock.now() - this.#term.renewedAt) };

@@ -93,11 +93,11 @@ function hasFailed({ state }: ContainerStatus): boolean {
 
 const OWN_CONDITIONS = ['PodReadyToStartContainers', 'Initialized', 'ContainersReady', 'Ready'];
 
-/** The controller's conditions as in `ours`, those of others as in `stored`. */
-export function withOwnConditionsOf(ours: VPodStatus, stored: VPodStatus): PodCondition[] {
+/** The controller's conditions as in `own`, those of others as in `stored`. */
+export function withOwnConditionsOf(own: VPodStatus, stored: VPodStatus): PodCondition[] {
   const isOurs = ({ type }: PodCondition): boolean => OWN_CONDITIONS.includes(type);
   const others = stored.conditions.filter((entry) => !isOurs(entry));
-  return [...others, ...ours.conditions.filter(isOurs)].sort(byType);
+  return [...others, ...own.conditions.filter(isOurs)].sort(byType);
 }
 
 /** The controller's four conditions follow those of others, which stay as they are. */

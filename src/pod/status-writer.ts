@@ -117,10 +117,10 @@ export class StatusWriter {
       else if (unwritten) changes.push({ pod, next: restated(unwritten, pod), views });
     }
     for (const [pod, message] of plan.failedKills) {
-      const isTold = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
-      if (isTold && !this.#unwritten.has(pod.uid)) continue;
+      const isReported = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
+      if (isReported && !this.#unwritten.has(pod.uid)) continue;
       changes.push({ pod, next: { ...pod.status, reason: 'FailedKillPod', message }, views: [] });
-      if (!isTold) recorder.event(podSubject(pod), 'Warning', 'FailedKillPod', message);
+      if (!isReported) recorder.event(podSubject(pod), 'Warning', 'FailedKillPod', message);
     }
     return changes;
   }
@@ -136,7 +136,7 @@ export class StatusWriter {
         metrics.podStatusWrites.inc({ result: 'ok' });
       }
       this.#unwritten.delete(pod.uid);
-      this.#tell(change);
+      this.#report(change);
     } catch (error) {
       metrics.podStatusWrites.inc({ result: 'error' });
       // Gone, or another Pod by now: the watch shows it.
@@ -146,7 +146,7 @@ export class StatusWriter {
       }
       if (isNotPermitted(error)) throw error;
       this.#unwritten.set(pod.uid, next);
-      this.#tell(change);
+      this.#report(change);
       throw error;
     }
   }
@@ -157,7 +157,7 @@ export class StatusWriter {
     return stored?.uid === pod.uid ? stored : pod;
   }
 
-  #tell({ pod, next, views }: Change): void {
+  #report({ pod, next, views }: Change): void {
     for (const { type, reason, message } of podEventsOf(pod, next, views)) {
       this.#options.recorder.event(podSubject(pod), type, reason, message);
     }

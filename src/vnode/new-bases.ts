@@ -117,7 +117,7 @@ export class NewBases {
     // Over HTTP, where the question is known: it went to the address that the base names now.
     if (askedAt !== undefined && askedAt < unproven.askedAt) return undefined;
     store.unproven.delete(nodeNameOf(identity));
-    this.#giveBack(unproven);
+    this.#refund(unproven);
     return this.#mayBecomeVNode(identity, clock.now()) ? unproven : undefined;
   }
 
@@ -146,7 +146,7 @@ export class NewBases {
       return false;
     }
     if (this.#nodes.tryTake(now)) return true;
-    comings.giveBack();
+    comings.refund();
     this.#count('Rate');
     return false;
   }
@@ -165,15 +165,15 @@ export class NewBases {
         : this.#bySource.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
     if (ofSource?.tryTake(now) !== false) {
       if (this.#questions.get(tunnel)?.tryTake(now)) return true;
-      ofSource?.giveBack();
+      ofSource?.refund();
     }
     this.#count('Questions');
     return false;
   }
 
-  #giveBack({ tunnel, source }: Asker): void {
-    this.#questions.get(tunnel)?.giveBack();
-    if (source !== undefined) this.#bySource.get(source)?.giveBack();
+  #refund({ tunnel, source }: Asker): void {
+    this.#questions.get(tunnel)?.refund();
+    if (source !== undefined) this.#bySource.get(source)?.refund();
   }
 
   #ask(unproven: UnprovenBase): void {

@@ -110,10 +110,10 @@ function statusPatchOf(
   const nodeInfo = nodeInfoOf(facts);
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
   // Before the base has reported its health, the Node keeps what an earlier process wrote.
-  const isTold = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
-  if (isTold) Object.assign(status, resourcePatchOf(node, facts));
+  const isMemoryDue = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
+  if (isMemoryDue) Object.assign(status, resourcePatchOf(node, facts));
   if (Object.keys(status).length === 0 && !due.writesMetaspace) return undefined;
-  const annotations = isTold ? { annotations: nodeAnnotationsOf(facts.health) } : {};
+  const annotations = isMemoryDue ? { annotations: nodeAnnotationsOf(facts.health) } : {};
   return { metadata: { uid: node.uid, ...annotations }, status };
 }
 

@@ -334,10 +334,10 @@ export class VNodeController implements TunnelHandler {
   #restarted(vnode: VNode, envelope: Envelope, evidence: string): void {
     const { logger, recorder, clock } = this.#options;
     // Reported again: the base is asked already.
-    const isTold = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
+    const isReported = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
     vnode.ledger.baseRestarted(envelope.publishedAt);
     vnode.runTime = undefined;
-    if (isTold) return;
+    if (isReported) return;
     // A base that has just started may not listen yet: the plan asks until it answers.
     this.#options.enqueuePods(vnode.nodeName);
     const admitted = vnode.reports.admit(clock.now());

@@ -52,7 +52,7 @@ export class CommandDispatcher {
    * Operations leave for a base one after the other. Two that are offered to one event loop at a time both hear that it
    * is free, and the second would lie there unseen for as long as the first takes.
    */
-  readonly #door: Places;
+  readonly #sendGate: Places;
   /** By kind and base; emptied when they are answered or have failed. */
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
@@ -63,12 +63,12 @@ export class CommandDispatcher {
     this.#options = options;
     const { clock } = options;
     this.#places = new Places({ clock, size: MAX_OPERATIONS, what: 'commands were running on the base' });
-    this.#door = new Places({ clock, size: 1, what: 'command was about to leave for the base' });
+    this.#sendGate = new Places({ clock, size: 1, what: 'command was about to leave for the base' });
   }
 
   /** Keys and promises that are kept; 0 at rest. */
   get size(): number {
-    return this.#underWay.size + this.#questions.size + this.#places.lineCount + this.#door.lineCount;
+    return this.#underWay.size + this.#questions.size + this.#places.lineCount + this.#sendGate.lineCount;
   }
 
   /** Resolves when `onAnswer` has taken the answer. Aborting `signal` ends it. */
@@ -78,7 +78,7 @@ export class CommandDispatcher {
 
   /** After `signal` was aborted: lets nobody wait any longer, and resolves when all has ended. */
   async stop(): Promise<void> {
-    for (const places of [this.#places, this.#door]) places.giveUp('the tunnel was stopped');
+    for (const places of [this.#places, this.#sendGate]) places.giveUp('the tunnel was stopped');
     await Promise.allSettled(this.#underWay);
   }
 
@@ -114,9 +114,9 @@ export class CommandDispatcher {
     const { clock, onAnswer } = this.#options;
     const round = this.#round;
     const leaveBy = clock.now() + LEAVE_WITHIN_MS;
-    const giveBack = await this.#places.take(baseKeyOf(base), LEAVE_WITHIN_MS);
+    const release = await this.#places.take(baseKeyOf(base), LEAVE_WITHIN_MS);
     try {
-      const onLeft = await this.#door.take(baseKeyOf(base), leaveBy - clock.now());
+      const onLeft = await this.#sendGate.take(baseKeyOf(base), leaveBy - clock.now());
       try {
         const leaveWithinMs = Math.max(MIN_LEAVE_WITHIN_MS, leaveBy - clock.now());
         onAnswer(base, command, await this.#exchange(base, command, { signal, round, leaveWithinMs, onLeft }));
@@ -124,7 +124,7 @@ export class CommandDispatcher {
         onLeft();
       }
     } finally {
-      giveBack();
+      release();
     }
   }
 

@@ -127,7 +127,7 @@ export class MemberOutbox {
   /** Ends with the last request. */
   #sending: Promise<void> = Promise.resolve();
   /** Since the last request failed. */
-  #isOut = false;
+  #isFailing = false;
   /**
    * With the boot of the last challenge that the member proved: it refused a message for an earlier boot. The watch of
    * Leases may hang for two minutes, and after one minute without messages the member would judge bases dead that post
@@ -185,14 +185,14 @@ export class MemberOutbox {
     }
     metrics.memberRequests.inc({ result: 'ok' });
     metrics.memberMessages.inc({ direction: 'sent' }, batch.length);
-    if (this.#isOut) this.#log('info', {}, 'messages of bases are passed on to the member again');
-    this.#isOut = false;
+    if (this.#isFailing) this.#log('info', {}, 'messages of bases are passed on to the member again');
+    this.#isFailing = false;
   }
 
   #onFailed(err: unknown): void {
     this.#options.metrics.memberRequests.inc({ result: 'error' });
-    if (!this.#isOut) this.#log('warn', { err }, 'messages of bases cannot be passed on to a member');
-    this.#isOut = true;
+    if (!this.#isFailing) this.#log('warn', { err }, 'messages of bases cannot be passed on to a member');
+    this.#isFailing = true;
   }
 
   #log(level: 'info' | 'warn', fields: object, message: string): void {
@@ -263,10 +263,10 @@ export class NewestMessages {
     return all;
   }
 
-  #deleteWhile(isToGo: (oldest: WaitingMessage) => boolean): number {
+  #deleteWhile(isDropped: (oldest: WaitingMessage) => boolean): number {
     let count = 0;
     for (const oldest of this.#byKey.values()) {
-      if (!isToGo(oldest)) break;
+      if (!isDropped(oldest)) break;
       this.#delete(oldest);
       count++;
     }

@@ -39,16 +39,16 @@ export class Places {
   take(key: string, maxWaitMs: number): Promise<() => void> {
     const line = this.#lines.get(key) ?? { busy: 0, waiting: new Set() };
     this.#lines.set(key, line);
-    let isTaken = true;
-    const giveBack = (): void => {
-      if (isTaken) this.#giveBack(key, line);
-      isTaken = false;
+    let isHeld = true;
+    const release = (): void => {
+      if (isHeld) this.#release(key, line);
+      isHeld = false;
     };
     if (line.busy < this.#options.size) {
       line.busy++;
-      return Promise.resolve(giveBack);
+      return Promise.resolve(release);
     }
-    return this.#wait(line, giveBack, maxWaitMs);
+    return this.#wait(line, release, maxWaitMs);
   }
 
   /** Nobody waits any longer. */
@@ -56,7 +56,7 @@ export class Places {
     for (const { waiting } of this.#lines.values()) for (const { refuse } of [...waiting]) refuse(reason);
   }
 
-  #wait(line: Line, giveBack: () => void, maxWaitMs: number): Promise<() => void> {
+  #wait(line: Line, release: () => void, maxWaitMs: number): Promise<() => void> {
     const { clock, size, what } = this.#options;
     return new Promise((resolve, reject) => {
       const leave = (): void => {
@@ -66,7 +66,7 @@ export class Places {
       const waiter: Waiter = {
         admit: () => {
           leave();
-          resolve(giveBack);
+          resolve(release);
         },
         refuse: (reason) => {
           leave();
@@ -79,7 +79,7 @@ export class Places {
   }
 
   /** The place goes on to whoever waits longest. */
-  #giveBack(key: string, line: Line): void {
+  #release(key: string, line: Line): void {
     const [next] = line.waiting;
     if (next) next.admit();
     else if (--line.busy === 0) this.#lines.delete(key);

@@ -45,11 +45,11 @@ export class LoanDesk {
     const gone = once(socket.on('error', () => {}).resume(), 'close');
     const answer = (loan: Loan): void => void socket.write(`${JSON.stringify(loan)}\n`);
     try {
-      const { controlPlane, giveBack } = await this.#pool.lend();
+      const { controlPlane, release } = await this.#pool.lend();
       const { server, directory, authority } = controlPlane;
       answer({ server, directory, certificate: authority.certificate, privateKey: authority.privateKey });
       await gone;
-      await giveBack();
+      await release();
     } catch (error) {
       answer({ error: String(error) });
       socket.end();

@@ -24,11 +24,11 @@ export class ControlPlanePool {
     this.#warn = warn;
   }
 
-  /** `giveBack` may be called once; it never rejects. */
-  async lend(): Promise<{ controlPlane: ControlPlane; giveBack: () => Promise<void> }> {
+  /** `release` may be called once; it never rejects. */
+  async lend(): Promise<{ controlPlane: ControlPlane; release: () => Promise<void> }> {
     const kept = this.#free.pop() ?? (await this.#start());
     clearTimeout(kept.idle);
-    return { controlPlane: kept.controlPlane, giveBack: () => this.#takeBack(kept) };
+    return { controlPlane: kept.controlPlane, release: () => this.#takeBack(kept) };
   }
 
   async stop(): Promise<void> {

@@ -5,7 +5,7 @@ import { type Text, textsOf } from '../../words/texts.ts';
 /** Requirements of a design document are listed there by their numbers. */
 const isMapping = ({ path, text }: Text): boolean => path === 'docs/contribute.md' && text.startsWith('| V');
 
-describe.each(['strings', 'pages'] as const)('%s that users read', (area) => {
+describe.each(['strings', 'pages', 'names', 'comments'] as const)('%s', (area) => {
   const texts = textsOf(area).filter((text) => !isMapping(text));
 
   it.each(PATTERNS)('have no $name', ({ found, instead }) => {

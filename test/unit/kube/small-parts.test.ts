@@ -49,7 +49,7 @@ describe('TokenBucket', () => {
   it('takes a token back, and holds no more than the burst', () => {
     const bucket = new TokenBucket({ burst: 2, refillMs: 100 }, 0);
     bucket.tryTake(0);
-    for (let times = 0; times < 3; times++) bucket.giveBack();
+    for (let times = 0; times < 3; times++) bucket.refund();
     expect([0, 0, 0].map((now) => bucket.tryTake(now))).toEqual([true, true, false]);
   });
 

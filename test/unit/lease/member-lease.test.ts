@@ -231,9 +231,9 @@ describe('what the watch shows', () => {
   });
 
   it('says what others know of this replica', async () => {
-    expect(lease.isTold(FACTS)).toBe(false);
+    expect(lease.isPublished(FACTS)).toBe(false);
     await joined();
-    expect([lease.isTold(FACTS), lease.isTold({ ...FACTS, isLeaving: true })]).toEqual([true, false]);
+    expect([lease.isPublished(FACTS), lease.isPublished({ ...FACTS, isLeaving: true })]).toEqual([true, false]);
   });
 });
 

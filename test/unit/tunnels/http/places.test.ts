@@ -16,16 +16,16 @@ describe('Places', () => {
     await places.take('a', MAX_WAIT_MS);
     const admitted: number[] = [];
     const enter = async (id: number): Promise<() => void> => {
-      const giveBack = await places.take('a', MAX_WAIT_MS);
+      const release = await places.take('a', MAX_WAIT_MS);
       admitted.push(id);
-      return giveBack;
+      return release;
     };
     const second = enter(2);
     const third = enter(3);
     first();
-    const giveBack = await second;
+    const release = await second;
     expect(admitted).toEqual([2]);
-    giveBack();
+    release();
     await third;
     expect(admitted).toEqual([2, 3]);
     expect(clock.pending).toBe(0);
@@ -54,7 +54,7 @@ describe('Places', () => {
       await places.take('b', MAX_WAIT_MS),
     ];
     expect(places.lineCount).toBe(2);
-    for (const giveBack of held) giveBack();
+    for (const release of held) release();
     expect(places.lineCount).toBe(0);
   });
 
@@ -75,7 +75,7 @@ describe('Places', () => {
     const refused = waiting.map((place) => expect(place).rejects.toMatchObject({ code: 'Tunnel.NotConnected' }));
     places.giveUp('over');
     await Promise.all(refused);
-    for (const giveBack of held) giveBack();
+    for (const release of held) release();
     expect([places.lineCount, clock.pending]).toEqual([0, 0]);
   });
 });
