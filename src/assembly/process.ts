@@ -13,9 +13,9 @@ import { createKubeLanes, type KubeLanes } from '../kube/transport/kube-lanes.ts
 import type { Logger } from '../logger.ts';
 import { Manager, type Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
+import type { BuiltController, ControllerModule } from '../reconcile/controller-module.ts';
+import { Informers } from '../reconcile/informers.ts';
 import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
-import type { BuiltController, ControllerModule } from './controller-module.ts';
-import { Informers } from './informers.ts';
 
 export interface ProcessParts {
   readonly config: Config;

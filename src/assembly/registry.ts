@@ -1,4 +1,4 @@
-import type { ControllerModule } from './controller-module.ts';
+import type { ControllerModule } from '../reconcile/controller-module.ts';
 
 /** Controllers by their names in `CONTROLLERS`, in the order in which they start. */
 export type Registry = ReadonlyMap<string, () => Promise<ControllerModule>>;

@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
 import { type CachedLease, LEASES_PATH, projectLease } from '../lease/lease.ts';
 import { projectPod, type VPod } from '../pod/vpod.ts';
+import type { WatchedKind } from '../reconcile/informers.ts';
 import { type CachedNode, projectNode } from '../vnode/vnode-object.ts';
-import type { WatchedKind } from './informers.ts';
 
 /** A replica's own membership Lease changes every 2 s. */
 const LEASE_WATCH_SILENCE_MS = 15_000;

@@ -1,8 +1,8 @@
 import { createTunnels } from '../../tunnels/index.ts';
 import type { Config } from '../config/config.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
+import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
-import type { BuiltController, ControllerContext, ControllerModule } from './controller-module.ts';
 import { createCore, createLeadership } from './core.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { VNODE_LEASES, VNODES, VPODS } from './vk-kinds.ts';

@@ -104,7 +104,7 @@ export class NodeLeaseController {
   }
 
   /** Begins to follow the lease, and to take it when it is this replica's turn; listeners hear of it. */
-  hold(nodeName: string): void {
+  follow(nodeName: string): void {
     if (this.#holds.has(nodeName)) return;
     const lease = this.#options.informer.get(leaseKeyOf(nodeName));
     const hold = newHold(this.#options.clock.now(), this.#deleted.get(nodeName));

@@ -35,7 +35,7 @@ export const MAX_RECORDS = 4_000;
 /** A command that could not be sent is not sent again at once. */
 export const SEND_AGAIN_MS = 1_000;
 
-/** What an answer meant for the module it was about; `none` = nobody asked, or it is unknown which one it answers. */
+/** A command that an answer or its deadline has ended. Ends that only a list shows are not among them. */
 export interface OperationEnd {
   readonly command: ModuleCommand;
   readonly id: ModuleId;

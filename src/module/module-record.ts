@@ -7,7 +7,7 @@ export interface CommandInFlight {
   readonly command: ModuleCommand;
   readonly sentAt: number;
   readonly deadlineAt: number;
-  /** The link or the base was gone since: the command or its answer may be lost; the next list decides. */
+  /** The command or its answer may be lost, or the base was busy: the next list decides. */
   readonly uncertain: boolean;
   /** The base refused it, because it works on another command for the module. */
   readonly isBusy: boolean;

@@ -104,9 +104,8 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
 }
 
 /**
- * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active, or may become it.
- * Beside an active version, or one that may become it, that is as it should be; alone, nothing on the base would ever
- * activate it again: it has ended.
+ * The record after a list that has the module DEACTIVATED. `isBeside`: another version is active or may become it, so
+ * this is as it should be. Alone, nothing on the base would ever activate the module again: it has ended.
  */
 export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidence: Evidence): ModuleRecord {
   if (record.state !== 'DEACTIVATED' || record.inFlight) return record;

@@ -38,7 +38,7 @@ export interface BasePlanInput {
   /** All vPods bound to the base, in any order. */
   readonly pods: readonly VPod[];
   /** Those of them that are not admitted: they claim nothing, and nothing has to be removed for them. */
-  readonly held: HeldPods;
+  readonly unadmitted: HeldPods;
   /** Modules of Pods that went without a wait: to be removed unless somebody claims them. */
   readonly pendingRemovals: ReadonlyMap<ModuleKey, PendingRemoval>;
   readonly ledger: LedgerView;
@@ -64,8 +64,8 @@ export interface BasePlan {
   /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
   readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
-  /** It was installed for a Pod whose namespace has lost the name since. */
-  readonly isLost: (key: ModuleKey) => boolean;
+  /** The module was installed for a Pod of a namespace that no longer owns the name. */
+  readonly isOfFormerOwner: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
   readonly askList: boolean;
   /** When the plan should be made again even if nothing happens. */
@@ -82,9 +82,9 @@ export const ASK_AGAIN_MS = 5_000;
  * that have not begun.
  */
 export function planBase(input: BasePlanInput): BasePlan {
-  const { pods, held, pendingRemovals, ledger, sleepUntil, unwritten, canSwitch, now } = input;
+  const { pods, unadmitted, pendingRemovals, ledger, sleepUntil, unwritten, canSwitch, now } = input;
   const ordered = [...pods].sort(byCreation);
-  const admitted = held.size === 0 ? ordered : ordered.filter(({ uid }) => !held.has(uid));
+  const admitted = unadmitted.size === 0 ? ordered : ordered.filter(({ uid }) => !unadmitted.has(uid));
   const { living, sleeping, leaving } = podsByFate(admitted, sleepUntil, now);
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const owners = nameOwnersOf({ ...input, pods: admitted });
@@ -97,8 +97,8 @@ export function planBase(input: BasePlanInput): BasePlan {
     ? decide({
         claims,
         removals,
-        held: serving,
-        heldNames: new Set(serving.values()),
+        serving,
+        servingNames: new Set(serving.values()),
         unwritten,
         ledger,
         canSwitch,
@@ -116,18 +116,20 @@ export function planBase(input: BasePlanInput): BasePlan {
         .filter(isLiving)
         .map((pod) => [
           pod,
-          held.has(pod.uid) ? heldViewsOf(pod, held) : viewsOf(pod, { owners, ledger, claims, decisions }),
+          unadmitted.has(pod.uid)
+            ? unadmittedViewsOf(pod, unadmitted)
+            : viewsOf(pod, { owners, ledger, claims, decisions }),
         ]),
     ),
     finished: [
       ...deleting.filter((pod) => !specsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
-      ...ordered.filter((pod) => held.has(pod.uid) && pod.isDeleting),
+      ...ordered.filter((pod) => unadmitted.has(pod.uid) && pod.isDeleting),
     ],
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined), specsOf),
     settledRemovals: [...pendingRemovals].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
-    isLost: (key) => lost.has(key),
+    isOfFormerOwner: (key) => lost.has(key),
     ...attention(ledger, {
       decisions,
       hasWork: claims.size + removals.size > 0,
@@ -151,8 +153,8 @@ interface Decided {
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
   /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
-  readonly held: ReadonlyMap<ModuleKey, string>;
-  readonly heldNames: ReadonlySet<string>;
+  readonly serving: ReadonlyMap<ModuleKey, string>;
+  readonly servingNames: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
   readonly ledger: LedgerView;
   readonly canSwitch: boolean;
@@ -190,11 +192,11 @@ function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
 function isHeldBack(
   { command, spec }: ModuleDecision,
   key: ModuleKey,
-  { held, heldNames, unwritten }: Pick<Decided, 'held' | 'heldNames' | 'unwritten'>,
+  { serving, servingNames, unwritten }: Pick<Decided, 'serving' | 'servingNames' | 'unwritten'>,
 ): boolean {
-  if (command === 'uninstall') return held.has(key);
+  if (command === 'uninstall') return serving.has(key);
   if (command !== 'install' || spec === undefined || !isReplacing(spec)) return false;
-  return unwritten.has(spec.name) || heldNames.has(spec.name);
+  return unwritten.has(spec.name) || servingNames.has(spec.name);
 }
 
 /** Modules installed by others, or for a Pod that was gone before the controller saw it. */
@@ -230,8 +232,8 @@ function commandsOf(
   return commands;
 }
 
-function heldViewsOf(pod: VPod, held: HeldPods): ContainerView[] {
-  const rejection = held.get(pod.uid);
+function unadmittedViewsOf(pod: VPod, unadmitted: HeldPods): ContainerView[] {
+  const rejection = unadmitted.get(pod.uid);
   const view: ContainerView['view'] = rejection
     ? { kind: 'Waiting', ...rejection, isEnded: false }
     : { kind: 'Unknown' };

@@ -44,7 +44,7 @@ export class CommandSender {
       this.#refuse(base, module);
       return;
     }
-    logger.info({ node: base.nodeName, module, pod: pod && objectKey(pod) }, `${command} sent`);
+    logger.info({ node: base.nodeName, module, pod: pod && objectKey(pod) }, `sending ${command}`);
     if (command === 'install') base.ledger.installSent(planned.spec, clock.now());
     else base.ledger.commandSent(command, id, clock.now());
     if (pod) {

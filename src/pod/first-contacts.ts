@@ -86,11 +86,11 @@ export class FirstContacts {
    */
   observe(
     base: LedBase,
-    { isWanted, isLost }: Pick<BasePlan, 'isWanted' | 'isLost'>,
+    { isWanted, isOfFormerOwner }: Pick<BasePlan, 'isWanted' | 'isOfFormerOwner'>,
   ): ((key: ModuleKey) => boolean) | undefined {
     const { contact } = base;
     if (contact.kept === undefined) {
-      const kept = keptOf(foundAt(base).filter((key) => !isWanted(key) && !isLost(key)));
+      const kept = keptOf(foundAt(base).filter((key) => !isWanted(key) && !isOfFormerOwner(key)));
       contact.kept = kept === 'all' ? kept : new Set(kept);
       contact.listed = undefined;
     }

@@ -52,7 +52,7 @@ export class NameOwners {
   readonly #ownerOf: OwnerOf;
   /** By name. */
   readonly #ownerByName: Map<string, string>;
-  /** Names for which nothing is done, of Pods that need a name of another owner. */
+  /** A Pod's own names that wait because another of its names has another owner. */
   readonly #withheld = new Map<VPod, ReadonlySet<string>>();
 
   constructor(input: NameOwnersInput) {

@@ -211,7 +211,7 @@ export class PodController {
     );
     return planBase({
       pods,
-      held,
+      unadmitted: held,
       pendingRemovals,
       ledger,
       canSwitch,
@@ -243,8 +243,8 @@ export class PodController {
   }
 
   /**
-   * Returns the commands that a plan made after the writes has too; the next sync sends the others of that plan. It
-   * has no install that replaces a module whose Pod could not be written.
+   * Plans again after the writes, and returns those commands that the new plan still has; the next sync sends the
+   * others of the new plan. The new plan has no install that replaces a module whose Pod could not be written.
    */
   #stillWanted(base: LedBase, commands: readonly PlannedCommand[]): PlannedCommand[] {
     const unwritten = this.#statuses.unwrittenModules(base.nodeName);

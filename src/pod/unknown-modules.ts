@@ -67,7 +67,7 @@ export class UnknownModules {
   }
 
   /** Takes what the plan of a base found. Returns whether its list should be asked for, and when to look again. */
-  observe(base: LedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isLost'>): Attention {
+  observe(base: LedBase, plan: Pick<BasePlan, 'unknown' | 'isWanted' | 'isOfFormerOwner'>): Attention {
     const { unknown: found } = plan;
     const now = this.#options.clock.now();
     // A list that came after the plan was made is for the next plan.

@@ -49,10 +49,9 @@ interface TunnelState {
   brake: Brake;
   isLinkProven: boolean;
   isProbing: boolean;
-  /**
-   * When the controller's last outage began (heard since = past it), and until when others may still be coming back.
-   */
+  /** When the controller's last outage began: a base that was heard since has reconnected. */
   hearingSince: number;
+  /** Until when the other bases may still be reconnecting. */
   graceUntil: number;
 }
 

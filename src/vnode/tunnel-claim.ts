@@ -18,8 +18,8 @@ export interface HeldClaim extends TunnelClaim {
 }
 
 /**
- * What a heartbeat means for who has the identity. `Same`: the base that has it. `Moved`: it has it from now on,
- * as another process, or over another tunnel. `Refused`: the one that has it still speaks. `couldSpeakSince`: since
+ * Which base has an identity after a heartbeat. `Same`: the sender has it already. `Moved`: the sender has it from now
+ * on, as another process, or over another tunnel. `Refused`: the base that has it still speaks. `couldSpeakSince`: since
  * when silence on the holder's tunnel has been the holder's own; undefined while it may be the link's.
  */
 export function weighClaim(

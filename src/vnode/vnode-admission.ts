@@ -188,7 +188,7 @@ export class VNodeAdmission {
     const { store, leases, ledger, clock } = this.#options;
     const vnode = new VNode({ base, tunnel, now: clock.now(), ledger });
     store.add(vnode);
-    leases.hold(vnode.nodeName);
+    leases.follow(vnode.nodeName);
     this.#enqueue(vnode);
     return vnode;
   }

@@ -80,7 +80,7 @@ export class VNode implements LedBase {
   hintedAt = Number.NEGATIVE_INFINITY;
   /** When an answer from its address last named its identity. */
   namedAt = Number.NEGATIVE_INFINITY;
-  /** The last message proves nothing; another replica, which leads it, asks it. */
+  /** Last heard only through a heartbeat from another address; the leader verifies it. */
   isHearsay = false;
   /** When a goodbye came from an address that is not the base's; it counts when the base refuses a connection now. */
   goodbyeAt: number | undefined;

@@ -28,8 +28,8 @@ afterAll(() => java?.stop());
 /** Of the log: how each install of the base went, in order; an end without an answer shows too. */
 function installsOf(base: JvmBase): string[] {
   return java.controller.lines
-    .filter(({ node, msg }) => node === nodeNameOf(base.identity) && /^(install sent|base answered)/.test(msg))
-    .filter(({ msg, command }) => msg === 'install sent' || command === 'install')
+    .filter(({ node, msg }) => node === nodeNameOf(base.identity) && /^(sending install|base answered)/.test(msg))
+    .filter(({ msg, command }) => msg === 'sending install' || command === 'install')
     .map(({ msg, module, outcome = '', reason = '' }) => `${module} ${msg} ${outcome} ${reason}`.trimEnd());
 }
 
@@ -55,11 +55,11 @@ describe.concurrent(`an install that takes ${SLOW_SECONDS} s`, () => {
       const { status } = await java.ready(slow, 2 * SLOW_SECONDS * 1_000);
       expect(status?.containerStatuses?.[0]?.restartCount).toBe(0);
       const others = Array.from({ length: OTHERS }, () => [
-        'price:1.0.0 install sent',
+        'price:1.0.0 sending install',
         'price:1.0.0 base answered done',
       ]);
       expect(installsOf(base)).toEqual([
-        'faulty:1.0.0 install sent',
+        'faulty:1.0.0 sending install',
         ...others.flat(),
         'faulty:1.0.0 base answered done',
       ]);

@@ -1,9 +1,9 @@
-import type { ControllerModule } from '../../src/assembly/controller-module.ts';
-import type { WatchedKind } from '../../src/assembly/informers.ts';
 import { type Crd, SCHEMA_ANNOTATION } from '../../src/kube/crds.ts';
 import type { KubeObject } from '../../src/kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../src/kube/resource.ts';
 import { type CachedObject, objectKey } from '../../src/kube/watch/informer-types.ts';
+import type { ControllerModule } from '../../src/reconcile/controller-module.ts';
+import type { WatchedKind } from '../../src/reconcile/informers.ts';
 import { Reconciler } from '../../src/reconcile/reconciler.ts';
 
 const names = { kind: 'Thing', plural: 'things' };

@@ -2,9 +2,9 @@ import type { Clock } from '../../src/clock.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 import { type AddressPolicy, baseKeyOf } from './addresses.ts';
 import type { ArkletClient } from './arklet-client.ts';
+import { CommandSlots } from './command-slots.ts';
 import type { Command, CommandName } from './commands.ts';
 import { notConnected } from './failures.ts';
-import { Places } from './places.ts';
 
 /** Operations in work at one base; arklet itself works on a few at a time. */
 export const MAX_OPERATIONS = 8;
@@ -47,12 +47,12 @@ interface Course {
  */
 export class CommandDispatcher {
   readonly #options: CommandDispatcherOptions;
-  readonly #places: Places;
+  readonly #slots: CommandSlots;
   /**
    * Operations leave for a base one after the other. Two that are offered to one event loop at a time both hear that it
    * is free, and the second would lie there unseen for as long as the first takes.
    */
-  readonly #sendGate: Places;
+  readonly #sendGate: CommandSlots;
   /** By kind and base; emptied when they are answered or have failed. */
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
@@ -62,13 +62,13 @@ export class CommandDispatcher {
   constructor(options: CommandDispatcherOptions) {
     this.#options = options;
     const { clock } = options;
-    this.#places = new Places({ clock, size: MAX_OPERATIONS, what: 'commands were running on the base' });
-    this.#sendGate = new Places({ clock, size: 1, what: 'command was about to leave for the base' });
+    this.#slots = new CommandSlots({ clock, size: MAX_OPERATIONS, what: 'commands were running on the base' });
+    this.#sendGate = new CommandSlots({ clock, size: 1, what: 'command was about to leave for the base' });
   }
 
   /** Keys and promises that are kept; 0 at rest. */
   get size(): number {
-    return this.#underWay.size + this.#questions.size + this.#places.lineCount + this.#sendGate.lineCount;
+    return this.#underWay.size + this.#questions.size + this.#slots.lineCount + this.#sendGate.lineCount;
   }
 
   /** Resolves when `onAnswer` has taken the answer. Aborting `signal` ends it. */
@@ -78,7 +78,7 @@ export class CommandDispatcher {
 
   /** After `signal` was aborted: lets nobody wait any longer, and resolves when all has ended. */
   async stop(): Promise<void> {
-    for (const places of [this.#places, this.#sendGate]) places.giveUp('the tunnel was stopped');
+    for (const places of [this.#slots, this.#sendGate]) places.giveUp('the tunnel was stopped');
     await Promise.allSettled(this.#underWay);
   }
 
@@ -114,7 +114,7 @@ export class CommandDispatcher {
     const { clock, onAnswer } = this.#options;
     const round = this.#round;
     const leaveBy = clock.now() + LEAVE_WITHIN_MS;
-    const release = await this.#places.take(baseKeyOf(base), LEAVE_WITHIN_MS);
+    const release = await this.#slots.take(baseKeyOf(base), LEAVE_WITHIN_MS);
     try {
       const onLeft = await this.#sendGate.take(baseKeyOf(base), leaveBy - clock.now());
       try {

@@ -9,8 +9,8 @@ import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
-import { deliver } from './deliver.ts';
 import { type Message, MqttSession, type MqttSessionOptions, notConnected } from './mqtt-session.ts';
+import { receive } from './receive.ts';
 import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, type MessageType, Topics } from './topics.ts';
 
 export interface MqttTunnelOptions {
@@ -165,7 +165,7 @@ export class MqttTunnel implements Tunnel {
     if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
     this.#call((handler) => {
       if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
-      const invalid = deliver(type, { tunnel: this.name, identity }, payload, handler);
+      const invalid = receive(type, { tunnel: this.name, identity }, payload, handler);
       if (invalid) this.#invalid.add(invalid);
     });
   }

@@ -156,7 +156,7 @@ export class HttpLane implements RestLane {
   }
 }
 
-/** Also what undici let wait for a connection has not left when the permit was gone by then. */
+/** Asked after a failure too: if the permit is gone, the request was never sent. */
 function assertPermitted(request: RestRequest): void {
   if (request.permit?.() === false) {
     throw new ControllerError('Kube.NotPermitted', `${describeRequest(request)}: another replica may lead by now`);

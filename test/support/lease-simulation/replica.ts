@@ -209,7 +209,7 @@ export class Replica {
 
   /** Hears of a base. */
   hold(nodeName: string): void {
-    this.host.deliver(() => this.leases.hold(nodeName));
+    this.host.deliver(() => this.leases.follow(nodeName));
   }
 
   /** The base is silent: who leads it removes its Node and its lease, then the others follow it no longer. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Informers, type WatchedKind } from '../../../src/assembly/informers.ts';
 import { VNODE_LEASES, VNODES, VPODS } from '../../../src/assembly/vk-kinds.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
 import type { RestLane } from '../../../src/kube/transport/rest-lane.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
+import { Informers, type WatchedKind } from '../../../src/reconcile/informers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 /** Notes what is asked for, and never answers. */

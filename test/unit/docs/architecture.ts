@@ -34,7 +34,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/kube': [...EVERYWHERE, 'src/kube/transport', 'src/queue'],
   'src/kube/watch': [...EVERYWHERE, 'src/kube', 'src/kube/transport', 'src/queue'],
   'src/kube/events': [...EVERYWHERE, 'src/kube', 'src/kube/transport', 'src/kube/watch', 'src/queue'],
-  'src/reconcile': [...EVERYWHERE, ...KUBE, 'src/queue'],
+  'src/reconcile': [...EVERYWHERE, 'src/config', ...KUBE, 'src/manager.ts', 'src/queue'],
   'src/server': [...EVERYWHERE, 'src/manager.ts'],
   'src/tunnel': EVERYWHERE,
   'src/module': [...EVERYWHERE, 'src/queue', 'src/tunnel'],

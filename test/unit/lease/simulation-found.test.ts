@@ -47,7 +47,7 @@ it.each(SEEDS)('a lease whose deletion went unheard is not led on (%i)', async (
   const released = leader.leases.release(nodeName).catch(() => 'failed');
   leader.link.noise = NO_NOISE;
   await world.pass(1_000);
-  other.leases.hold(nodeName);
+  other.leases.follow(nodeName);
   await world.pass(10_000);
   expect(await released).toBe('failed');
   checkAtRest(world);

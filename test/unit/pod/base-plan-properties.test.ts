@@ -91,7 +91,7 @@ const world = fc
       ledger,
       canSwitch,
       unwritten: new Set(unwritten),
-      held: new Map(),
+      unadmitted: new Map(),
       ownerOf: (namespace: string) => namespace,
       sleepUntil: { get: () => happenings.length * 1000 + later + sleepMs },
       now: happenings.length * 1000 + later,

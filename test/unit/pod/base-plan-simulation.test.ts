@@ -44,7 +44,7 @@ function play({ pods, modules, canSwitch, activatesNew }: Scene): End {
     ledger.listAsked(now);
     ledger.takeList(makeList(...[...base.modules].map((entry) => entry.join(' '))), { askedAt: now }, now);
     const ownerOf = (namespace: string): string => namespace;
-    const rest = { sleepUntil: new Map(), unwritten: new Set<string>(), held: new Map(), ownerOf };
+    const rest = { sleepUntil: new Map(), unwritten: new Set<string>(), unadmitted: new Map(), ownerOf };
     const plan = planBase({ pods: left, pendingRemovals, ledger, canSwitch, now, ...rest });
     left = left
       .map((pod) => statusOf(pod, plan.views.get(pod), now))

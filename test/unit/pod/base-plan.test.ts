@@ -20,7 +20,7 @@ describe('of two versions whose Pods were made in the same second', () => {
       ledger,
       canSwitch: false,
       sleepUntil: new Map(),
-      held: new Map(),
+      unadmitted: new Map(),
       unwritten: new Set(),
       ownerOf: (namespace) => namespace,
       now: 0,

@@ -21,7 +21,7 @@ interface Scene {
 
 function planOf({ pods, ledger, pendingRemovals = [], unwritten = [], now = 0 }: Scene) {
   const owed = new Map(pendingRemovals.map((key) => [key, idOf(key)]));
-  const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten), held: new Map() };
+  const rest = { canSwitch: true, sleepUntil: new Map(), unwritten: new Set(unwritten), unadmitted: new Map() };
   const ownerOf = (namespace: string): string => namespace;
   return planBase({ pods, pendingRemovals: owed, ledger, now, ownerOf, ...rest });
 }

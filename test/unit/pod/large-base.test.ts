@@ -39,7 +39,7 @@ function plannedReads(count: number, keyOf: KeyOf, more: Parameters<typeof makeP
   };
   const sleepUntil = new Map<string, number>();
   const ownerOf = (namespace: string): string => namespace;
-  const rest = { pendingRemovals: new Map(), held: new Map(), sleepUntil, unwritten: new Set<string>(), ownerOf };
+  const rest = { pendingRemovals: new Map(), unadmitted: new Map(), sleepUntil, unwritten: new Set<string>(), ownerOf };
   planBase({ ...rest, pods, ledger: view, canSwitch: true, now: 1 });
   return reads;
 }

@@ -303,14 +303,14 @@ function attackers(own: readonly VPod[], foreign: readonly VPod[]): VPod[] {
 const own = (pod: VPod): boolean => pod.namespace === 'victim';
 
 /** All that a plan says of the Pods of the owner, and of the base. */
-function victimsPart({ views, finished, failedKills, isWanted, isLost, wakeAt: _wakeAt, ...rest }: BasePlan) {
+function victimsPart({ views, finished, failedKills, isWanted, isOfFormerOwner, wakeAt: _wakeAt, ...rest }: BasePlan) {
   return {
     ...rest,
     views: [...views].filter(([pod]) => own(pod)),
     finished: finished.filter(own),
     failedKills: [...failedKills].filter(([pod]) => own(pod)),
     wanted: [...KEYS, 'biz1:3'].filter(isWanted),
-    lost: [...KEYS, 'biz1:3'].filter(isLost),
+    lost: [...KEYS, 'biz1:3'].filter(isOfFormerOwner),
   };
 }
 
@@ -332,7 +332,7 @@ describe('whatever a tenant does with names of another namespace', () => {
           canSwitch,
           unwritten: new Set(unwritten),
           sleepUntil: new Map(foreign.map(({ uid }) => [uid, sleeps ? now + 1 : 0])),
-          held: new Map(),
+          unadmitted: new Map(),
           ownerOf: ownerOfNamespaces([]),
           now,
         };
@@ -368,7 +368,7 @@ describe('whatever a tenant does with names of another namespace', () => {
       canSwitch: true,
       unwritten: new Set<string>(),
       sleepUntil: new Map(),
-      held: new Map(),
+      unadmitted: new Map(),
       now: 0,
     };
     const { commands, views } = planBase({ ...rest, pods, ledger, ownerOf: ownerOfNamespaces([]) });

@@ -1,5 +1,5 @@
 import type { InvalidMessage } from '../../../../src/tunnel/tunnel.ts';
-import { deliver } from '../../../../tunnels/mqtt/deliver.ts';
+import { receive } from '../../../../tunnels/mqtt/receive.ts';
 import type { MessageType } from '../../../../tunnels/mqtt/topics.ts';
 import type { Call } from '../../../contract/tunnel.ts';
 import { RecordingHandler } from '../../../contract/tunnel.ts';
@@ -15,7 +15,7 @@ export interface Heard {
 export function hear(type: MessageType, payload: string | Uint8Array, identity: string = SOURCE.identity): Heard {
   const handler = new RecordingHandler();
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-  const invalid = deliver(type, { ...SOURCE, identity }, bytes, handler);
+  const invalid = receive(type, { ...SOURCE, identity }, bytes, handler);
   return { calls: handler.calls, invalid };
 }
 

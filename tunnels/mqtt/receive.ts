@@ -21,7 +21,7 @@ import type { MessageType } from './topics.ts';
 type Deliver = (source: Source, payload: Uint8Array, handler: TunnelHandler) => InvalidMessage | undefined;
 
 /** Hands a base's message to the handler, or says why it cannot. */
-export function deliver(
+export function receive(
   type: MessageType,
   source: Source,
   payload: Uint8Array,

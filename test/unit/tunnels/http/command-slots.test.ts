@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { Places } from '../../../../tunnels/http/places.ts';
+import { CommandSlots } from '../../../../tunnels/http/command-slots.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
 const MAX_WAIT_MS = 10_000;
 
 const createPlaces = () => {
   const clock = new FakeClock();
-  return { clock, places: new Places({ clock, size: 2, what: 'commands were in work' }) };
+  return { clock, places: new CommandSlots({ clock, size: 2, what: 'commands were in work' }) };
 };
 
-describe('Places', () => {
+describe('CommandSlots', () => {
   it('lets the longest waiting in when one is given back', async () => {
     const { places, clock } = createPlaces();
     const first = await places.take('a', MAX_WAIT_MS);

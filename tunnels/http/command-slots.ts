@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/clock.ts';
 import { notConnected } from './failures.ts';
 
-export interface PlacesOptions {
+export interface CommandSlotsOptions {
   readonly clock: Clock;
   /** How many may work at a time for one key. */
   readonly size: number;
@@ -20,13 +20,13 @@ interface Waiter {
   readonly refuse: (reason: string) => void;
 }
 
-/** Places to work at, some for each key. One key never waits for another. */
-export class Places {
-  readonly #options: PlacesOptions;
+/** CommandSlots to work at, some for each key. One key never waits for another. */
+export class CommandSlots {
+  readonly #options: CommandSlotsOptions;
   /** A line goes when nobody works or waits in it. */
   readonly #lines = new Map<string, Line>();
 
-  constructor(options: PlacesOptions) {
+  constructor(options: CommandSlotsOptions) {
     this.#options = options;
   }
 
