@@ -17,11 +17,15 @@ const ON_ALL_TRANSPORTS = [
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
+/** The sample control plane itself, which all other files use: `test:long` runs them. */
+const OF_THE_CONTROL_PLANE = ['control-plane'];
 /** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
 const SHARDING = ['sharding-replicas', 'sharding-links', 'upgrade'];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
+  // Needs CPU time that the next ones leave: a slow flood is none.
+  'floods',
   'cost',
   'first-contact',
   'brake',
@@ -37,7 +41,6 @@ const STARTED_FIRST = [
   'demo',
   'snat-replicas',
   'one-watch',
-  'floods',
   'two-tunnels',
 ];
 
@@ -125,19 +128,14 @@ export const UNIT = {
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
-    // Files of the integration tests mostly wait, each with a control plane of its own.
-    maxWorkers: 5,
+    // Files of the integration tests mostly wait.
+    maxWorkers: 7,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        // One test of `module-life` needs our own broker.
-        exclude: filesOf([
-          ...WITH_MOSQUITTO_ONLY,
-          ...SHARDING,
-          ...ON_ALL_TRANSPORTS.filter((name) => name !== 'module-life'),
-        ]),
+        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING, ...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
@@ -146,7 +144,10 @@ export default defineConfig({
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 2 }),
       sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 3 }),
-      integration('long-aedes', 'aedes', { include: filesOf(ON_ALL_TRANSPORTS), groupOrder: 4 }),
+      integration('long-aedes', 'aedes', {
+        include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
+        groupOrder: 4,
+      }),
       e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 5 }),
       sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 6 }),
       // What is measured there is memory: nothing else runs beside it.

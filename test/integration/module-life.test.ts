@@ -35,20 +35,6 @@ describe.concurrent('a vPod', () => {
     expect([...rig.modulesOf('base-1', 'quick'), ...rig.modulesOf('base-1', 'slow')]).toEqual([]);
   });
 
-  if (TRANSPORT === 'aedes')
-    it('hands args and env over to the base', async () => {
-      const pod = modulePod('args', [{ name: 'args', args: ['--a=1', 'b'] }], { nodeName: 'vnode.base-1' });
-      pod.spec.containers[0]?.env.push({ name: 'COLOUR', value: 'blue' });
-      await rig.create(pod);
-      await rig.readyPod('args');
-      const sent = rig.world.aedes.recorder
-        .records({ topic: 'koupleless_dev/base-1/installBiz' })
-        .find(({ payload }) => payload?.includes('"bizName":"args"'));
-      expect(JSON.parse(String(sent?.payload))).toMatchObject({ args: ['--a=1', 'b'], envs: { COLOUR: 'blue' } });
-      expect(sent?.retain).toBe(false);
-      await rig.remove('args');
-    });
-
   it('without a .jar stays Pending with one Warning, and goes at once when deleted', async () => {
     const pod = modulePod('nginx', [{ name: 'nginx', image: 'nginx:1.29' }], { nodeName: 'vnode.base-1' });
     await rig.create(pod);

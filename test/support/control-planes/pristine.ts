@@ -28,6 +28,8 @@ const MAKERS = [
 const COLLECTION_FROM = 5;
 /** How long a deleted namespace may take. */
 const RESTORED_WITHIN_MS = 60_000;
+/** In the error of a control plane that cannot be restored. */
+const SHOWN_DIFFERENCES = 5;
 const AT_ONCE = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
 
 /** All objects of a control plane at one moment, for going back to them. */
@@ -49,19 +51,20 @@ export class Pristine {
    * two looks in a row find nothing to do; rejects when there is something to do for a minute.
    */
   async restore(): Promise<void> {
-    let isRestored = false;
-    await poll(
-      async () => {
-        const wasRestored = isRestored;
-        isRestored = !(await this.#restoreOnce());
-        return (wasRestored && isRestored) || undefined;
-      },
-      { what: 'a control plane to be as it was', timeoutMs: RESTORED_WITHIN_MS, intervalMs: 200 },
-    );
+    let last: readonly string[] | undefined;
+    const look = async (): Promise<true | undefined> => {
+      const wasRestored = last?.length === 0;
+      last = await this.#restoreOnce();
+      return (wasRestored && last.length === 0) || undefined;
+    };
+    const limits = { what: 'a control plane to be as it was', timeoutMs: RESTORED_WITHIN_MS, intervalMs: 200 };
+    await poll(look, limits).catch((error: Error) => {
+      throw new Error(`${error.message}: ${last?.slice(0, SHOWN_DIFFERENCES).join(', ')}`, { cause: error });
+    });
   }
 
-  /** True when there was something to do. */
-  async #restoreOnce(): Promise<boolean> {
+  /** The paths of what was not as before. */
+  async #restoreOnce(): Promise<string[]> {
     const resources = await resourcesOf(this.#admin);
     const objects = await objectsOf(this.#admin, resources);
     const extra = new Map([...objects].filter(([path]) => !this.#objects.has(path)));
@@ -76,7 +79,7 @@ export class Pristine {
       // Its namespace is being deleted (403) or not there yet (404), or somebody else has just written it.
       await ignoring([403, 404, 409], writing);
     }
-    return extra.size > 0 || missing.length > 0;
+    return [...extra.keys(), ...missing.map(([path]) => path)];
   }
 
   async #deleteAll(resource: Resource, extra: Objects): Promise<void> {
