@@ -14,8 +14,13 @@ declare module 'vitest' {
 /** Each project loads this file by itself, and all of them share one pool. */
 const shared = globalThis as { controlPlanePool?: { desk: Promise<LoanDesk>; users: number } };
 
+/** A quarter less CPU time of all control planes, for 80 MB of memory each. */
+const FEWER_COLLECTIONS = '400';
+
 /** The first run on a machine builds the control plane; no test's time limit has to hold that. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Test files inherit it.
+  process.env.GOGC ??= FEWER_COLLECTIONS;
   const progress = progressPrinter(process.stderr);
   await ensureBinaries(progress);
   progress.done();
