@@ -20,10 +20,13 @@ const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane'];
 /** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
-const SHARDING = ['sharding-replicas', 'sharding-links', 'upgrade'];
+const SHARDING = ['sharding-links', 'sharding-processes', 'sharding-replicas', 'upgrade'];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
+  'sharding-links',
+  'sharding-processes',
+  'upgrade',
   // Needs CPU time that the next ones leave: a slow flood is none.
   'floods',
   'cost',

@@ -18,8 +18,11 @@ export interface Stage {
   note(text: string): void;
 }
 
-/** A replica itself, or what it stands on: the API server, and the links to it and to bases. */
-export type FaultOf = 'replicas' | 'links';
+/**
+ * Replicas that end or start; their processes, which stop and go on or share a CLIENT_ID; links to the API server and to
+ * bases.
+ */
+export type FaultOf = 'replicas' | 'processes' | 'links';
 
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */

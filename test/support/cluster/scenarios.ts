@@ -49,7 +49,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'SIGSTOP of one replica for 60 s, then SIGCONT',
-    of: 'replicas',
+    of: 'processes',
     allowedLate: { 'controller-2': 1 },
     async act(stage) {
       const { cluster } = stage;
@@ -66,7 +66,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'SIGSTOP of one replica after the other, each for about as long as it takes to be given up',
-    of: 'replicas',
+    of: 'processes',
     allowedLate: { 'controller-0': 1, 'controller-1': 1, 'controller-2': 1 },
     async act({ cluster, note }) {
       for (const [index, seconds] of [5.5, 6.5, 7.5].entries()) {
@@ -162,12 +162,12 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a second process with the CLIENT_ID of one that lives: it waits, and takes over when that one is killed',
-    of: 'replicas',
+    of: 'processes',
     act: secondProcess,
   },
   {
     name: 'a frozen process whose CLIENT_ID another one got: it ends when it goes on',
-    of: 'replicas',
+    of: 'processes',
     act: replacedProcess,
   },
   {
