@@ -1,7 +1,12 @@
-/** Label, taint and annotation keys; `V…` are the numbers of the design document's features. */
+/** Label, taint and annotation keys. */
 
 export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
 export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
+/** Of a Deployment: `peer` = one copy of the module on each base. */
+export const STRATEGY_LABEL = 'virtual-kubelet.koupleless.io/strategy';
+export const PEER_STRATEGY = 'peer';
+/** Of such a Deployment: `true` = its replicas are somebody else's, for example while it is being moved. */
+export const REPLICAS_CONTROL_LABEL = 'virtual-kubelet.koupleless.io/replicas-control';
 export const COMPONENT = {
   module: 'module',
   vnode: 'vnode',

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
@@ -23,7 +24,6 @@ import type { NewBaseLimits } from '../vnode/new-bases.ts';
 import { KnownNodes, NodeController } from '../vnode/node-controller.ts';
 import { VNodeStore } from '../vnode/vnode.ts';
 import { VNodeController } from '../vnode/vnode-controller.ts';
-import type { CachedNode } from '../vnode/vnode-object.ts';
 
 interface Shared {
   readonly clock: Clock;

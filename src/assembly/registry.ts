@@ -4,7 +4,10 @@ import type { ControllerModule } from '../reconcile/controller-module.ts';
 export type Registry = ReadonlyMap<string, () => Promise<ControllerModule>>;
 
 /** The controllers of this program. One that is off is not even loaded. */
-export const REGISTRY: Registry = new Map([['vk', async () => (await import('./vk.ts')).VK]]);
+export const REGISTRY: Registry = new Map([
+  ['vk', async () => (await import('./vk.ts')).VK],
+  ['peer', async () => (await import('../platform/peer/peer.ts')).PEER],
+]);
 
 /** Loads the controllers that are on. */
 export function loadControllers(registry: Registry, names: readonly string[]): Promise<ControllerModule[]> {

@@ -3,17 +3,9 @@ import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
 import { type CachedLease, LEASES_PATH, projectLease } from '../lease/lease.ts';
 import { projectPod, type VPod } from '../pod/vpod.ts';
 import type { WatchedKind } from '../reconcile/informers.ts';
-import { type CachedNode, projectNode } from '../vnode/vnode-object.ts';
 
 /** A replica's own membership Lease changes every 2 s. */
 const LEASE_WATCH_SILENCE_MS = 15_000;
-
-export const VNODES: WatchedKind<CachedNode> = {
-  kind: 'Node',
-  path: '/api/v1/nodes',
-  labelSelector: ({ env }) => ofEnv(`=${COMPONENT.vnode}`, env),
-  project: projectNode,
-};
 
 /** Pods carry no ENV: the Node that a Pod is bound to says whose it is. An unbound Pod is the scheduler's. */
 export const VPODS: WatchedKind<VPod> = {
@@ -28,11 +20,7 @@ export const VPODS: WatchedKind<VPod> = {
 export const VNODE_LEASES: WatchedKind<CachedLease> = {
   kind: 'Lease',
   path: LEASES_PATH,
-  labelSelector: ({ env }) => ofEnv(` in (${COMPONENT.lease},${COMPONENT.member})`, env),
+  labelSelector: ({ env }) => `${COMPONENT_LABEL} in (${COMPONENT.lease},${COMPONENT.member}),${ENV_LABEL}=${env}`,
   silenceMs: ({ isCluster }: Config) => (isCluster ? LEASE_WATCH_SILENCE_MS : undefined),
   project: (lease, { env }) => projectLease(lease, env),
 };
-
-function ofEnv(component: string, env: string): string {
-  return `${COMPONENT_LABEL}${component},${ENV_LABEL}=${env}`;
-}

@@ -1,11 +1,12 @@
 import { createTunnels } from '../../tunnels/index.ts';
 import type { Config } from '../config/config.ts';
+import { VNODES } from '../kinds/vnode-object.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
 import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
 import { createCore, createLeadership } from './core.ts';
 import { createReplica, type Replica } from './replica.ts';
-import { VNODE_LEASES, VNODES, VPODS } from './vk-kinds.ts';
+import { VNODE_LEASES, VPODS } from './vk-kinds.ts';
 
 /** As a kubelet's container back-off: 10 s, doubled to 5 min. */
 const MODULE_BACKOFF = { baseMs: 10_000, maxMs: 300_000 };

@@ -1,8 +1,8 @@
-import type { NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration } from '../kube/objects.ts';
+import type { Taint } from '../kube/objects.ts';
+import { matchesNode, type Placement, untoleratedTaintOf } from '../kube/placement.ts';
 import { quantityOf } from '../kube/quantity.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { ANNOTATION } from '../labels.ts';
-import type { Placement } from './placement.ts';
 import { byCreation, isTerminal, type VPod } from './vpod.ts';
 import type { AdmissionReason } from './waiting-reason.ts';
 
@@ -91,60 +91,8 @@ function misplacementOf(placement: Placement | undefined, node: AdmittingNode): 
     const message = "the Node does not match the Pod's nodeSelector or required node affinity";
     return { reason: 'NodeAffinity', message };
   }
-  const taint = node.taints.find(
-    (entry) =>
-      entry.effect === 'NoExecute' && !placement.tolerations.some((toleration) => tolerates(toleration, entry)),
-  );
+  const taint = untoleratedTaintOf(placement, node, ['NoExecute']);
   if (taint === undefined) return undefined;
   const text = `${taint.key}=${taint.value ?? ''}:${taint.effect}`;
   return { reason: 'TaintToleration', message: `the Pod does not tolerate the Node's taint ${text}` };
-}
-
-function matchesNode({ nodeSelector = {}, terms }: Placement, node: AdmittingNode): boolean {
-  if (Object.entries(nodeSelector).some(([key, value]) => labelOf(node, key) !== value)) return false;
-  return terms === undefined || terms.some((term) => matchesTerm(term, node));
-}
-
-/** A term without requirements matches nothing. */
-function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: AdmittingNode): boolean {
-  if (matchExpressions.length + matchFields.length === 0) return false;
-  return (
-    matchExpressions.every((requirement) => matches(requirement, labelOf(node, requirement.key))) &&
-    matchFields.every((requirement) => requirement.key === 'metadata.name' && matches(requirement, node.name))
-  );
-}
-
-function labelOf({ labels }: AdmittingNode, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
-}
-
-function matches({ operator, values = [] }: NodeSelectorRequirement, value: string | undefined): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-      return integerOf(value) > integerOf(values[0]);
-    case 'Lt':
-      return integerOf(value) < integerOf(values[0]);
-    default:
-      return false;
-  }
-}
-
-/** NaN, which is neither greater nor less, for what is no integer. */
-function integerOf(text: string | undefined): number {
-  return text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
-}
-
-function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration, taint: Taint): boolean {
-  if (effect !== '' && effect !== taint.effect) return false;
-  if (key !== '' && key !== taint.key) return false;
-  if (operator === 'Exists') return true;
-  return operator === 'Equal' && key !== '' && value === (taint.value ?? '');
 }

@@ -1,6 +1,6 @@
 import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
+import { memoryRequestOf, type Placement, placementOf } from '../kube/placement.ts';
 import { ANNOTATION } from '../labels.ts';
-import { memoryRequestOf, type Placement, placementOf } from './placement.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound, unlessGone } from '../kube/transport/api-error.ts';
 import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
@@ -8,7 +9,6 @@ import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import type { VNodeStore } from './vnode.ts';
-import type { CachedNode } from './vnode-object.ts';
 
 export interface LatePodsOptions {
   readonly api: Pick<KubeClient, 'getNode' | 'forceDeletePod'>;

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError } from '../errors.ts';
+import { type CachedNode, projectNode } from '../kinds/vnode-object.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
@@ -21,7 +22,6 @@ import { LatePods } from './late-pods.ts';
 import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
 import { NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
-import { type CachedNode, projectNode } from './vnode-object.ts';
 
 export interface NodeControllerOptions {
   readonly api: KubeClient;

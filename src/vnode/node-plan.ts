@@ -1,3 +1,4 @@
+import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { Patch } from '../kube/client.ts';
 import type { NodeCondition, Taint } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
@@ -14,7 +15,6 @@ import {
   placeAnnotationsOf,
   providerIdOf,
 } from './node-object.ts';
-import type { CachedNode } from './vnode-object.ts';
 
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
 export const NODE_STATUS_PERIOD_MS = 300_000;

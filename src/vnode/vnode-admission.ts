@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { CachedNode } from '../kinds/vnode-object.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
@@ -14,7 +15,6 @@ import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode } from './vnode.ts';
-import type { CachedNode } from './vnode-object.ts';
 
 export interface VNodeAdmissionOptions extends NewBasesOptions {
   readonly leases: NodeLeaseController;

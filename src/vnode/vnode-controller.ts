@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../errors.ts';
+import type { CachedNode } from '../kinds/vnode-object.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { NodeCondition } from '../kube/objects.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
@@ -13,7 +14,6 @@ import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts'
 import { isFromBase, isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
-import type { CachedNode } from './vnode-object.ts';
 
 /** A question takes 5 s to be asked again and 10 s to end. */
 const GOODBYE_COUNTS_MS = 15_000;

@@ -90,6 +90,6 @@ describe('a controller of another kind, in processes of its own', () => {
   it('is an error in the configuration where there is none of the name', async () => {
     const wrong = await start('wrong', { CONTROLLERS: 'thing' });
     expect(await wrong.exited).toBe(2);
-    expect(wrong.tail()).toContain('no such controller: thing; there are: vk,things');
+    expect(wrong.tail()).toContain('no such controller: thing; there are: vk,peer,things');
   });
 });

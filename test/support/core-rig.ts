@@ -1,4 +1,5 @@
 import { createCore, createLeadership } from '../../src/assembly/core.ts';
+import { projectNode } from '../../src/kinds/vnode-object.ts';
 import { secondsTime } from '../../src/kube/micro-time.ts';
 import type { ConfigMapObject } from '../../src/kube/objects.ts';
 import { projectLease } from '../../src/lease/lease.ts';
@@ -22,7 +23,6 @@ import type { NewBaseLimits } from '../../src/vnode/new-bases.ts';
 import type { NodeController } from '../../src/vnode/node-controller.ts';
 import type { VNodeStore } from '../../src/vnode/vnode.ts';
 import type { VNodeController } from '../../src/vnode/vnode-controller.ts';
-import { projectNode } from '../../src/vnode/vnode-object.ts';
 import { idOf, LEDGER_OPTIONS, makeBase, makeHealth, makePodObject, makeResult, type PodOptions } from './builders.ts';
 import { FakeApi } from './fake-api.ts';
 import { FakeClock, settle } from './fake-clock.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { VNODE_LEASES, VNODES, VPODS } from '../../../src/assembly/vk-kinds.ts';
+import { VNODE_LEASES, VPODS } from '../../../src/assembly/vk-kinds.ts';
 import { type Config, loadConfig } from '../../../src/config/config.ts';
+import { VNODES } from '../../../src/kinds/vnode-object.ts';
 import type { RestLane } from '../../../src/kube/transport/rest-lane.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeSelectorRequirement, Toleration } from '../../../src/kube/objects.ts';
+import { memoryRequestOf } from '../../../src/kube/placement.ts';
 import { quantityOf } from '../../../src/kube/quantity.ts';
 import { ANNOTATION } from '../../../src/labels.ts';
-import { memoryRequestOf } from '../../../src/pod/placement.ts';
 import { type AdmittingNode, rejectionsOf } from '../../../src/pod/pod-admission.ts';
 import { PodMemory } from '../../../src/pod/pod-memory.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { projectNode } from '../../../src/kinds/vnode-object.ts';
 import type { NodeObject } from '../../../src/kube/objects.ts';
 import { isRoutable } from '../../../src/vnode/address.ts';
 import {
@@ -10,7 +11,6 @@ import {
   placeAnnotationsOf,
 } from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode } from '../../../src/vnode/node-plan.ts';
-import { projectNode } from '../../../src/vnode/vnode-object.ts';
 import { MIB, makeBase, makeHealth } from '../../support/builders.ts';
 
 const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({

@@ -1,4 +1,14 @@
 import type { KubeObject, NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import type { WatchedKind } from '../reconcile/informers.ts';
+
+/** Several controllers read this cache: each process watches Nodes once. */
+export const VNODES: WatchedKind<CachedNode> = {
+  kind: 'Node',
+  path: '/api/v1/nodes',
+  labelSelector: ({ env }) => `${COMPONENT_LABEL}=${COMPONENT.vnode},${ENV_LABEL}=${env}`,
+  project: projectNode,
+};
 
 /** The part of a VNode's Node that the informer keeps. */
 export interface CachedNode {

@@ -1,0 +1,112 @@
+import type {
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodObject,
+  ResourceContainer,
+  Taint,
+  Toleration,
+} from './objects.ts';
+import { quantityOf } from './quantity.ts';
+
+type PodSpec = PodObject['spec'];
+
+/** Which Nodes a Pod may run on, besides the room that it needs. */
+export interface Placement {
+  readonly nodeSelector: Readonly<Record<string, string>> | undefined;
+  /** Of the required node affinity: one of them has to match. Undefined where there is none. */
+  readonly terms: readonly NodeSelectorTerm[] | undefined;
+  readonly tolerations: readonly Toleration[];
+}
+
+export function placementOf({ nodeSelector, affinity, tolerations }: PodSpec): Placement {
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return { nodeSelector, terms: required?.nodeSelectorTerms, tolerations: tolerations ?? [] };
+}
+
+/** The memory that the scheduler and a kubelet count for a Pod, in bytes. */
+export function memoryRequestOf(spec: PodSpec): number {
+  const ofPod = quantityOf(spec.resources?.requests?.memory);
+  const overhead = quantityOf(spec.overhead?.memory) ?? 0;
+  if (ofPod !== undefined) return ofPod + overhead;
+  let sidecars = 0;
+  let peak = 0;
+  for (const container of spec.initContainers ?? []) {
+    const request = requestOf(container);
+    if (container.restartPolicy === 'Always') sidecars += request;
+    peak = Math.max(peak, container.restartPolicy === 'Always' ? sidecars : sidecars + request);
+  }
+  const steady = spec.containers.reduce((sum, container) => sum + requestOf(container), sidecars);
+  return Math.max(steady, peak) + overhead;
+}
+
+function requestOf({ resources }: ResourceContainer): number {
+  return quantityOf(resources?.requests?.memory) ?? 0;
+}
+
+/** What decides where a Pod may run, as the API server has it. */
+export interface PlacingNode {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+}
+
+/** Whether a Node has the labels that a Pod's nodeSelector and required node affinity ask for. */
+export function matchesNode({ nodeSelector = {}, terms }: Placement, node: PlacingNode): boolean {
+  if (Object.entries(nodeSelector).some(([key, value]) => labelOf(node, key) !== value)) return false;
+  return terms === undefined || terms.some((term) => matchesTerm(term, node));
+}
+
+/** The first taint with one of the effects that a Pod does not tolerate. */
+export function untoleratedTaintOf(
+  { tolerations }: Placement,
+  { taints }: PlacingNode,
+  effects: readonly string[],
+): Taint | undefined {
+  return taints.find(
+    (taint) => effects.includes(taint.effect) && !tolerations.some((toleration) => tolerates(toleration, taint)),
+  );
+}
+
+/** A term without requirements matches nothing. */
+function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm, node: PlacingNode): boolean {
+  if (matchExpressions.length + matchFields.length === 0) return false;
+  return (
+    matchExpressions.every((requirement) => matches(requirement, labelOf(node, requirement.key))) &&
+    matchFields.every((requirement) => requirement.key === 'metadata.name' && matches(requirement, node.name))
+  );
+}
+
+function labelOf({ labels }: PlacingNode, key: string): string | undefined {
+  return Object.hasOwn(labels, key) ? labels[key] : undefined;
+}
+
+function matches({ operator, values = [] }: NodeSelectorRequirement, value: string | undefined): boolean {
+  switch (operator) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    case 'Gt':
+      return integerOf(value) > integerOf(values[0]);
+    case 'Lt':
+      return integerOf(value) < integerOf(values[0]);
+    default:
+      return false;
+  }
+}
+
+/** NaN, which is neither greater nor less, for what is no integer. */
+function integerOf(text: string | undefined): number {
+  return text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key !== '' && key !== taint.key) return false;
+  if (operator === 'Exists') return true;
+  return operator === 'Equal' && key !== '' && value === (taint.value ?? '');
+}

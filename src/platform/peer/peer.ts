@@ -1,0 +1,34 @@
+import { VNODES } from '../../kinds/vnode-object.ts';
+import { objectKey } from '../../kube/watch/informer-types.ts';
+import type { ControllerModule } from '../../reconcile/controller-module.ts';
+import { Reconciler } from '../../reconcile/reconciler.ts';
+import { PeerController } from './peer-controller.ts';
+import { DEPLOYMENTS, PEER_DEPLOYMENTS } from './peer-deployment.ts';
+
+const NAME = 'peer';
+const WORKERS = 4;
+
+/** Deployments with one copy on each base. The leader of several processes acts. */
+export const PEER: ControllerModule = {
+  name: NAME,
+  build: ({ informers, resourcesOf, leaderOf, ...shared }) => {
+    const deployments = informers.get(PEER_DEPLOYMENTS);
+    const nodes = informers.get(VNODES);
+    const leader = leaderOf(`platform-${NAME}`);
+    const isLeading = (): boolean => leader.isLeading();
+    const client = resourcesOf(`platform-${NAME}`).of<Parameters<typeof PEER_DEPLOYMENTS.project>[0]>(DEPLOYMENTS);
+    const controller = new PeerController({ deployments, nodes, client, isLeading, ...shared });
+    const reconcile = controller.reconcile.bind(controller);
+    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, isLeading, ...shared });
+    reconciler.watch({ informer: deployments, keysOf: (deployment) => [objectKey(deployment)] });
+    // Which Deployments a Node concerns is not known before it is compared with each.
+    reconciler.watch({ informer: nodes, keysOf: () => deployments.list().map(objectKey) });
+    leader.addListener({ onStarted: () => reconciler.enqueueAll(), onStopped: () => {} });
+    const parts = { 'peer deployments': reconciler, 'leader of peer deployments': leader };
+    const runs = Object.entries(parts).map(([name, part]) => ({
+      name,
+      run: (signal: AbortSignal) => part.run(signal),
+    }));
+    return { groups: [runs] };
+  },
+};

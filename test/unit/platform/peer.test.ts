@@ -1,0 +1,185 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../src/kube/transport/api-error.ts';
+import { silentLogger } from '../../../src/logger.ts';
+import { PeerController } from '../../../src/platform/peer/peer-controller.ts';
+import {
+  type PeerDeployment,
+  type PeerNode,
+  peersOf,
+  projectDeployment,
+} from '../../../src/platform/peer/peer-deployment.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { moduleWorkload } from '../../support/manifests.ts';
+
+const KEY = 'default/shop';
+const VIRTUAL_NODE = { key: 'schedule.koupleless.io/virtual-node', value: 'True', effect: 'NoExecute' };
+const NODE_ENV = { key: 'schedule.koupleless.io/node-env', value: 'dev', effect: 'NoExecute' };
+
+function node(name: string, more: Partial<PeerNode> = {}): PeerNode {
+  const labels = { 'virtual-kubelet.koupleless.io/env': 'dev', 'vnode.koupleless.io/name': 'base' };
+  return { name, isDeleting: false, taints: [VIRTUAL_NODE, NODE_ENV], ...more, labels: { ...labels, ...more.labels } };
+}
+
+interface Manifest {
+  metadata: { labels?: Record<string, string>; [field: string]: unknown };
+  // biome-ignore lint/suspicious/noExplicitAny: a manifest that a test changes
+  spec: any;
+}
+
+/** As a user writes it, and the API server stores it. */
+function deployment(change: (manifest: Manifest) => void = () => {}, replicas: number | undefined = 1): PeerDeployment {
+  const manifest = structuredClone(moduleWorkload('shop', [{ name: 'shop' }])) as unknown as Manifest;
+  Object.assign(manifest.metadata, { namespace: 'default', uid: 'u1', resourceVersion: '7' });
+  manifest.spec.replicas = replicas;
+  change(manifest);
+  return projectDeployment(manifest as never);
+}
+
+describe('how many copies a peer deployment has', () => {
+  it('is one for each base that its Pods fit', () => {
+    const nodes = [
+      node('vnode.a'),
+      node('vnode.b'),
+      node('vnode.c', { labels: { 'vnode.koupleless.io/name': 'other' } }),
+    ];
+    expect(peersOf(deployment(), nodes)).toBe(3);
+    const ofBase = deployment(({ spec }) => {
+      spec.template.spec.nodeSelector['vnode.koupleless.io/name'] = 'base';
+    });
+    expect(peersOf(ofBase, nodes)).toBe(2);
+  });
+
+  it('counts no base of a required node affinity that does not match, and none whose taints are not tolerated', () => {
+    const affine = deployment(({ spec }) => {
+      const expression = { key: 'vnode.koupleless.io/version', operator: 'In', values: ['2'] };
+      spec.template.spec.affinity.nodeAffinity = {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [expression] }] },
+      };
+    });
+    expect(
+      peersOf(affine, [node('vnode.a'), node('vnode.b', { labels: { 'vnode.koupleless.io/version': '2' } })]),
+    ).toBe(1);
+    const intolerant = deployment(({ spec }) => {
+      spec.template.spec.tolerations = [];
+    });
+    expect(peersOf(intolerant, [node('vnode.a')])).toBe(0);
+    const cordoned = node('vnode.a', { taints: [VIRTUAL_NODE, NODE_ENV, { key: 'gpu', effect: 'NoSchedule' }] });
+    expect(peersOf(deployment(), [cordoned])).toBe(0);
+  });
+
+  it.each([
+    ['node.kubernetes.io/not-ready', 'NoExecute'],
+    ['node.kubernetes.io/unreachable', 'NoExecute'],
+    ['node.kubernetes.io/unschedulable', 'NoSchedule'],
+  ])('counts a silent or cordoned base as long as its Node exists: %s', (key, effect) => {
+    expect(peersOf(deployment(), [node('vnode.a', { taints: [VIRTUAL_NODE, NODE_ENV, { key, effect }] })])).toBe(1);
+  });
+
+  it('counts no base whose Node is being deleted', () => {
+    expect(peersOf(deployment(), [node('vnode.a', { isDeleting: true }), node('vnode.b')])).toBe(1);
+  });
+});
+
+describe('the controller of peer deployments', () => {
+  let clock: FakeClock;
+  let stored: PeerDeployment | undefined;
+  let nodes: PeerNode[];
+  let scaled: unknown[];
+  let events: string[];
+  let failure: Error | undefined;
+  let controller: PeerController;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    stored = deployment();
+    nodes = [node('vnode.a'), node('vnode.b')];
+    scaled = [];
+    events = [];
+    failure = undefined;
+    controller = new PeerController({
+      deployments: { get: () => stored },
+      nodes: { list: () => nodes },
+      client: {
+        setReplicas: async (ref, replicas, { resourceVersion, permit } = {}) => {
+          if (failure) throw failure;
+          if (permit?.() === false) throw new Error('not permitted');
+          scaled.push([ref, replicas, resourceVersion]);
+          return { metadata: { name: ref.name } };
+        },
+      },
+      isLeading: () => true,
+      recorder: { event: (_subject, type, reason, message) => void events.push(`${type} ${reason}: ${message}`) },
+      clock,
+      logger: silentLogger,
+    });
+  });
+
+  it('scales that version of the Deployment to the number of bases, and says so', async () => {
+    expect(await controller.reconcile(KEY)).toBeUndefined();
+    expect(scaled).toEqual([[{ namespace: 'default', name: 'shop' }, 2, '7']]);
+    expect(events).toEqual(['Normal PeerScaled: 2 bases fit: scaled from 1 to 2 replicas']);
+  });
+
+  it('writes nothing where the number is right', async () => {
+    stored = deployment(undefined, 2);
+    await controller.reconcile(KEY);
+    expect([scaled, events]).toEqual([[], []]);
+  });
+
+  it('scales once a second at most', async () => {
+    await controller.reconcile(KEY);
+    nodes.push(node('vnode.c'));
+    clock.advance(400);
+    expect(await controller.reconcile(KEY)).toEqual({ requeueAfterMs: 600 });
+    clock.advance(600);
+    await controller.reconcile(KEY);
+    expect(scaled).toHaveLength(2);
+  });
+
+  it('goes down to none when no base is left', async () => {
+    nodes = [];
+    await controller.reconcile(KEY);
+    expect(scaled).toEqual([[{ namespace: 'default', name: 'shop' }, 0, '7']]);
+  });
+
+  it.each<[string, (manifest: Manifest) => void, string[]]>([
+    [
+      'that somebody else scales',
+      ({ metadata }) =>
+        Object.assign(metadata, { labels: { 'virtual-kubelet.koupleless.io/replicas-control': 'true' } }),
+      [],
+    ],
+    [
+      'that is being deleted',
+      ({ metadata }) => Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+      [],
+    ],
+    [
+      'whose Pods are no modules, and says so',
+      ({ spec }) => void delete spec.template.metadata.labels['virtual-kubelet.koupleless.io/component'],
+      [
+        'Warning PeerIgnored: the Pod template has no label virtual-kubelet.koupleless.io/component: module, so no base takes it',
+      ],
+    ],
+  ])('leaves a Deployment alone %s', async (_which, change, said) => {
+    stored = deployment(change);
+    await controller.reconcile(KEY);
+    expect([scaled, events]).toEqual([[], said]);
+  });
+
+  it('leaves a Deployment alone that is gone, seen or not seen yet', async () => {
+    failure = new ApiError('gone', { status: 404, reason: 'NotFound' });
+    expect(await controller.reconcile(KEY)).toBeUndefined();
+    stored = undefined;
+    expect(await controller.reconcile(KEY)).toBeUndefined();
+    expect(events).toEqual([]);
+  });
+
+  it('tries again when somebody else has just written the Deployment', async () => {
+    failure = new ApiError('stale', { status: 409, reason: 'Conflict' });
+    await expect(controller.reconcile(KEY)).rejects.toThrow('stale');
+    failure = undefined;
+    await controller.reconcile(KEY);
+    expect(scaled).toHaveLength(1);
+  });
+});
