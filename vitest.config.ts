@@ -132,7 +132,7 @@ export const UNIT = {
 export default defineConfig({
   test: {
     // Files of the integration tests mostly wait.
-    maxWorkers: 7,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },

@@ -53,7 +53,11 @@ export function kibOf(quantity: string | null | undefined): number {
 }
 
 /** `Type Reason` of the events about an object. */
-export async function eventsOf(admin: Admin, kind: 'Deployment' | 'Node' | 'Pod', name: string): Promise<EventObject[]> {
+export async function eventsOf(
+  admin: Admin,
+  kind: 'Deployment' | 'Node' | 'Pod',
+  name: string,
+): Promise<EventObject[]> {
   const query = encodeURIComponent(`involvedObject.kind=${kind},involvedObject.name=${name}`);
   return (await admin.list(`/api/v1/events?fieldSelector=${query}`)) as EventObject[];
 }

@@ -52,13 +52,11 @@ export class ControlPlanePool {
 
   /** One that cannot be made as it was goes: what a file has done to it is no matter of the next. */
   async #takeBack(kept: Kept): Promise<void> {
-    try {
-      await kept.pristine.restore();
-    } catch (error) {
+    const isRestored = await kept.pristine.restore().catch((error: unknown) => {
       if (this.#all.has(kept)) this.#warn(`a control plane is thrown away: ${error}`);
-      await this.#end(kept);
-      return;
-    }
+      return false;
+    });
+    if (!isRestored) await this.#end(kept);
     if (!this.#all.has(kept)) return;
     this.#free.push(kept);
     kept.idle = setTimeout(() => void this.#end(kept), IDLE_MS);

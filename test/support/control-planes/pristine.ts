@@ -28,6 +28,8 @@ const MAKERS = [
 const COLLECTION_FROM = 5;
 /** How long a deleted namespace may take. */
 const RESTORED_WITHIN_MS = 60_000;
+/** To delete more than these costs more than another start, about 10 s of CPU time. */
+const MAX_EXTRA = 1_500;
 /** In the error of a control plane that cannot be restored. */
 const SHOWN_DIFFERENCES = 5;
 const AT_ONCE = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
@@ -47,27 +49,31 @@ export class Pristine {
   }
 
   /**
-   * Deletes what has come since, whatever its finalizers say, and writes back what has changed or gone. Resolves when
-   * two looks in a row find nothing to do; rejects when there is something to do for a minute.
+   * Deletes what has come since, whatever its finalizers say, and writes back what has changed or gone. Resolves with
+   * true when two looks in a row find nothing to do, and with false, having done nothing, when that is more work than
+   * another start. Rejects when there is something to do for a minute.
    */
-  async restore(): Promise<void> {
+  async restore(): Promise<boolean> {
     let last: readonly string[] | undefined;
-    const look = async (): Promise<true | undefined> => {
+    const look = async (): Promise<boolean | undefined> => {
       const wasRestored = last?.length === 0;
-      last = await this.#restoreOnce();
+      const isFirst = last === undefined;
+      last = await this.#restoreOnce(isFirst ? MAX_EXTRA : Number.POSITIVE_INFINITY);
+      if (last === undefined) return false;
       return (wasRestored && last.length === 0) || undefined;
     };
     const limits = { what: 'a control plane to be as it was', timeoutMs: RESTORED_WITHIN_MS, intervalMs: 200 };
-    await poll(look, limits).catch((error: Error) => {
+    return poll(look, limits).catch((error: Error) => {
       throw new Error(`${error.message}: ${last?.slice(0, SHOWN_DIFFERENCES).join(', ')}`, { cause: error });
     });
   }
 
-  /** The paths of what was not as before. */
-  async #restoreOnce(): Promise<string[]> {
+  /** The paths of what was not as before; undefined, with nothing done, when more than `maxExtra` objects have come. */
+  async #restoreOnce(maxExtra: number): Promise<string[] | undefined> {
     const resources = await resourcesOf(this.#admin);
     const objects = await objectsOf(this.#admin, resources);
     const extra = new Map([...objects].filter(([path]) => !this.#objects.has(path)));
+    if (extra.size > maxExtra) return undefined;
     const missing = [...this.#objects].filter(([path, object]) => !isSame(object, objects.get(path)));
     for (const resource of resources) await this.#deleteAll(resource, extra);
     for (const [path, object] of missing) {
