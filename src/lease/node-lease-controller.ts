@@ -196,7 +196,7 @@ export class NodeLeaseController {
     this.#options.metrics.foreignLeases.inc();
     this.#options.logger.warn(
       { namespace, lease: name, holder },
-      'lease with the controller’s labels has a foreign name or namespace: ignored',
+      'lease has the labels of the controller, but a foreign name or namespace: ignored',
     );
   }
 

@@ -143,7 +143,7 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
   if (reachability === 'Unreachable')
     return { type, status: 'False', reason: 'BaseUnreachable', message: unreachableMessage(base) };
   const message =
-    'the base is silent, but so is the controller’s own link or most other bases: no base is judged until the link is proven';
+    'the base is silent, but so is the link of the controller or most other bases: no base is judged until the link is proven';
   return { type, status: 'Unknown', reason: 'LivenessFrozen', message };
 }
 
