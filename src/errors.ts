@@ -20,8 +20,9 @@ export const ERROR_CATALOGUE = {
   'Arklet.Unauthenticated':
     'A message over HTTP came without `HTTP_TUNNEL_TOKEN` from a base, or from another replica without a proof that this process accepts: made with a key of `MEMBER_TOKEN` for this `ENV` and this process, not used before.',
   'Tunnel.NotConnected':
-    'A command could not be sent because the link to the broker, or to the base over HTTP, is down, or because all event loops of the base are busy; it is sent again later.',
-  'Tunnel.SendFailed': 'The broker or the base did not accept a command; it is sent again later.',
+    'A command could not be sent because the link to the broker, or to the base over HTTP, is down, because all event loops of the base are busy, or because another replica may lead the base; it is sent again later.',
+  'Tunnel.SendFailed':
+    'It is unknown whether the base got a command: no acknowledgement or answer came. The next lists of the base decide.',
   'Cluster.ClientIdTaken':
     'Another live process has this CLIENT_ID. A process that starts waits until the other has gone; a process that was running ends.',
   'Cluster.MemberUnreachable':

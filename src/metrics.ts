@@ -30,9 +30,11 @@ export function createMetrics() {
       requestSeconds,
       ['verb'],
     ),
-    restRetries: counter('rest_client_request_retries_total', 'Requests sent again after 429 or a cut connection.', [
-      'verb',
-    ]),
+    restRetries: counter(
+      'rest_client_request_retries_total',
+      'Requests sent again after 429, after 503 with Retry-After, or after a cut connection.',
+      ['verb'],
+    ),
     restLimit: gauge(
       'rest_client_requests_limit',
       'Limit of concurrent requests to the API server, without Leases and watches; below 32 while renewals of Leases are late.',

@@ -118,7 +118,7 @@ export const VARIABLES = {
   ),
   UNINSTALL_DEADLINE_SECONDS: variable(
     rules.integer(1, 86_400),
-    'The same for an uninstall (`FailedKillPod`) and a switch (`SwitchError`).',
+    'The same for an uninstall (event `FailedKillPod`, or reason `KillContainerError` before a new install) and for a switch (`SwitchError`).',
     '60',
   ),
   UNKNOWN_MODULE_POLICY: variable(

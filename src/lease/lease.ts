@@ -227,7 +227,7 @@ export function firstRenewalInMs(nodeName: string, now: number): number {
   return Math.max(RENEW_INTERVAL_MS - sinceOwnMoment(nodeName, now), SOONEST_MS);
 }
 
-/** From -EARLY_MS on, up to the interval less that. */
+/** In [-EARLY_MS, interval - EARLY_MS). */
 function sinceOwnMoment(nodeName: string, now: number): number {
   const since = now - phaseOf(nodeName) * RENEW_INTERVAL_MS + EARLY_MS;
   return (((since % RENEW_INTERVAL_MS) + RENEW_INTERVAL_MS) % RENEW_INTERVAL_MS) - EARLY_MS;

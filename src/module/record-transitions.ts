@@ -17,11 +17,11 @@ export interface Evidence {
   /** The base's clock when it sent the message, where it says so. */
   readonly publishedAt: number | undefined;
   /**
-   * When the list was asked for: absence counts only in one that was asked for after it was first seen. Where the
-   * transport does not show which question is answered, it is the last one.
+   * When the list was requested. A module counts as absent when a list lacks it that was requested after the first
+   * list that lacked it. Where the transport does not show which question is answered, it is the last one.
    */
   readonly askedAt: number;
-  /** The transport shows it, so the list may be as old as its question. */
+  /** `askedAt` is known exactly (HTTP), so the list may be as old as its question. */
   readonly isTied: boolean;
   readonly backoff: BackoffOptions;
 }

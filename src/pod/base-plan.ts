@@ -78,8 +78,8 @@ export const ASK_AGAIN_MS = 5_000;
 /**
  * Decides the commands for a base and the statuses of its Pods: pure, and the same from any starting point,
  * so that it does not matter what was missed. Nothing is commanded before the base's own list was read.
- * Containers whose module name belongs to another namespace wait, and decide nothing; so do the others of their Pod
- * that have not begun.
+ * Containers whose module name belongs to another namespace wait, and decide nothing. The other containers of that Pod
+ * wait too, unless their modules were installed already.
  */
 export function planBase(input: BasePlanInput): BasePlan {
   const { pods, unadmitted, pendingRemovals, ledger, sleepUntil, unwritten, canSwitch, now } = input;

@@ -33,7 +33,7 @@ export interface ConflictInput {
 }
 
 /**
- * The decisions without the commands that would be in work beside another command that they conflict with.
+ * The decisions without each command that conflicts with one that is running, or that is planned before it.
  *
  * arklet locks `name:version` for a command. An install with `uninstallThenInstall` locks its own version only, and
  * uninstalls the others without their locks: of two uninstalls of one version at a time, one fails. So while such an
@@ -70,7 +70,7 @@ type Blocker = Pick<Work, 'wakeAt' | 'lookAt'>;
 
 /** Works by name. To ask for all others of one costs no walk over them: a base may have 2,000 versions of a name. */
 class WorksByName {
-  /** The first time and the first one of another key are enough to leave out any one key. */
+  /** Two times of different keys suffice: one of them remains when any key is left out. */
   readonly #byName = new Map<
     string,
     { readonly keys: Set<ModuleKey>; readonly wakes: First[]; readonly looks: First[] }

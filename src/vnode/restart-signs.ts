@@ -1,6 +1,6 @@
 import { isBefore } from '../module/record-transitions.ts';
 
-/** Heartbeats over HTTP come at this interval (protocol.md). */
+/** Heartbeats over HTTP come at this interval (docs/install.md, "Bases over HTTP"). */
 const HTTP_HEARTBEAT_MS = 12_000;
 const BEAT_TOLERANCE_MS = 2_000;
 

@@ -20,7 +20,7 @@ export interface HeldClaim extends TunnelClaim {
 /**
  * Which base has an identity after a heartbeat. `Same`: the sender has it already. `Moved`: the sender has it from now
  * on, as another process, or over another tunnel. `Refused`: the base that has it still speaks. `couldSpeakSince`: since
- * when silence on the holder's tunnel has been the holder's own; undefined while it may be the link's.
+ * when the holder could have been heard over its tunnel; undefined while the link may be down.
  */
 export function weighClaim(
   held: HeldClaim,

@@ -48,7 +48,7 @@ export class VNodeAdmission {
     this.#linkUpAt.set(tunnel, this.#options.clock.now());
   }
 
-  /** A link that has been down for as long as the brake holds protects nobody any more. */
+  /** After 5 min of an outage silence counts although the link is down. */
   #couldSpeakSince(name: TunnelName): number | undefined {
     const { tunnels, clock } = this.#options;
     const tunnel = tunnels.get(name);

@@ -150,7 +150,8 @@ export class VNodeController implements TunnelHandler {
     // A base that could not report its figures has not lost its memory.
     if (health.metaspaceUsedBytes !== undefined || vnode.health === undefined) vnode.health = health;
     vnode.masterName = health.masterName ?? vnode.base.name;
-    if (this.#noteRunTime(vnode, envelope, health)) this.#restarted(vnode, envelope, 'the start time of the JVM changed');
+    if (this.#noteRunTime(vnode, envelope, health))
+      this.#restarted(vnode, envelope, 'the start time of the JVM changed');
     this.#options.enqueueNode(vnode.nodeName);
   }
 

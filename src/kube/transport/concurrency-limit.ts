@@ -8,7 +8,7 @@ export interface ConcurrencyLimitOptions {
   readonly onChange: (limit: number) => void;
 }
 
-/** Something always goes on, and by its end the limit is looked at. */
+/** At least 2, so that a request always ends and the limit is looked at again. */
 const MIN = 2;
 const LOOK_EACH_MS = 250;
 const LATE_MS = 2_000;

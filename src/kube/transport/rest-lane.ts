@@ -23,7 +23,7 @@ export interface RestRequest {
   readonly timeoutMs?: number;
   /** Default: always; see `Permit`. */
   readonly permit?: Permit;
-  /** One try, whatever the answer. Default: 429 and cut idle connections are tried again. */
+  /** One try, whatever the answer. Default: 429, 503 with Retry-After and cut idle connections are tried again. */
   readonly isOnce?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface RestLane {
   /** Resolves with the parsed JSON answer; the type is a claim of the caller. */
   request<T = unknown>(request: RestRequest): Promise<T>;
   /**
-   * Resolves with the body once a good status has come. Never tried again inside, but after a 401.
+   * Resolves with the body once a good status has come. Retried only after a 401.
    * `signal` must be of this stream alone: aborting it ends the stream with an error.
    */
   open(request: RestRequest & { readonly signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;

@@ -1,4 +1,4 @@
-/** What `test/architecture.test.ts` holds the sources to. A new folder or arrow is a decision: README shows it too. */
+/** What `test/architecture.test.ts` holds the sources to. A new folder or arrow is a decision: docs/contribute.md shows it too. */
 
 export const EVERYWHERE = [
   'src/clock.ts',
@@ -13,7 +13,7 @@ export const EVERYWHERE = [
 /** What the rooms may use of the API server; credentials are the assembly's. */
 const KUBE = ['src/kube', 'src/kube/events', 'src/kube/transport', 'src/kube/watch'];
 
-/** Whom a folder or file may import besides itself; README "Import directions" shows the same. */
+/** Whom a folder or file may import besides itself; docs/contribute.md "Import directions" shows the same. */
 export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/main.js': ['*'],
   'src/run.ts': ['*'],
