@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { ControllerError, type ErrorCode, messageOf } from '../errors.ts';
+import type { Leader } from '../kube/leader.ts';
 import type { CachedObject, Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
@@ -33,8 +34,11 @@ export interface ReconcilerOptions {
    * growing delay, but for a TerminalError.
    */
   readonly reconcile: (key: string) => Promise<Result | undefined>;
-  /** Whether this replica may act now. Default: always. Keys that come while it may not are dropped. */
-  readonly isLeading?: () => boolean;
+  /**
+   * Says whether this replica may act now. Default: always. Keys that come while it may not are dropped; when it comes
+   * to lead, every key is looked at.
+   */
+  readonly leader?: Pick<Leader, 'isLeading' | 'addListener'>;
   /** Default 100 ms, doubled to 30 s. */
   readonly backoff?: BackoffOptions;
   readonly clock: Clock;
@@ -47,6 +51,8 @@ export interface KeySource<T extends CachedObject> {
   readonly informer: Informer<T>;
   /** The keys that an object concerns: its own, its owner's, those of objects that name it. */
   readonly keysOf: (object: T) => Iterable<string>;
+  /** Whether an update changes nothing that a reconcile reads: it queues no key. Default: every update counts. */
+  readonly isSame?: (old: T, object: T) => boolean;
 }
 
 /**
@@ -63,16 +69,19 @@ export class Reconciler {
     this.#options = options;
     this.#queue = new WorkQueue({ ...options, sync: (key) => this.#sync(key) });
     for (const result of RESULTS) this.#count(result, 0);
+    // Whatever happened before, every key is looked at.
+    options.leader?.addListener({ onStarted: () => this.#enqueueAll(), onStopped: () => {} });
   }
 
   /** Queues the keys of each object that is added, changed or deleted, and of its former state. */
-  watch<T extends CachedObject>({ informer, keysOf }: KeySource<T>): this {
+  watch<T extends CachedObject>({ informer, keysOf, isSame }: KeySource<T>): this {
     const enqueue = (object: T): void => {
       for (const key of keysOf(object)) this.enqueue(key);
     };
     informer.addHandler({
       onAdd: enqueue,
       onUpdate: (old, object) => {
+        if (isSame?.(old, object)) return;
         enqueue(old);
         enqueue(object);
       },
@@ -86,8 +95,7 @@ export class Reconciler {
     if (this.#isLeading()) this.#queue.add(key);
   }
 
-  /** To be called when this replica comes to lead: whatever happened before, every key is looked at. */
-  enqueueAll(): void {
+  #enqueueAll(): void {
     for (const keys of this.#allKeys) for (const key of keys()) this.enqueue(key);
   }
 
@@ -116,7 +124,7 @@ export class Reconciler {
   }
 
   #isLeading(): boolean {
-    return this.#options.isLeading?.() ?? true;
+    return this.#options.leader?.isLeading() ?? true;
   }
 
   #count(result: Outcome, by = 1): void {

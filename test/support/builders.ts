@@ -1,5 +1,6 @@
 import type { ContainerStatus, KubeObject, PodObject } from '../../src/kube/objects.ts';
 import { ANNOTATION, TAINT } from '../../src/labels.ts';
+import type { CachedLease } from '../../src/lease/lease.ts';
 import { ModuleLedger } from '../../src/module/module-ledger.ts';
 import { type ModuleRecord, newRecord } from '../../src/module/module-record.ts';
 import { projectPod, type VPod } from '../../src/pod/vpod.ts';
@@ -143,6 +144,25 @@ export function runningStatus(key: string, more: Partial<ContainerStatus> = {}):
     started: true,
     restartCount: 0,
     state: { running: { startedAt: '2026-01-01T00:00:10Z' } },
+    ...more,
+  };
+}
+
+/** Of the Node `vnode.b1`. */
+export function makeCachedLease(more: Partial<CachedLease> = {}): CachedLease {
+  return {
+    kind: 'Node',
+    namespace: 'kube-node-lease',
+    name: 'vnode.b1',
+    uid: 'l1',
+    resourceVersion: '7',
+    holder: 'me',
+    transitions: 0,
+    renewTime: '',
+    ownerUid: undefined,
+    hasManagedFields: false,
+    isLabelled: true,
+    member: undefined,
     ...more,
   };
 }

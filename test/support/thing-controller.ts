@@ -46,9 +46,8 @@ export const THING_CONTROLLER: ControllerModule = {
       if (thing === undefined || thing.seen === thing.size) return;
       await client.mergePatch(thing, { status: { seen: thing.size } }, { subresource: 'status', permit: isLeading });
     };
-    const reconciler = new Reconciler({ name: 'things', workers: 2, reconcile, isLeading, ...shared });
+    const reconciler = new Reconciler({ name: 'things', workers: 2, reconcile, leader, ...shared });
     reconciler.watch({ informer: things, keysOf: (thing) => [objectKey(thing)] });
-    leader.addListener({ onStarted: () => reconciler.enqueueAll(), onStopped: () => {} });
     const runs = [reconciler, leader].map((part) => ({
       name: 'things',
       run: (signal: AbortSignal) => part.run(signal),

@@ -1,18 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { type Fleet, type FleetOptions, startFleet } from '../../samples/base-simulator/fleet.ts';
 import type { Broker } from '../../samples/broker/broker.ts';
 import type { MqttBroker } from '../../samples/broker/mqtt-broker.ts';
 import type { ApiClient } from '../../samples/control-plane/api-client.ts';
-import {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  startControlPlane,
-} from '../../samples/control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../samples/control-plane/control-plane.ts';
 import type { ControlPlaneAccess } from '../../samples/control-plane/control-plane-access.ts';
 import { startArguments } from '../../samples/process/start-command.ts';
+import { startDeployedControlPlane } from './control-planes/start.ts';
 import { ended } from './ended.ts';
 import { metricOf } from './metric-text.ts';
 import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.ts';
@@ -215,10 +211,7 @@ export async function startOwnWorld(
   options: WorldOptions = {},
 ): Promise<OwnWorld> {
   const transport = await transportOf(options);
-  const controlPlane = await startControlPlane(controlPlaneOptions);
-  for (const file of ['namespace.yaml', 'rbac.yaml']) {
-    await controlPlane.apply(await readFile(new URL(`deploy/${file}`, ROOT), 'utf8'));
-  }
+  const controlPlane = await startDeployedControlPlane(controlPlaneOptions);
   return new World({ controlPlane, transport, env: options.env ?? 'dev' });
 }
 

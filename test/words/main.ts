@@ -3,6 +3,7 @@
  * `--sample N --seed S` draws sentences.
  */
 import { parseArgs } from 'node:util';
+import { seededRandom } from '../support/api-fault-proxy.ts';
 import { countsOf, PATTERNS } from './patterns.ts';
 import { type Area, type Text, textsOf } from './texts.ts';
 
@@ -36,13 +37,9 @@ function show(name: string): void {
 /** Sentences of at least six words. */
 function sample(count: number, seed: number): void {
   const sentences = [...texts.values()].flat().flatMap(sentencesOf);
-  let state = seed;
-  const next = (): number => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
+  const random = seededRandom(seed);
   console.log(`seed ${seed}, ${sentences.length} sentences`);
-  for (let drawn = 0; drawn < count; drawn++) console.log(sentences[Math.floor(next() * sentences.length)]);
+  for (let drawn = 0; drawn < count; drawn++) console.log(sentences[Math.floor(random() * sentences.length)]);
 }
 
 function sentencesOf({ path, line, text }: Text): string[] {

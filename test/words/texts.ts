@@ -1,6 +1,5 @@
-import { pages, readText, sourceFilesOf } from '../unit/docs/sources.ts';
+import { pages, readText, sourceFilesOf, TOKEN } from '../unit/docs/sources.ts';
 
-const TOKEN = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
 const NAME = /\b[a-zA-Z_$][\w$]*\b/g;
 
 export type Area = 'strings' | 'pages' | 'names' | 'comments';

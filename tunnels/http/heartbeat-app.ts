@@ -188,7 +188,7 @@ function bodyOf({ body }: Request): Uint8Array {
 /**
  * Whether an `authorization` header carries one of the tokens. Takes as long for a nearly right one as for a wrong one.
  */
-export function carriesToken(authorization: string | undefined, tokens: readonly string[]): boolean {
+function carriesToken(authorization: string | undefined, tokens: readonly string[]): boolean {
   const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
   const digest = sha256Of(given);
   return tokens.filter((token) => timingSafeEqual(digest, sha256Of(token))).length > 0;

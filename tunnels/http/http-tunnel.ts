@@ -226,7 +226,7 @@ export class HttpTunnel implements Tunnel {
 }
 
 /** Over HTTP the link is proven by whatever a base says; who wants to know waits for it. */
-export class LinkProbe {
+class LinkProbe {
   readonly #clock: Clock;
   /** Emptied by the next word of a base, by the timeout and by `giveUp`. */
   readonly #waiting = new Set<(isHeard: boolean) => void>();

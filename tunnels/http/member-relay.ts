@@ -107,7 +107,7 @@ export class MemberRelay {
 /** A message that waited longer is not sent: a sign of life that comes late is none. The base repeats it. */
 const MAX_AGE_MS = 5_000;
 
-export interface MemberOutboxOptions {
+interface MemberOutboxOptions {
   readonly tunnel: TunnelName;
   readonly peer: MemberPeer;
   readonly client: Pick<MemberClient, 'post'>;
@@ -119,7 +119,7 @@ export interface MemberOutboxOptions {
 /**
  * What waits for one process of a member. One request at a time; nothing of it is sent twice, whatever becomes of it.
  */
-export class MemberOutbox {
+class MemberOutbox {
   readonly #options: MemberOutboxOptions;
   readonly #waiting = new NewestMessages();
   readonly #stop = new AbortController();

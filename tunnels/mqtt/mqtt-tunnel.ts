@@ -316,7 +316,7 @@ export function reconnectDelayMs(failures: number, random: number): number {
 }
 
 /** Messages of the controller to itself that have not come back. */
-export class LinkProbe {
+class LinkProbe {
   readonly #clock: Clock;
   /** By message id; emptied by the echo, by the timeout and by `giveUp`. */
   readonly #waiting = new Map<string, (isBack: boolean) => void>();

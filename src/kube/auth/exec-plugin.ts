@@ -114,7 +114,7 @@ async function loadExecAuth(): Promise<ExecAuth> {
 }
 
 /** Reads the ExecCredential that a plugin printed. Errors never quote it: it holds secrets. */
-export function credentialOfOutput(text: string, apiVersion: string): DatedCredential {
+function credentialOfOutput(text: string, apiVersion: string): DatedCredential {
   const output = new ConfigFields('its output', '', parseJson(text));
   if (output.string('kind') !== 'ExecCredential') throw new Error('its output is no ExecCredential');
   if (output.string('apiVersion') !== apiVersion) throw new Error(`its output is not of ${apiVersion}, as configured`);
@@ -153,7 +153,7 @@ const MAX_OUTPUT_CHARS = 1024 * 1024;
 const MAX_COMPLAINT_CHARS = 500;
 
 /** One run of a credential plugin: without a terminal or input, with bounded output. */
-export class PluginProcess {
+class PluginProcess {
   #child: ChildProcess | undefined;
   #output = '';
   #complaint = '';

@@ -88,7 +88,7 @@ function parseServer(where: string, text: string): URL {
 }
 
 /** The credential plugin that the user of a context names; undefined when it names none. */
-export function credentialPluginOf(context: SelectedContext, clock: Clock): CredentialPlugin | undefined {
+function credentialPluginOf(context: SelectedContext, clock: Clock): CredentialPlugin | undefined {
   const { user } = context;
   if (user.has('exec')) return naming(user.where('exec'), execPluginOf(context, clock));
   if (user.has('auth-provider')) return naming(user.where('auth-provider'), oidcPluginOf(user, clock));

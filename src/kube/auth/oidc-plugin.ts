@@ -55,7 +55,7 @@ const TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_COMPLAINT_CHARS = 300;
 
-export interface RefreshOptions {
+interface RefreshOptions {
   readonly issuer: string;
   readonly clientId: string;
   /** Undefined for a public client. */
@@ -66,14 +66,14 @@ export interface RefreshOptions {
   readonly clock: Clock;
 }
 
-export interface Tokens {
+interface Tokens {
   readonly idToken: string;
   /** Undefined when the old one stays good. */
   readonly refreshToken: string | undefined;
 }
 
 /** Gets a new id-token from the issuer (OpenID Connect Discovery 1.0, OAuth 2.0 section 6). Errors name the URL. */
-export async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
+async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
   const ca = await readSource(options.ca);
   const dispatcher = new Agent({ connect: ca === undefined ? {} : { ca }, maxResponseSize: MAX_ANSWER_BYTES });
   const deadline = new AbortController();

@@ -94,7 +94,7 @@ export async function unlessGone(deletion: Promise<void>): Promise<void> {
 
 const MAX_MESSAGE_LENGTH = 500;
 
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number;
   readonly retryAfter?: string | undefined;
 }

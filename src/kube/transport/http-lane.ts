@@ -175,7 +175,7 @@ async function errorOf(request: RestRequest, { statusCode, retryAfter, text }: A
 }
 
 /** An abort signal that fires with another one, or after a time. */
-export class Deadline {
+class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: Timer;
   readonly #outer: AbortSignal | undefined;

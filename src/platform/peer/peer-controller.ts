@@ -3,6 +3,7 @@ import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
+import { COMPONENT, COMPONENT_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
 import { type DeploymentObject, type PeerDeployment, type PeerNode, peersOf } from './peer-deployment.ts';
@@ -44,8 +45,7 @@ export class PeerController {
     const { namespace, name, uid, replicas } = deployment;
     const subject = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name, uid };
     if (!deployment.isOfModules) {
-      const message =
-        'the Pod template has no label virtual-kubelet.koupleless.io/component: module, so no base takes it';
+      const message = `the Pod template has no label ${COMPONENT_LABEL}: ${COMPONENT.module}, so no base takes it`;
       recorder.event(subject, 'Warning', 'PeerIgnored', message);
       return undefined;
     }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
 import {
   matchesNode,
@@ -64,6 +65,16 @@ export function projectDeployment(object: KubeObject): PeerDeployment {
   };
 }
 
+/** Whether bases decide its replicas. */
+export function isScaled({ isDeleting, isReleased, isOfModules }: PeerDeployment): boolean {
+  return isOfModules && !isReleased && !isDeleting;
+}
+
+/** Whether two versions differ in nothing that is kept of them. A roll-out writes many that differ in their status only. */
+export function isSameDeployment(a: PeerDeployment, b: PeerDeployment): boolean {
+  return isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
+}
+
 /** As far as it decides where a Pod may run. */
 export interface PeerNode extends PlacingNode {
   readonly isDeleting: boolean;
@@ -81,6 +92,13 @@ export function peersOf({ placement }: PeerDeployment, nodes: Iterable<PeerNode>
   let count = 0;
   for (const node of nodes) if (!node.isDeleting && fits(placement, node)) count++;
   return count;
+}
+
+/** Whether two versions of a Node fit the same Pods. Most writes are about its status. */
+export function isSameForPeers(a: PeerNode, b: PeerNode): boolean {
+  return (
+    a.isDeleting === b.isDeleting && isDeepStrictEqual(a.labels, b.labels) && isDeepStrictEqual(a.taints, b.taints)
+  );
 }
 
 function fits(placement: Placement, { name, labels, taints }: PeerNode): boolean {

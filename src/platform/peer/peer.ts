@@ -3,7 +3,14 @@ import { objectKey } from '../../kube/watch/informer-types.ts';
 import type { ControllerModule } from '../../reconcile/controller-module.ts';
 import { Reconciler } from '../../reconcile/reconciler.ts';
 import { PeerController } from './peer-controller.ts';
-import { DEPLOYMENTS, PEER_DEPLOYMENTS } from './peer-deployment.ts';
+import {
+  DEPLOYMENTS,
+  type DeploymentObject,
+  isSameDeployment,
+  isSameForPeers,
+  isScaled,
+  PEER_DEPLOYMENTS,
+} from './peer-deployment.ts';
 
 const NAME = 'peer';
 const WORKERS = 4;
@@ -16,14 +23,21 @@ export const PEER: ControllerModule = {
     const nodes = informers.get(VNODES);
     const leader = leaderOf(`platform-${NAME}`);
     const isLeading = (): boolean => leader.isLeading();
-    const client = resourcesOf(`platform-${NAME}`).of<Parameters<typeof PEER_DEPLOYMENTS.project>[0]>(DEPLOYMENTS);
+    const client = resourcesOf(`platform-${NAME}`).of<DeploymentObject>(DEPLOYMENTS);
     const controller = new PeerController({ deployments, nodes, client, isLeading, ...shared });
     const reconcile = controller.reconcile.bind(controller);
-    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, isLeading, ...shared });
-    reconciler.watch({ informer: deployments, keysOf: (deployment) => [objectKey(deployment)] });
+    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
+    reconciler.watch({
+      informer: deployments,
+      keysOf: (deployment) => [objectKey(deployment)],
+      isSame: isSameDeployment,
+    });
     // Which Deployments a Node concerns is not known before it is compared with each.
-    reconciler.watch({ informer: nodes, keysOf: () => deployments.list().map(objectKey) });
-    leader.addListener({ onStarted: () => reconciler.enqueueAll(), onStopped: () => {} });
+    reconciler.watch({
+      informer: nodes,
+      keysOf: () => deployments.list().filter(isScaled).map(objectKey),
+      isSame: isSameForPeers,
+    });
     const parts = { 'peer deployments': reconciler, 'leader of peer deployments': leader };
     const runs = Object.entries(parts).map(([name, part]) => ({
       name,

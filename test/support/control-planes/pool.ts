@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { type ControlPlane, startControlPlane } from '../../../samples/control-plane/control-plane.ts';
+import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
 import { MANY_PODS } from '../cluster-settings.ts';
 import { Pristine } from './pristine.ts';
+import { startDeployedControlPlane } from './start.ts';
 
-const DEPLOY = new URL('../../../deploy/', import.meta.url);
 /** One that nobody wants for so long goes: at rest it costs CPU time too. */
 const IDLE_MS = 20_000;
 
@@ -36,11 +35,8 @@ export class ControlPlanePool {
   }
 
   async #start(): Promise<Kept> {
-    const controlPlane = await startControlPlane(MANY_PODS);
+    const controlPlane = await startDeployedControlPlane(MANY_PODS);
     try {
-      for (const file of ['namespace.yaml', 'rbac.yaml']) {
-        await controlPlane.apply(await readFile(new URL(file, DEPLOY), 'utf8'));
-      }
       const kept = { controlPlane, pristine: await Pristine.of(controlPlane.admin) };
       this.#all.add(kept);
       return kept;

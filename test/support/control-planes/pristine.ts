@@ -11,10 +11,19 @@ interface Resource {
   isNamespaced: boolean;
 }
 
-/** An object by its path. */
+/** Objects by their paths; those of one resource stand together, those that make others first. */
 type Objects = Map<string, KubeObject>;
 
-/** Those that make others come first: what is deleted behind them does not come again. */
+interface Differences {
+  /** Those that have come. */
+  readonly extra: Objects;
+  /** Those that have gone or changed, as they were. */
+  readonly missing: Objects;
+  /** The paths of all objects now. */
+  readonly existing: ReadonlySet<string>;
+}
+
+/** Resources that make others come first: what is deleted behind them does not come again. */
 const MAKERS = [
   'customresourcedefinitions',
   'deployments',
@@ -45,7 +54,7 @@ export class Pristine {
   }
 
   static async of(admin: ApiClient): Promise<Pristine> {
-    return new Pristine(admin, await objectsOf(admin, await resourcesOf(admin)));
+    return new Pristine(admin, await objectsOf(admin));
   }
 
   /**
@@ -54,65 +63,66 @@ export class Pristine {
    * another start. Rejects when there is something to do for a minute.
    */
   async restore(): Promise<boolean> {
-    let last: readonly string[] | undefined;
-    const look = async (): Promise<boolean | undefined> => {
-      const wasRestored = last?.length === 0;
-      const isFirst = last === undefined;
-      last = await this.#restoreOnce(isFirst ? MAX_EXTRA : Number.POSITIVE_INFINITY);
-      if (last === undefined) return false;
-      return (wasRestored && last.length === 0) || undefined;
+    let differences = await this.#differences();
+    if (differences.extra.size > MAX_EXTRA) return false;
+    const look = async (): Promise<true | undefined> => {
+      const wasRestored = isNone(differences);
+      await this.#undo(differences);
+      differences = await this.#differences();
+      return (wasRestored && isNone(differences)) || undefined;
     };
     const limits = { what: 'a control plane to be as it was', timeoutMs: RESTORED_WITHIN_MS, intervalMs: 200 };
     return poll(look, limits).catch((error: Error) => {
-      throw new Error(`${error.message}: ${last?.slice(0, SHOWN_DIFFERENCES).join(', ')}`, { cause: error });
+      const paths = [...differences.extra.keys(), ...differences.missing.keys()];
+      throw new Error(`${error.message}: ${paths.slice(0, SHOWN_DIFFERENCES).join(', ')}`, { cause: error });
     });
   }
 
-  /** The paths of what was not as before; undefined, with nothing done, when more than `maxExtra` objects have come. */
-  async #restoreOnce(maxExtra: number): Promise<string[] | undefined> {
-    const resources = await resourcesOf(this.#admin);
-    const objects = await objectsOf(this.#admin, resources);
-    const extra = new Map([...objects].filter(([path]) => !this.#objects.has(path)));
-    if (extra.size > maxExtra) return undefined;
-    const missing = [...this.#objects].filter(([path, object]) => !isSame(object, objects.get(path)));
-    for (const resource of resources) await this.#deleteAll(resource, extra);
+  async #differences(): Promise<Differences> {
+    const now = await objectsOf(this.#admin);
+    return {
+      extra: new Map([...now].filter(([path]) => !this.#objects.has(path))),
+      missing: new Map([...this.#objects].filter(([path, object]) => !isSame(object, now.get(path)))),
+      existing: new Set(now.keys()),
+    };
+  }
+
+  async #undo({ extra, missing, existing }: Differences): Promise<void> {
+    for (const [collection, members] of Map.groupBy(extra, ([path]) => collectionOf(path))) {
+      await this.#deleteAll(collection, members);
+    }
     for (const [path, object] of missing) {
       const { resourceVersion: _version, uid: _uid, ...metadata } = object.metadata;
       const before = { ...object, metadata };
-      const writing = objects.has(path)
-        ? this.#admin.put(path, before)
-        : this.#admin.post(path.slice(0, path.lastIndexOf('/')), before);
+      const writing = existing.has(path) ? this.#admin.put(path, before) : this.#admin.post(collectionOf(path), before);
       // Its namespace is being deleted (403) or not there yet (404), or somebody else has just written it.
       await ignoring([403, 404, 409], writing);
     }
-    return [...extra.keys(), ...missing.map(([path]) => path)];
   }
 
-  async #deleteAll(resource: Resource, extra: Objects): Promise<void> {
-    const own = [...extra].filter(([path]) => isOf(resource, path));
-    for (const [parent, members] of Map.groupBy(own, ([path]) => path.slice(0, path.lastIndexOf('/')))) {
-      const stuck = members.filter(([, { metadata }]) => metadata.deletionTimestamp && metadata.finalizers?.length);
-      for (const [path] of stuck) {
-        await ignoring(404, this.#admin.mergePatch(path, { metadata: { finalizers: null } }));
-      }
-      // A whole collection only where nothing of it was there before.
-      const isAll = ![...this.#objects.keys()].some((path) => path.startsWith(`${parent}/`));
-      if (isAll && resource.isNamespaced && members.length >= COLLECTION_FROM) {
-        await ignoring(404, this.#admin.delete(parent, AT_ONCE));
-        continue;
-      }
-      const waiting = members.filter(([, { metadata }]) => !metadata.deletionTimestamp || resource.name === 'pods');
-      await Promise.all(waiting.map(([path]) => ignoring(404, this.#admin.delete(path, AT_ONCE))));
+  async #deleteAll(collection: string, members: readonly (readonly [string, KubeObject])[]): Promise<void> {
+    const stuck = members.filter(([, { metadata }]) => metadata.deletionTimestamp && metadata.finalizers?.length);
+    for (const [path] of stuck) {
+      await ignoring(404, this.#admin.mergePatch(path, { metadata: { finalizers: null } }));
     }
+    // A whole collection only where nothing of it was there before.
+    const isAll = ![...this.#objects.keys()].some((path) => path.startsWith(`${collection}/`));
+    if (isAll && collection.includes('/namespaces/') && members.length >= COLLECTION_FROM) {
+      await ignoring(404, this.#admin.delete(collection, AT_ONCE));
+      return;
+    }
+    const arePods = collection.endsWith('/pods');
+    const waiting = members.filter(([, { metadata }]) => !metadata.deletionTimestamp || arePods);
+    await Promise.all(waiting.map(([path]) => ignoring(404, this.#admin.delete(path, AT_ONCE))));
   }
 }
 
-function isOf({ root, name, isNamespaced }: Resource, path: string): boolean {
-  const own = path.slice(root.length).split('/');
-  return (
-    path.startsWith(`${root}/`) &&
-    (isNamespaced ? own.length === 5 && own[3] === name : own[1] === name && own.length === 3)
-  );
+function isNone({ extra, missing }: Differences): boolean {
+  return extra.size + missing.size === 0;
+}
+
+function collectionOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
 }
 
 async function resourcesOf(admin: ApiClient): Promise<Resource[]> {
@@ -128,7 +138,7 @@ async function resourcesOf(admin: ApiClient): Promise<Resource[]> {
       isNamespaced: namespaced,
     }));
   });
-  const rankOf = ({ name }: Resource): number => (MAKERS.indexOf(name) + MAKERS.length + 1) % (MAKERS.length + 1);
+  const rankOf = ({ name }: Resource): number => (MAKERS.includes(name) ? MAKERS.indexOf(name) : MAKERS.length);
   return resources
     .filter(({ root, name }) => !(root.startsWith('/apis/events.k8s.io/') && name === 'events')) // as those of v1
     .sort((a, b) => rankOf(a) - rankOf(b));
@@ -138,7 +148,8 @@ function isKept({ name, verbs }: KubeObject): boolean {
   return !name.includes('/') && verbs.includes('list') && verbs.includes('delete');
 }
 
-async function objectsOf(admin: ApiClient, resources: Resource[]): Promise<Objects> {
+async function objectsOf(admin: ApiClient): Promise<Objects> {
+  const resources = await resourcesOf(admin);
   const lists = await Promise.all(
     resources.map(async ({ root, name, isNamespaced }) => {
       const items: KubeObject[] = (await ignoring(404, admin.list(`${root}/${name}`))) ?? [];

@@ -49,7 +49,7 @@ export function readText(path: string): string {
 }
 
 /** Strings and comments: an address in a string is no comment, and a quote in a comment begins no string. */
-const TOKEN = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+export const TOKEN = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
 
 export function readSource(path: string): SourceFile {
   const text = readText(path);

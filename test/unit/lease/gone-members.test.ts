@@ -2,27 +2,20 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { LeaseClient } from '../../../src/kube/lease-client.ts';
 import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { GoneMembers } from '../../../src/lease/gone-members.ts';
-import type { CachedLease } from '../../../src/lease/lease.ts';
 import type { MemberFacts } from '../../../src/lease/member.ts';
 import { MemberList, RenewalStreak } from '../../../src/lease/members.ts';
+import { makeCachedLease } from '../../support/builders.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { capturedLogger } from '../kube/support/rig.ts';
 
 const FACTS: MemberFacts = { nonce: 'n1', address: undefined, tunnels: [], isLeaving: true, hasLeft: true };
-const LEASE: CachedLease = {
+const LEASE = makeCachedLease({
   kind: 'Member',
-  namespace: 'kube-node-lease',
   name: 'module-controller.dev.other',
   uid: 'u1',
-  resourceVersion: '7',
   holder: 'other',
-  transitions: 0,
-  renewTime: '',
-  ownerUid: undefined,
-  hasManagedFields: false,
-  isLabelled: true,
   member: FACTS,
-};
+});
 
 describe('the membership lease of a member that is gone', () => {
   const { logger, lines } = capturedLogger();

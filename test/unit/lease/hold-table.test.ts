@@ -2,24 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { DeletedLeases, HoldTable } from '../../../src/lease/hold-table.ts';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import { type Hold, newHold } from '../../../src/lease/lease-hold.ts';
+import { makeCachedLease } from '../../support/builders.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeMembership } from '../../support/fake-membership.ts';
 
 const NODE = 'vnode.b1';
-const lease = (holder = 'me'): CachedLease => ({
-  kind: 'Node',
-  namespace: 'kube-node-lease',
-  name: NODE,
-  uid: 'l1',
-  resourceVersion: '7',
-  holder,
-  transitions: 0,
-  renewTime: '',
-  ownerUid: undefined,
-  hasManagedFields: false,
-  isLabelled: true,
-  member: undefined,
-});
+const lease = (holder = 'me'): CachedLease => makeCachedLease({ name: NODE, holder });
 const HAND_OVER = { to: 'b', reason: 'Leaving', done: () => {} } as const;
 
 let clock: FakeClock;

@@ -1,23 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { CachedLease } from '../../../src/lease/lease.ts';
 import { gainOf, newHold, observe } from '../../../src/lease/lease-hold.ts';
+import { makeCachedLease } from '../../support/builders.ts';
 
 function lease(resourceVersion: string, more: Partial<CachedLease> = {}): CachedLease {
-  return {
-    kind: 'Node',
-    namespace: 'kube-node-lease',
-    name: 'vnode.b1',
-    uid: 'u1',
-    resourceVersion,
-    holder: 'other',
-    transitions: 0,
-    renewTime: '',
-    ownerUid: undefined,
-    hasManagedFields: false,
-    isLabelled: true,
-    member: undefined,
-    ...more,
-  };
+  return makeCachedLease({ uid: 'u1', resourceVersion, holder: 'other', ...more });
 }
 
 const ME = { holder: 'me', now: 500 };

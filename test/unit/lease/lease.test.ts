@@ -8,23 +8,11 @@ import {
   projectLease,
   takeReasonOf,
 } from '../../../src/lease/lease.ts';
+import { makeCachedLease } from '../../support/builders.ts';
 
 const facts = { nodeName: 'vnode.b1', env: 'dev', holder: 'me', nowText: '2026-01-01T00:00:00.123000Z', nodeUid: 'n1' };
-const lease = (more: Partial<CachedLease> = {}): CachedLease => ({
-  kind: 'Node',
-  namespace: 'kube-node-lease',
-  name: 'vnode.b1',
-  uid: 'l1',
-  resourceVersion: '7',
-  holder: 'me',
-  transitions: 2,
-  renewTime: '',
-  ownerUid: 'n1',
-  hasManagedFields: false,
-  isLabelled: true,
-  member: undefined,
-  ...more,
-});
+const lease = (more: Partial<CachedLease> = {}): CachedLease =>
+  makeCachedLease({ transitions: 2, ownerUid: 'n1', ...more });
 
 describe('a new lease', () => {
   it('names its holder exactly, and its Node as owner once that is known', () => {

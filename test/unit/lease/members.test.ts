@@ -3,23 +3,19 @@ import type { CachedLease } from '../../../src/lease/lease.ts';
 import { MEMBER_GONE_MS, type MemberFacts } from '../../../src/lease/member.ts';
 import { MemberList, RenewalStreak } from '../../../src/lease/members.ts';
 import type { HolderState } from '../../../src/lease/membership.ts';
+import { makeCachedLease } from '../../support/builders.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const facts: MemberFacts = { nonce: 'n1', address: undefined, tunnels: ['mqtt'], isLeaving: false, hasLeft: false };
-const lease = (version: number, holder = 'other'): CachedLease => ({
-  kind: 'Member',
-  namespace: 'kube-node-lease',
-  renewTime: '',
-  isLabelled: true,
-  name: `module-controller-dev-${holder}`,
-  uid: 'u1',
-  resourceVersion: String(version),
-  holder,
-  transitions: 0,
-  ownerUid: undefined,
-  hasManagedFields: false,
-  member: facts,
-});
+const lease = (version: number, holder = 'other'): CachedLease =>
+  makeCachedLease({
+    kind: 'Member',
+    name: `module-controller-dev-${holder}`,
+    uid: 'u1',
+    resourceVersion: String(version),
+    holder,
+    member: facts,
+  });
 
 /** A list whose owner renews and sees it when told so. */
 class Rig {

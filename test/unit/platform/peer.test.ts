@@ -3,6 +3,9 @@ import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { PeerController } from '../../../src/platform/peer/peer-controller.ts';
 import {
+  isSameDeployment,
+  isSameForPeers,
+  isScaled,
   type PeerDeployment,
   type PeerNode,
   peersOf,
@@ -77,6 +80,35 @@ describe('how many copies a peer deployment has', () => {
 
   it('counts no base whose Node is being deleted', () => {
     expect(peersOf(deployment(), [node('vnode.a', { isDeleting: true }), node('vnode.b')])).toBe(1);
+  });
+});
+
+describe('what a peer deployment is looked at for', () => {
+  it('is no write that changes the status of a Node or of a Deployment only', () => {
+    expect(isSameForPeers(node('vnode.a'), { ...node('vnode.a') })).toBe(true);
+    expect(isSameDeployment(deployment(), { ...deployment(), resourceVersion: '8' })).toBe(true);
+  });
+
+  it.each<[string, Partial<PeerNode>]>([
+    ['label', { labels: { 'vnode.koupleless.io/version': '2' } }],
+    ['taint', { taints: [VIRTUAL_NODE] }],
+    ['deletion', { isDeleting: true }],
+  ])('is the %s of a Node', (_what, change) => {
+    expect(isSameForPeers(node('vnode.a'), node('vnode.a', change))).toBe(false);
+  });
+
+  it('is every field of a Deployment that is kept', () => {
+    expect(isSameDeployment(deployment(), deployment(undefined, 2))).toBe(false);
+    const tolerant = deployment(({ spec }) => spec.template.spec.tolerations.pop());
+    expect(isSameDeployment(deployment(), tolerant)).toBe(false);
+  });
+
+  it('is no change of a base for a Deployment that bases do not scale', () => {
+    expect(isScaled(deployment())).toBe(true);
+    for (const field of ['isReleased', 'isDeleting'] as const) {
+      expect(isScaled({ ...deployment(), [field]: true })).toBe(false);
+    }
+    expect(isScaled({ ...deployment(), isOfModules: false })).toBe(false);
   });
 });
 

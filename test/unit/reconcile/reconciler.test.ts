@@ -29,9 +29,14 @@ class ReconcilerRig {
   /** What the next reconciles do; then they succeed. */
   readonly acts: (() => Result | undefined)[] = [];
   isLeading = true;
+  /** As the leader calls it. */
+  onStarted = (): void => {};
   readonly reconciler: Reconciler;
 
-  constructor(keysOf: (thing: Thing) => string[] = (thing) => [objectKey(thing)]) {
+  constructor(
+    keysOf: (thing: Thing) => string[] = (thing) => [objectKey(thing)],
+    isSame?: (old: Thing, thing: Thing) => boolean,
+  ) {
     const { clock, metrics, informer } = this;
     this.reconciler = new Reconciler({
       name: 'things',
@@ -40,11 +45,16 @@ class ReconcilerRig {
         this.seen.push(key);
         return this.acts.shift()?.();
       },
-      isLeading: () => this.isLeading,
+      leader: {
+        isLeading: () => this.isLeading,
+        addListener: (listener) => {
+          this.onStarted = () => listener.onStarted();
+        },
+      },
       clock,
       logger: silentLogger,
       metrics,
-    }).watch({ informer, keysOf });
+    }).watch({ informer, keysOf, ...(isSame && { isSame }) });
     void this.reconciler.run(new AbortController().signal);
   }
 
@@ -96,6 +106,19 @@ describe('a reconciler', () => {
     expect(await rig.pass(0)).toEqual(['x', 'y']);
   });
 
+  it('does not look at what an update leaves as it was', async () => {
+    const isSame = (old: Thing, thing: Thing): boolean => old.target === thing.target;
+    rig = new ReconcilerRig(undefined, isSame);
+    rig.put('a', '1', 'x');
+    expect(await rig.pass(0)).toEqual(['ns/a']);
+    rig.put('a', '2', 'x');
+    expect(await rig.pass(60_000)).toEqual([]);
+    rig.put('a', '3', 'y');
+    expect(await rig.pass(0)).toEqual(['ns/a']);
+    rig.drop('a', '4');
+    expect(await rig.pass(0)).toEqual(['ns/a']);
+  });
+
   it('looks again when it was asked to, and not before', async () => {
     rig.acts.push(() => ({ requeueAfterMs: 5_000 }));
     rig.put('a', '1');
@@ -137,7 +160,7 @@ describe('a reconciler of a replica that does not lead', () => {
     rig.put('b', '1');
     expect(await rig.pass(60_000)).toEqual([]);
     rig.isLeading = true;
-    rig.reconciler.enqueueAll();
+    rig.onStarted();
     expect((await rig.pass(0)).sort()).toEqual(['ns/a', 'ns/b']);
   });
 
