@@ -31,12 +31,15 @@ import { FakeMembership } from './fake-membership.ts';
 import { FakeTunnel } from './fake-tunnel.ts';
 import { execute, type RigBase } from './rig-base.ts';
 
+/** A monotonic clock starts anywhere: with zero, a difference would look like a sum. */
+const STARTED_AT = 3_600_000;
+
 /** Time that can also pass while the process does not run: all timers are that late then. */
 class RigClock extends FakeClock {
   #skippedMs = 0;
 
   override now(): number {
-    return super.now() + this.#skippedMs;
+    return STARTED_AT + super.now() + this.#skippedMs;
   }
 
   override wallTime(): Date {
