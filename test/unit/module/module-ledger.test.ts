@@ -41,6 +41,21 @@ describe('what is known of a base', () => {
     }
   });
 
+  it('is that it restarts, from the report of a restart until the next list', () => {
+    const ledger = makeLedger();
+    const steps = [
+      () => {},
+      () => ledger.takeList([], {}, 0),
+      () => ledger.baseRestarted(undefined),
+      () => ledger.takeList([], {}, 1),
+    ];
+    const isRestarting = steps.map((step) => {
+      step();
+      return ledger.isRestarting;
+    });
+    expect(isRestarting).toEqual([false, false, true, false]);
+  });
+
   it('keeps no module that is gone and that nobody asks about', () => {
     const ledger = emptyLedger();
     for (const key of ['a:1', 'b:1', 'c:1', 'd:1']) ledger.installSent(makeSpec(key), 0);
