@@ -353,6 +353,16 @@ describe('while the record cannot be read or written', () => {
     },
   );
 
+  it.each(['get', 'post'])('(a single %s fails) it is read and written a second later', async (verb) => {
+    newRig();
+    rig.api.fail(`${verb} configmap`, 500);
+    await rig.start();
+    await rig.foundBase('b1', { modules: active(...OLD) });
+    expect(verbs().at(-1)).toBe(`${verb} = 500`);
+    await rig.pass(1_000);
+    expect([verbs(), rig.recordOf('b1')]).toEqual([['get = 404', 'post'], OLD]);
+  });
+
   it.each([
     ['has no version', { metadata: { name: MAP }, data: {} }],
     ['has a list for data', { metadata: { name: MAP, resourceVersion: '1' }, data: [] }],

@@ -248,6 +248,16 @@ describe('a DEACTIVATED version on a base that can be switched', () => {
     expect(decideSwitch(record, isNewest)).toBe(decision);
   });
 
+  it.each<[string, Partial<ModuleRecord>]>([
+    ['at once', {}],
+    ['after the back-off of its crash', { retryAt: NOW + 5 }],
+    ['after a failed switch', failed],
+    ['after the back-off of that', { ...failed, retryAt: NOW + 5 }],
+  ])('that is switched to %s stays: no leaving Pod waits for its end', (_, record) => {
+    const input = { record: makeRecord(KEY, { state: 'DEACTIVATED', ...record }), claim, askedAt: NOW, now: NOW };
+    expect(decideModule({ ...input, ...ALONE, canSwitch: true }).keeps).toBe(true);
+  });
+
   it('keeps what it replaces on the base until it is the active one', () => {
     const input = { record: makeRecord(KEY, { state: 'ACTIVATED' }), claim: undefined, askedAt: NOW, now: NOW };
     expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true })).toMatchObject({ keeps: false });

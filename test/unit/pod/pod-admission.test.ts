@@ -146,6 +146,15 @@ describe('PodMemory', () => {
     expect(new PodMemory().judge('vnode.b1', [pod], full, 1).size).toBe(1);
   });
 
+  it('judges an admitted Pod again when another replica has led its base meanwhile', () => {
+    const admissions = new PodMemory();
+    const pod = makePod({ memory: '100Mi' });
+    const full = { ...NODE, allocatable: { memory: '1Ki' } };
+    admissions.judge('vnode.b1', [pod], NODE, 0);
+    admissions.forgetNode('vnode.b1', [pod]);
+    expect(admissions.judge('vnode.b1', [pod], full, 1).size).toBe(1);
+  });
+
   it('holds a Pod without a reason while nobody knows its Node', () => {
     const held = new PodMemory().judge('vnode.b1', [makePod({ uid: 'u' })], undefined, 0);
     expect([...held]).toEqual([['u', undefined]]);
