@@ -145,6 +145,8 @@ describe('a base that is silent', () => {
       rig.addPod({ name: 'late' });
       await rig.pass(200_000);
       expect(rig.api.take('delete pod')).toEqual([]);
+      const retries = (await rig.metrics.queueRetries.get()).values;
+      expect(retries.filter(({ labels }) => labels.name === 'late-pods')).toEqual([]);
     });
 
     it('deletes none while that look fails, and all when it succeeds', async () => {

@@ -37,6 +37,42 @@ describe('a Pod that the scheduler binds to a Node after we have deleted it', ()
     expect(rig.podState('welcome')).toBe('Running True');
   });
 
+  describe('and whose deletion waits to be sent', () => {
+    /** The Pod comes; its deletion leaves when the returned function is called, if it may. */
+    async function addLate(): Promise<() => void> {
+      const turn = Promise.withResolvers<void>();
+      rig.api.delay = (request) => (request.startsWith('delete pod') ? turn.promise : undefined);
+      rig.addPod({ name: 'late', node: 'vnode.b1' });
+      await rig.pass(0);
+      return turn.resolve;
+    }
+
+    it('stays when the base is heard again by then', async () => {
+      await giveUp();
+      const send = await addLate();
+      const base = rig.bases.get('b1');
+      if (base) base.isSilent = false;
+      rig.heartbeat('b1');
+      send();
+      await rig.pass(5_000);
+      expect(rig.podState('late')).toBe('Running True');
+    });
+
+    it('stays when this replica may lead nothing by then', async () => {
+      await rig.stop();
+      rig = new CoreRig({ isCluster: true });
+      await rig.start();
+      await rig.foundBase('b1');
+      await rig.pass(2_000);
+      await giveUp();
+      const send = await addLate();
+      rig.membership.valid = false;
+      send();
+      await rig.pass(5_000);
+      expect(rig.api.pod('late')).toBeDefined();
+    });
+  });
+
   it('is left to Kubernetes when the Node has been gone for long, or never was one of ours', async () => {
     await giveUp();
     await rig.pass(130_000);

@@ -178,6 +178,22 @@ describe('a base whose leader is gone', () => {
     expect(said().requests.filter((request) => /status/.test(request))).toEqual([]);
   });
 
+  it('that was not heard here for long, and does not speak, is not Ready after those seconds', async () => {
+    await takenByOther();
+    const base = rig.bases.get('b1');
+    if (base) base.isSilent = true;
+    for (let seconds = 0; seconds < 40; seconds += 10) {
+      await rig.pass(10_000);
+      putLease('other');
+    }
+    await goneLeader();
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+    await rig.pass(11_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+    await rig.pass(25_000);
+    expect(rig.api.node(NODE)).toBeDefined();
+  });
+
   it('that has died with it is given up, by what was heard here', async () => {
     await takenByOther();
     const base = rig.bases.get('b1');
