@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
 import { MIB, makeHealth } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
@@ -60,8 +61,20 @@ describe('a base that is found', () => {
     expect(rig.api.take('delete')).toEqual([]);
   });
 
-  it('gets no Node under a name that belongs to others, who are left alone', async () => {
-    const foreign = { metadata: { name: NODE, labels: { 'virtual-kubelet.koupleless.io/env': 'other' } } };
+  it('takes a Node with the labels of its ENV that the watch does not show yet', async () => {
+    rig.nodeInformer.isPaused = true;
+    rig.api.put('node', {
+      metadata: { name: NODE, labels: { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'dev' } },
+    });
+    await rig.foundBase('b1');
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it.each([
+    ['of another ENV', { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'other' }],
+    ['of another component', { [COMPONENT_LABEL]: COMPONENT.module, [ENV_LABEL]: 'dev' }],
+  ])('gets no Node under a name that belongs to others, who are left alone: %s', async (_, labels) => {
+    const foreign = { metadata: { name: NODE, labels } };
     rig.nodeInformer.isPaused = true;
     rig.api.put('node', foreign);
     rig.api.take();
