@@ -248,6 +248,18 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
+  it('is asked about for 5 s after it when connections are refused', async () => {
+    const askedAt: number[] = [];
+    const heardAt = rig.clock.now();
+    rig.http.onSent = () => {
+      askedAt.push(rig.clock.now() - heardAt);
+      queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, makeBase('b1', ADDRESS)));
+    };
+    hint();
+    await rig.pass(11_000);
+    expect(askedAt).toEqual([0, 1_000, 2_000, 3_000, 4_000]);
+  });
+
   it('keeps a base for as long as it answers: it is asked about every 15 s, and its Pods are left alone', async () => {
     await behindProxy();
     rig.http.take();
@@ -363,6 +375,17 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
+  it('moves a base at once that answers elsewhere, when another base was heard at its former address', async () => {
+    const base = await behindProxy();
+    rig.claim('b2', HTTP, ADDRESS);
+    expect(rig.store.get(NODE)?.isDisplaced).toBe(true);
+    base.info = makeBase('b1', ELSEWHERE);
+    rig.heartbeat('b1');
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)).toMatchObject({ base: ELSEWHERE, isDisplaced: false });
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
   it('has a Node of an earlier process asked at once', async () => {
     const base = await behindProxy();
     const node = rig.api.node(NODE);
@@ -450,6 +473,13 @@ describe('a heartbeat from elsewhere for a base that another replica leads', () 
       await rig.pass(1_000);
     }
     expect(rig.condition(NODE, 'Ready')).toBe(condition);
+  });
+
+  it('is no proof for the next leader either when the Node is gone', async () => {
+    await following(true);
+    rig.api.drop('node', NODE);
+    await takeOver();
+    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
   });
 
   it('has a base that nobody leads asked by every replica that hears it', async () => {

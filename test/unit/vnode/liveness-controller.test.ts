@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CoreRig } from '../../support/core-rig.ts';
 
@@ -239,11 +240,46 @@ describe('the sweep', () => {
     expect(Object.fromEntries(values)).toMatchObject({ Reachable: 2, Unreachable: 1 });
   });
 
+  it('logs once that a base is silent, and once that it is dead', async () => {
+    const found: string[] = [];
+    const write = (line: string): void => {
+      const { msg, liveness } = JSON.parse(line);
+      if (msg === 'base is silent') found.push(liveness);
+    };
+    await rig.stop();
+    rig = new CoreRig({ logger: pino({ level: 'warn', base: null }, { write }) });
+    await rig.start();
+    await foundBases(1);
+    silence(1);
+    await rig.pass(75_000);
+    expect(found).toEqual(['Unreachable', 'Dead']);
+  });
+
   it('keeps one timer, however many bases there are', async () => {
     await foundBases(1);
     const one = rig.clock.pending;
     await foundBases(40);
     expect(rig.clock.pending).toBe(one);
+  });
+});
+
+describe('many bases that an earlier process has left', () => {
+  it('are asked one by one within 65 s, and not all at the start', async () => {
+    await foundBases(40);
+    const next = new CoreRig();
+    for (const identity of rig.bases.keys()) {
+      next.base(identity);
+      next.api.put('node', rig.api.node(`vnode.${identity}`) as never);
+    }
+    await next.start();
+    const counts: number[] = [];
+    for (let second = 1; second <= 66; second++) {
+      await next.pass(1_000);
+      counts.push(next.tunnel.take('list').length);
+    }
+    await next.stop();
+    expect(counts.reduce((sum, each) => sum + each)).toBe(40);
+    expect(Math.max(...counts)).toBeLessThan(8);
   });
 });
 
