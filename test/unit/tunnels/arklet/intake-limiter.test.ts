@@ -68,8 +68,8 @@ describe('IntakeLimiter', () => {
   it('knows a source for a minute after a known base was heard from it', () => {
     const limiter = create();
     expect(limiter.isKnown('a', 0)).toBe(false);
-    limiter.noteKnown('a', 0);
-    expect([limiter.isKnown('a', 59_999), limiter.isKnown('a', 60_000), limiter.isKnown('b', 0)]).toEqual([
+    limiter.noteKnown('a', 90_000);
+    expect([limiter.isKnown('a', 149_999), limiter.isKnown('a', 150_000), limiter.isKnown('b', 90_000)]).toEqual([
       true,
       false,
       false,
