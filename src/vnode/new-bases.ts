@@ -231,8 +231,9 @@ export class UnprovenBases {
     this.#byName.delete(nodeName);
     this.#byName.set(nodeName, base);
     if (this.#byName.size <= MAX_UNPROVEN) return 0;
-    for (const oldest of this.#byName.keys()) return this.delete(oldest) ? 1 : 0;
-    return 0;
+    const [oldest = nodeName] = this.#byName.keys();
+    this.delete(oldest);
+    return 1;
   }
 
   delete(nodeName: string): boolean {

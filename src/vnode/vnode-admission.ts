@@ -147,12 +147,12 @@ export class VNodeAdmission {
   adopt(node: CachedNode): void {
     const { store, tunnels } = this.#options;
     const identity = identityOf(node.name);
-    if (identity === undefined || identityFault(identity) || store.get(node.name)) return;
     const named = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     // The tunnel may have been switched off since: the base is judged, and found, over one that is there.
     const tunnel = [named, ...TUNNEL_NAMES].find((name) => name !== undefined && tunnels.get(name));
+    if (identity === undefined || tunnel === undefined || identityFault(identity) || store.get(node.name)) return;
     const ready = node.conditions.find(({ type }) => type === 'Ready');
-    const vnode = this.#add(baseOf(node, identity), tunnel ?? TUNNEL_NAMES[0]);
+    const vnode = this.#add(baseOf(node, identity), tunnel);
     const heardThere = store.settle(vnode);
     if (heardThere) {
       store.settle(heardThere);
