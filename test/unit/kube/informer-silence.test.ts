@@ -82,6 +82,13 @@ describe('SharedInformer on a silent watch', () => {
     expect((await rig.server.next()).query.resourceVersion).toBe('6');
   });
 
+  it('goes on after a bookmark of the version that was seen: nothing has happened', async () => {
+    const watch = await rig.sync(500);
+    watch.send(bookmark(500), added(pod('a', 501)));
+    expect(await rig.take(1)).toEqual(['add a@501']);
+    expect(await rig.total('informerRelists')).toBe(0);
+  });
+
   it('lists anew when a bookmark is older than what was seen', async () => {
     const watch = await rig.sync(500);
     watch.send(bookmark(300));

@@ -36,8 +36,12 @@ afterEach(async () => {
 /** An unsigned token that is valid for so long. */
 function idToken(subject: string, seconds: number): string {
   const exp = Math.floor((WALL_START + clock.now()) / 1000) + seconds;
+  return tokenOf({ sub: subject, exp });
+}
+
+function tokenOf(payload: object): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-  return [part({ alg: 'none' }), part({ sub: subject, exp }), 'signature'].join('.');
+  return [part({ alg: 'none' }), part(payload), 'signature'].join('.');
 }
 
 function load(config: object): Promise<ClusterAccess> {
@@ -77,6 +81,18 @@ describe('a user with auth-provider oidc', () => {
     });
     expect(access.authorization()).toBe(`Bearer ${token}`);
     expect(issuer.requests).toEqual([]);
+  });
+
+  it.each([
+    ['cannot be read', 'token'],
+    ['does not say when it expires', tokenOf({ sub: 'one' })],
+    ['says so in words', tokenOf({ sub: 'one', exp: 'tomorrow' })],
+  ])('gets a new one for an id-token that %s', async (_, token) => {
+    const second = idToken('two', 3600);
+    issuer.answer = { body: { id_token: second } };
+    const access = await load({ 'id-token': token });
+    await running(access, () => minute(() => access.authorization() === `Bearer ${second}`));
+    expect(issuer.requests).toHaveLength(1);
   });
 
   it('gets a new one before it expires, each time with the newest refresh token', async () => {

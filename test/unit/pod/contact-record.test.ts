@@ -56,6 +56,14 @@ describe('an entry', () => {
   });
 
   it.each([
+    ['200 modules', MANY.slice(1)],
+    ['8 KiB', ['x'.repeat(8 * 1024 - '["",""]'.length - 'a:1'.length), 'a:1']],
+  ])('of %s says each of them', (_what, keys) => {
+    expect(keptOf(keys)).toEqual(new Set(keys));
+    expect(decodeEntry(encodeEntry(new Set(keys), NOW)).kept).toEqual(new Set(keys));
+  });
+
+  it.each([
     ['no JSON', '{'],
     ['nothing', ''],
     ['no text', 7],
@@ -117,6 +125,12 @@ describe('the plan of a shard', () => {
     const { data, entries } = planShard(stored, [demand('b1', [], ['a:1', 'other:1'])], nobody);
     expect(data).toEqual({ b1: entryOf(['b:1']) });
     expect(entries.get('b1')?.kept).toEqual(new Set(['b:1']));
+  });
+
+  it('dates an entry without a date when it takes claimed modules off', () => {
+    const stored = new Map([['b1', '{"kept":["a:1","b:1"]}']]);
+    const { data } = planShard(stored, [demand('b1', [], ['a:1'])], nobody);
+    expect(data).toEqual({ b1: entryOf(['b:1'], NOW) });
   });
 
   it.each(['{', '{"kept":"all"}'])('never writes over an entry that keeps all: %s', (text) => {

@@ -149,7 +149,7 @@ describe('a module that a Pod asks for, shown to the Pod', () => {
       keeps: false,
       wakeAt: NOW + 1,
     });
-    expect(decideModule(input({ state: 'ACTIVATED', failure }, changed))).toEqual({
+    expect(decideModule(input({ state: 'ACTIVATED', failure, retryAt: NOW }, changed))).toEqual({
       view: { kind: 'Waiting', reason: 'RunContainerError', message: `${message}: no`, isEnded: true },
       keeps: false,
       command: 'uninstall',
@@ -241,6 +241,8 @@ describe('a DEACTIVATED version on a base that can be switched', () => {
       true,
       'switch, Installing',
     ],
+    ['that ended before waits for its time', { retryAt: NOW + 5 }, true, 'nothing, Installing, again in 5'],
+    ['that ended before is switched to in its time', { retryAt: NOW }, true, 'switch, Installing'],
     ['whose switch failed waits', { ...failed, retryAt: NOW + 5 }, true, 'nothing, SwitchError, again in 5'],
     ['whose switch failed is switched to again in its time', { ...failed, retryAt: NOW }, true, 'switch, SwitchError'],
     ['that is doubted is left alone', { missingSince: NOW }, true, 'nothing, Unknown'],
