@@ -14,9 +14,7 @@ export function sourceOf(address: string): string {
   const [head = '', tail] = plain.split('::');
   const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
   const [before, after] = [groupsOf(head), groupsOf(tail ?? '')];
-  // An IPv4 address at the end stands for two groups.
-  const length = before.length + after.length + (plain.includes('.') ? 1 : 0);
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - length }, () => '0');
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0');
   const network = [...before, ...zeros, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(':')}::/64`;
 }

@@ -57,6 +57,8 @@ describe('brokerAddressOf', () => {
     ['mqtt://broker', { host: 'broker', port: 1883, isTls: false }],
     ['tcp://10.0.0.1:2883', { host: '10.0.0.1', port: 2883, isTls: false }],
     ['mqtts://broker.example', { host: 'broker.example', port: 8883, isTls: true }],
+    ['tcp://broker', { host: 'broker', port: 1883, isTls: false }],
+    ['ssl://broker', { host: 'broker', port: 8883, isTls: true }],
     ['mqtts://[2001:db8::1]:1', { host: '2001:db8::1', port: 1, isTls: true }],
   ])('reads %s', (url, address) => {
     expect(brokerAddressOf(url)).toEqual(address);
