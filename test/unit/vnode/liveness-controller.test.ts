@@ -128,6 +128,17 @@ describe('our own link', () => {
     expect(await frozen()).toBe(0);
   });
 
+  it('down: a base that was found to be silent before stays so, and is not judged further', async () => {
+    await foundBases(5);
+    silence(1);
+    await rig.pass(40_000);
+    rig.linkDown();
+    await rig.pass(60_000);
+    const values = (await rig.metrics.vnodes.get()).values.map(({ labels, value }) => [labels.state, value]);
+    expect(Object.fromEntries(values)).toEqual({ Reachable: 0, Unreachable: 1, Dead: 0, Suspended: 4 });
+    expect(rig.condition('vnode.b1', 'Ready')).toBe('False BaseUnreachable');
+  });
+
   it('down for 75 s: a base that needs as long again to come back is not given up', async () => {
     await foundBases(1);
     rig.linkDown();
@@ -240,11 +251,11 @@ describe('the sweep', () => {
     expect(Object.fromEntries(values)).toMatchObject({ Reachable: 2, Unreachable: 1 });
   });
 
-  it('logs once that a base is silent, and once that it is dead', async () => {
+  it('logs once that a base is silent, and once that it is dead, and for how long it was silent', async () => {
     const found: string[] = [];
     const write = (line: string): void => {
-      const { msg, liveness } = JSON.parse(line);
-      if (msg === 'base is silent') found.push(liveness);
+      const { msg, liveness = 'gone', silentSeconds } = JSON.parse(line);
+      if (msg.startsWith('base is ')) found.push(`${liveness} ${silentSeconds}`);
     };
     await rig.stop();
     rig = new CoreRig({ logger: pino({ level: 'warn', base: null }, { write }) });
@@ -252,7 +263,7 @@ describe('the sweep', () => {
     await foundBases(1);
     silence(1);
     await rig.pass(75_000);
-    expect(found).toEqual(['Unreachable', 'Dead']);
+    expect(found).toEqual(['Unreachable 25', 'Dead 60', 'gone 60']);
   });
 
   it('keeps one timer, however many bases there are', async () => {

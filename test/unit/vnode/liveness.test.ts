@@ -67,14 +67,16 @@ describe('mass silence', () => {
     ['3 of 5 bases', bases(3, 2), true],
     ['all of 4 bases: fewer than 5', bases(4, 0), false],
     ['6 of 10 that nobody misses yet', bases(6, 4, 24_000), false],
-    ['6 of 10 that fell silent long ago, each at its own time', bases(6, 4, 51_000), false],
+    ['6 of 10 that passed 25 s within 25 s', bases(6, 4, 50_000), true],
+    ['6 of 10 that fell silent long ago, each at its own time', bases(6, 4, 50_001), false],
   ])('is it when %s are silent: %#', (_, silences, isMass) => {
     expect(isMassSilence(silences)).toBe(isMass);
   });
 
   it('counts those that miss a heartbeat together with the first that passes 25 s', () => {
-    const together = [26_000, 24_000, 22_000, 20_000, 18_000, 16_000].map((ms) => silence(ms));
-    expect(isMassSilence([...together, ...bases(0, 4)])).toBe(true);
+    const together = [25_000, 23_000, 21_000, 19_000, 17_000].map((ms) => silence(ms));
+    expect(isMassSilence([...together, silence(15_000), ...bases(0, 4)])).toBe(true);
+    expect(isMassSilence([...together, silence(14_999), ...bases(0, 4)])).toBe(false);
   });
 
   it('is not made of bases that were asked and did not answer', () => {

@@ -267,6 +267,22 @@ describe('an address over HTTP that two identities name', () => {
     expect(rig.podState('p2')).toBe('Running True');
   });
 
+  it('is not spoken to before a base is heard there, when two Nodes tell of it', async () => {
+    await httpBase();
+    const node = rig.api.node(NODE);
+    await rig.stop();
+    rig = new CoreRig();
+    for (const name of [NODE, 'vnode.b2']) {
+      rig.api.put('node', { ...node, metadata: { ...node?.metadata, name, uid: name } } as never);
+    }
+    await rig.start();
+    await rig.pass(20_000);
+    expect(rig.http.take()).toEqual([]);
+    rig.claim('b1', HTTP, ADDRESS);
+    expect(['vnode.b1', 'vnode.b2'].map((name) => rig.store.get(name)?.isDisplaced)).toEqual([false, true]);
+    expect(rig.http.take()).toEqual(['list b1', 'health b1']);
+  });
+
   it('goes over to the other one when the first one is heard no more, whoever answers there', async () => {
     const base = await running(httpBase());
     base.isSilent = true;
