@@ -185,6 +185,14 @@ describe('a base that has modules when its ENV first meets it', () => {
     const many = Array.from({ length: 201 }, (_, index) => `m${index}:1`);
     const base = await met({ modules: active(...many) });
     expect(rig.recordOf('b1')).toBe('all');
+    const told =
+      reports()[0]
+        ?.replace(/^.*install: /, '')
+        .split(', ') ?? [];
+    expect([told.slice(0, -1).every((key) => many.includes(key)), told.at(-1)]).toEqual([
+      true,
+      `${many.length - (told.length - 1)} more`,
+    ]);
     await placeLate(base);
     await rig.pass(200_000);
     expect([rig.commands(), await kept()]).toEqual([[], 202]);

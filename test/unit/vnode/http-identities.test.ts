@@ -300,6 +300,16 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
+  it('has a base asked that was silent and may answer again', async () => {
+    const base = await behindProxy();
+    Object.assign(base, { answersHealth: false, answersLists: false });
+    await rig.pass(30_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+    Object.assign(base, { answersHealth: true, answersLists: true });
+    await rig.pass(13_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
   it('is no reason to ask a base whose own heartbeats come, and changes nothing of it', async () => {
     await running();
     rig.http.take();

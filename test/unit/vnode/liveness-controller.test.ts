@@ -266,6 +266,29 @@ describe('the sweep', () => {
     expect(found).toEqual(['Unreachable 25', 'Dead 60', 'gone 60']);
   });
 
+  it('logs that a base is reachable again when it was silent, and not after an outage of ours', async () => {
+    const found: string[] = [];
+    const write = (line: string): void => {
+      const { msg } = JSON.parse(line);
+      if (/^base is (silent|reachable)/.test(msg)) found.push(msg);
+    };
+    await rig.stop();
+    rig = new CoreRig({ logger: pino({ base: null }, { write }) });
+    await rig.start();
+    await foundBases(1);
+    silence(1);
+    await rig.pass(36_000);
+    silence(1, false);
+    await rig.pass(12_000);
+    expect(found).toEqual(['base is silent', 'base is reachable again']);
+    rig.linkDown();
+    await rig.pass(75_000);
+    rig.linkUp();
+    await rig.pass(30_000);
+    expect(found).toHaveLength(2);
+    expect(count('True KubeletReady')).toBe(1);
+  });
+
   it('keeps one timer, however many bases there are', async () => {
     await foundBases(1);
     const one = rig.clock.pending;

@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeBase, makeHealth } from '../../support/builders.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
@@ -244,4 +245,20 @@ it('of several replicas each asks on its own, and the base is led after it has a
   await rig.pass(10_000);
   expect(rig.condition('vnode.b1', 'Ready')).toBe('True KubeletReady');
   expect(rig.leases.isHeld('vnode.b1')).toBe(true);
+});
+
+describe('bases that are refused', () => {
+  it('are logged once a minute for each reason', async () => {
+    const reasons: string[] = [];
+    const write = (line: string): void => {
+      const { msg, reason } = JSON.parse(line);
+      if (msg === 'new bases are refused') reasons.push(reason);
+    };
+    rig = new CoreRig({ logger: pino({ level: 'warn', base: null }, { write }), newBases: { maxVNodes: 0 } });
+    for (let seconds = 0; seconds < 120; seconds += 10) {
+      rig.claim(`b${seconds}`, 'mqtt_tunnel_provider');
+      rig.clock.advance(10_000);
+    }
+    expect(reasons).toEqual(['VNodes', 'VNodes']);
+  });
 });

@@ -24,6 +24,16 @@ describe('a base that is found', () => {
     expect(rig.events).toContain(`Normal Starting ${NODE}`);
   });
 
+  it('becomes a Node with memory in one write also when it tells its health half a second later', async () => {
+    const base = rig.base('b1', { answersHealth: false });
+    rig.heartbeat('b1');
+    await rig.pass(500);
+    rig.vnodes.onHealth(rig.envelope('b1'), base.health);
+    await rig.pass(1_000);
+    expect(rig.api.take().filter((request) => request.includes(' node'))).toEqual([`post node ${NODE}`]);
+    expect(rig.api.node(NODE)?.status?.capacity?.memory).toBe('262144Ki');
+  });
+
   it('becomes a Node within a second, also when it does not tell its health', async () => {
     await rig.foundBase('b1', { answersHealth: false });
     expect(rig.api.node(NODE)?.status?.capacity).toEqual({ pods: '65535' });
@@ -207,15 +217,18 @@ describe('the Node of a live base', () => {
 
   it('gets back labels and taints, and keeps those of others', async () => {
     const node = rig.api.node(NODE);
-    const foreign = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+    const foreign = [
+      { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' },
+      { key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' },
+    ];
     rig.api.put('node', {
       ...node,
       metadata: { ...node?.metadata, labels: { mine: 'x' } },
-      spec: { ...node?.spec, taints: [foreign] },
+      spec: { ...node?.spec, taints: foreign },
     } as never);
     await rig.pass(1_000);
-    expect(rig.api.node(NODE)?.spec?.taints).toHaveLength(3);
-    expect(rig.api.node(NODE)?.spec?.taints).toContainEqual(foreign);
+    expect(rig.api.node(NODE)?.spec?.taints).toHaveLength(4);
+    expect(rig.api.node(NODE)?.spec?.taints).toEqual(expect.arrayContaining(foreign));
     expect(rig.api.node(NODE)?.metadata.labels).toMatchObject({ mine: 'x', 'vnode.koupleless.io/name': 'base' });
   });
 

@@ -241,6 +241,24 @@ describe('the plan for a Node', () => {
   });
 });
 
+describe('the memory of a Node', () => {
+  it.each([
+    ['256Mi', '192Mi'],
+    [String(256 * MIB), String(192 * MIB)],
+  ])('is not written again where the API server shows it as %s', (capacity, allocatable) => {
+    const node = nodeOf();
+    const shown: NodeObject = {
+      ...node,
+      status: {
+        ...node.status,
+        capacity: { ...node.status?.capacity, memory: capacity },
+        allocatable: { ...node.status?.allocatable, memory: allocatable },
+      },
+    };
+    expect(plan({ node: projectNode(shown) }).status).toBeUndefined();
+  });
+});
+
 describe('an address', () => {
   it.each([
     '198.51.100.1',

@@ -191,3 +191,16 @@ describe('a heartbeat', () => {
     for (const ms of [6_000, 1, 20_000]) expect(await askedAfter(ms, rig.tunnel)).toEqual([]);
   });
 });
+
+describe('a restart', () => {
+  it('that is reported again before the base has listed its modules is one restart', async () => {
+    const base = await rig.foundBase('b1');
+    await rig.pass(10_000);
+    base.answersLists = false;
+    for (let times = 0; times < 3; times++) {
+      rig.restart('b1');
+      await rig.pass(1_000);
+    }
+    expect(rig.events.filter((event) => event === 'Warning Rebooted vnode.b1')).toHaveLength(1);
+  });
+});

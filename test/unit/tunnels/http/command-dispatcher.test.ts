@@ -56,6 +56,16 @@ describe('CommandDispatcher', () => {
     await Promise.all(sent);
   });
 
+  it('keeps a question until it is answered, and nothing after that', async () => {
+    const { requests, dispatcher, signal } = createDispatcher();
+    const sent = dispatcher.send(BASE, LIST_COMMAND, signal);
+    await settle();
+    expect(dispatcher.size).toBeGreaterThan(0);
+    requests[0]?.resolve(ANSWER);
+    await sent;
+    expect(dispatcher.size).toBe(0);
+  });
+
   it('lets operations leave for a base one after the other, and questions and other bases beside them', async () => {
     const { clock, requests, dispatcher, signal } = createDispatcher({ leavesAtOnce: false });
     const names = (): string[] => requests.map(({ base, command }) => `${base.identity} ${command}`);
