@@ -512,12 +512,45 @@ describe('many bases', () => {
     }
   });
 
-  it('in a full shard keep what they have, which is logged once; who is gone for good makes room', async () => {
+  it('cost two requests at a time at most', async () => {
     newRig();
+    const read = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.startsWith('get configmap') ? read.promise : undefined);
+    await rig.start();
+    const identities = Array.from({ length: 50 }, (_, index) => `a${index}`);
+    for (const identity of identities) rig.base(identity);
+    for (const identity of identities) rig.heartbeat(identity);
+    await rig.pass(3_000);
+    expect(requests()).toHaveLength(2);
+    read.resolve();
+    await rig.pass(3_000);
+    for (const identity of identities) expect(rig.recordOf(identity)).toEqual([]);
+  });
+
+  /** Bases whose entries leave no room in the shard of b1. */
+  function fillShard(): string[] {
     const names = Array.from({ length: 300 }, (_, index) => `full${index}`);
     const live = names.filter((name) => shardOf(name) === shardOf('b1')).slice(0, 26);
     const data = Object.fromEntries(live.map((name) => [name, 'x'.repeat(16 * 1024)]));
     rig.api.put('configmap', { metadata: { name: MAP }, data } as ConfigMapObject);
+    return live;
+  }
+
+  it('in a full shard push out nobody who is heard, with a Node or before it has one', async () => {
+    newRig();
+    const live = fillShard();
+    rig.api.fail('post node', 500, Number.POSITIVE_INFINITY);
+    await rig.start();
+    for (const name of live) await rig.foundBase(name);
+    await rig.foundBase('b1');
+    await rig.pass(10_000);
+    expect(rig.api.node(NODE)).toBeUndefined();
+    expect(Object.keys(rig.api.configMaps()[MAP] ?? {}).sort()).toEqual(live.toSorted());
+  });
+
+  it('in a full shard keep what they have, which is logged once; who is gone for good makes room', async () => {
+    newRig();
+    const live = fillShard();
     await rig.start();
     for (const name of live) await rig.foundBase(name);
     const base = await rig.foundBase('b1', { modules: active(...OLD) });

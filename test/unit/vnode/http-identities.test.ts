@@ -300,6 +300,16 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
+  it('has a base asked at once when it comes at an odd moment: it may be another process', async () => {
+    const base = await behindProxy();
+    await rig.pass(26_000);
+    base.modules.clear();
+    base.startedAt = rig.clock.now();
+    rig.heartbeat('b1');
+    await rig.pass(100);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
+  });
+
   it('has a base asked that was silent and may answer again', async () => {
     const base = await behindProxy();
     Object.assign(base, { answersHealth: false, answersLists: false });
