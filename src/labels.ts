@@ -1,4 +1,7 @@
-/** Label, taint and annotation keys. */
+/** Label, taint and annotation keys, and names that Pods of modules use. */
+
+/** API group of the project's own kinds. */
+export const PLATFORM_GROUP = 'platform.koupleless.io';
 
 export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
 export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
@@ -9,6 +12,7 @@ export const PEER_STRATEGY = 'peer';
 export const REPLICAS_CONTROL_LABEL = 'virtual-kubelet.koupleless.io/replicas-control';
 export const COMPONENT = {
   module: 'module',
+  moduleDeployment: 'module-deployment',
   vnode: 'vnode',
   lease: 'vnode-lease',
   member: 'vnode-member',
@@ -42,7 +46,17 @@ export const ANNOTATION = {
   /** Of a Node: where a later process finds the arklet of a base over HTTP. */
   arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
+  /** Of a Pod of a ModuleDeployment: the UID of the Pod whose place it takes. */
+  replaces: 'platform.koupleless.io/replaces',
+  /** Of a ModuleDeployment: up to which batch a person has confirmed the rollout. */
+  confirmBatch: 'platform.koupleless.io/confirm-batch',
 } as const;
+
+/** Environment variable of a container: the version of its module. */
+export const VERSION_ENV = 'BIZ_VERSION';
+
+/** Of a Pod: the hash of the template that it was made from. StatefulSets and DaemonSets use the same. */
+export const REVISION_LABEL = 'controller-revision-hash';
 
 /** Of a membership lease: what a replica publishes. */
 export const MEMBER_ANNOTATION = {

@@ -15,6 +15,7 @@ import {
 } from './unit/docs/architecture.ts';
 import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
 import { computedEventReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
+import { fieldsOf } from './unit/docs/schema-table.ts';
 import { pages, ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
 
 const README = readText('README.md');
@@ -172,6 +173,12 @@ describe('the pages', () => {
     expect([...new Set(reasons)].sort()).toEqual(waitingReasonsOf());
     const situations = STATES.flatMap((row) => codesOf(row['On the base'] ?? ''));
     expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
+  });
+
+  it('have the fields of a ModuleDeployment', () => {
+    const rows = tableOf(sectionOf(readText('docs/module-deployments.md'), 'Fields'));
+    const shown = rows.map((row) => `${codesOf(row['Field of `spec`'] ?? '')[0]}: ${row.Meaning}`);
+    expect(shown).toEqual(fieldsOf('spec'));
   });
 
   it('have the events', () => {

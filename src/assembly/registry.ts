@@ -7,6 +7,7 @@ export type Registry = ReadonlyMap<string, () => Promise<ControllerModule>>;
 export const REGISTRY: Registry = new Map([
   ['vk', async () => (await import('./vk.ts')).VK],
   ['peer', async () => (await import('../platform/peer/peer.ts')).PEER],
+  ['rollout', async () => (await import('../platform/rollout/rollout.ts')).ROLLOUT],
 ]);
 
 /** Loads the controllers that are on. */

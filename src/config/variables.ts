@@ -32,7 +32,7 @@ export const VARIABLES = {
   ),
   CONTROLLERS: variable(
     rules.names,
-    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base.',
+    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments.',
     'vk',
   ),
   CLIENT_ID: variable(

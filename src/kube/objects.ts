@@ -7,6 +7,8 @@ export interface OwnerReference {
   kind: string;
   name: string;
   uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
 }
 
 export interface ObjectMeta {
@@ -137,6 +139,19 @@ export interface NodeSelectorTerm {
   matchFields?: NodeSelectorRequirement[];
 }
 
+/** `metav1.LabelSelector`. */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: NodeSelectorRequirement[];
+}
+
+export interface PodAffinityTerm {
+  topologyKey: string;
+  labelSelector?: LabelSelector;
+  /** Default: that of the Pod. */
+  namespaces?: string[];
+}
+
 export interface ResourceContainer {
   restartPolicy?: string;
   resources?: { requests?: Record<string, string> };
@@ -162,6 +177,7 @@ export interface PodObject extends KubeObject {
     nodeSelector?: Record<string, string>;
     affinity?: {
       nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: { nodeSelectorTerms?: NodeSelectorTerm[] } };
+      podAntiAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[] };
     };
     tolerations?: Toleration[];
     readinessGates?: { conditionType: string }[];

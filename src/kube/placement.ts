@@ -1,4 +1,5 @@
 import type {
+  LabelSelector,
   NodeSelectorRequirement,
   NodeSelectorTerm,
   PodObject,
@@ -9,6 +10,8 @@ import type {
 import { quantityOf } from './quantity.ts';
 
 type PodSpec = PodObject['spec'];
+
+const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
 /** Which Nodes a Pod may run on, besides the room that it needs. */
 export interface Placement {
@@ -64,6 +67,26 @@ export function untoleratedTaintOf(
 ): Taint | undefined {
   return taints.find(
     (taint) => effects.includes(taint.effect) && !tolerations.some((toleration) => tolerates(toleration, taint)),
+  );
+}
+
+/** Labels of Pods with which a Pod never shares a Node. */
+export function exclusionsOf({ affinity }: PodSpec): readonly LabelSelector[] {
+  const terms = affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+  return terms.flatMap(({ topologyKey, labelSelector }) =>
+    topologyKey === HOSTNAME_LABEL && labelSelector !== undefined ? [labelSelector] : [],
+  );
+}
+
+/** Whether the labels fit a selector; an empty one fits all. */
+export function matchesLabels(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  const labelValue = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labelValue(key) === value) &&
+    matchExpressions.every((requirement) => matches(requirement, labelValue(requirement.key)))
   );
 }
 

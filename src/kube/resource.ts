@@ -15,6 +15,8 @@ export interface ResourceKind {
   readonly isNamespaced: boolean;
 }
 
+export const PODS: ResourceKind = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
+
 /** One object; `namespace` is required for namespaced kinds, and not used for others. */
 export interface ObjectRef {
   readonly namespace?: string | undefined;

@@ -1,10 +1,11 @@
+import { VERSION_ENV } from '../labels.ts';
 import type { ModuleRecord } from '../module/module-record.ts';
 import { fingerprintOf, isGone } from '../module/module-record.ts';
 import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { type Claim, claimsOf } from './claims.ts';
 import { withoutConflicts } from './command-conflicts.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
-import { type ContainerModule, containerModulesOf, strategyFaultOf, VERSION_ENV } from './module-spec.ts';
+import { type ContainerModule, containerModulesOf, strategyFaultOf } from './module-spec.ts';
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
 import type { HeldPods } from './pod-memory.ts';

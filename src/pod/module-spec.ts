@@ -1,8 +1,7 @@
-import { ANNOTATION } from '../labels.ts';
+import { ANNOTATION, VERSION_ENV } from '../labels.ts';
 import { INSTALL_STRATEGIES, type ModuleSpec } from '../tunnel/module.ts';
 import type { VPod, VPodContainer } from './vpod.ts';
 
-export const VERSION_ENV = 'BIZ_VERSION';
 const MAX_VERSION_LENGTH = 128;
 
 /** What one container of a vPod asks for. */

@@ -1,35 +1,19 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { eventsOf, findNode, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
-import { ControllerProcess, type World } from '../support/world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 const DEPLOYMENT = '/apis/apps/v1/namespaces/default/deployments/everywhere';
-const RBAC = new URL('../../deploy/platform/rbac.yaml', import.meta.url);
 
 let world: World;
 let fleet: Fleet;
-const platforms: ControllerProcess[] = [];
-
-/** The platform as `deploy/platform` starts it: in a process of its own, with its own rights. */
-async function startPlatform(name: string): Promise<ControllerProcess> {
-  const kubeconfig = await world.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-platform' });
-  const platform = new ControllerProcess({
-    KUBECONFIG: kubeconfig,
-    CONTROLLERS: 'peer',
-    ENV: 'dev',
-    CLIENT_ID: name,
-    POD_NAMESPACE: 'koupleless-system',
-    HEALTH_PROBE_PORT: '0',
-    METRICS_PORT: '0',
-  });
-  platforms.push(platform);
-  return platform;
-}
+let platform: Platform;
+let first: ControllerProcess;
 
 async function replicas(): Promise<number> {
   return (await world.admin.get(DEPLOYMENT)).spec.replicas;
@@ -49,15 +33,16 @@ async function untilEverywhere(count: number): Promise<void> {
 
 beforeAll(async () => {
   world = await startWorld();
-  await world.controlPlane.apply(await readFile(RBAC, 'utf8'));
+  platform = await Platform.install(world);
   await world.startController();
   fleet = await world.startFleet({ count: 3 });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(3));
-  await (await startPlatform('platform-a')).line(({ msg }) => msg === 'started leading');
+  first = await platform.start('platform-a', 'peer');
+  await first.line(({ msg }) => msg === 'started leading');
 });
 
 afterAll(async () => {
-  await Promise.all(platforms.map((platform) => platform.stop('SIGKILL')));
+  await platform?.stop();
   await world?.stop();
 });
 
@@ -92,9 +77,9 @@ it('V37: a Deployment with the label strategy: peer has one copy on each base, w
   expect([...new Set(seen)]).toEqual([5, 4]);
 
   // The leader is killed: the next one goes on.
-  const next = await startPlatform('platform-b');
+  const next = await platform.start('platform-b', 'peer');
   await next.line(({ msg }) => msg === 'listening');
-  await platforms[0]?.stop('SIGKILL');
+  await first.stop('SIGKILL');
   fleet.base('base-1').speak();
   fleet.base('base-1').announce();
   await next.line(({ msg }) => msg === 'started leading');

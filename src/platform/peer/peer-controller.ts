@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import { countPeers, type PeerNode } from '../../kinds/peers.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
@@ -6,7 +7,7 @@ import type { Informer } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
-import { type DeploymentObject, type PeerDeployment, type PeerNode, peersOf } from './peer-deployment.ts';
+import type { DeploymentObject, PeerDeployment } from './peer-deployment.ts';
 
 export interface PeerControllerOptions {
   readonly deployments: Pick<Informer<PeerDeployment>, 'get'>;
@@ -49,7 +50,7 @@ export class PeerController {
       recorder.event(subject, 'Warning', 'PeerIgnored', message);
       return undefined;
     }
-    const wanted = peersOf(deployment, nodes.list());
+    const wanted = countPeers(deployment.placement, nodes.list());
     if (wanted === replicas) return undefined;
     const waitMs = (this.#scaledAt.get(key) ?? Number.NEGATIVE_INFINITY) + SCALE_INTERVAL_MS - clock.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };

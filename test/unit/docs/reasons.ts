@@ -16,6 +16,7 @@ export function eventReasonsOf(): string[] {
   const recordedIn = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code, 'Pod'));
   const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code, 'Node'));
   const deployments = sourceFilesOf('src/platform/peer').flatMap(({ code }) => recorded(code, 'Deployment'));
+  const rollouts = sourceFilesOf('src/platform/rollout').flatMap(({ code }) => recorded(code, 'ModuleDeployment'));
   const { code } = readSource('src/pod/pod-events.ts');
   const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
   const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
@@ -27,6 +28,7 @@ export function eventReasonsOf(): string[] {
     ...recordedIn,
     ...node,
     ...deployments,
+    ...rollouts,
     ...[...normal, ...commanded].map((reason) => `Pod Normal ${reason}`),
     ...warning.map((reason) => `Pod Warning ${reason}`),
     ...named.map((reason) => `Pod ${reason}`),
@@ -45,7 +47,7 @@ export function computedEventReasons(): string[] {
 }
 
 /** `'Warning', 'Failed'`, in a call or in a pair; about what the room is about, unless the call says that it is a Node. */
-function recorded(code: string, kind: 'Pod' | 'Node' | 'Deployment'): string[] {
+function recorded(code: string, kind: 'Pod' | 'Node' | 'Deployment' | 'ModuleDeployment'): string[] {
   return [...code.matchAll(/(nodeSubject\([\w.]+\),\s*)?'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(
     ([, node, type, reason]) => `${node ? 'Node' : kind} ${type} ${reason}`,
   );

@@ -1,14 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { countPeers, isSameForPeers, type PeerNode } from '../../../src/kinds/peers.ts';
 import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { PeerController } from '../../../src/platform/peer/peer-controller.ts';
 import {
   isSameDeployment,
-  isSameForPeers,
   isScaled,
   type PeerDeployment,
-  type PeerNode,
-  peersOf,
   projectDeployment,
 } from '../../../src/platform/peer/peer-deployment.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -45,11 +43,11 @@ describe('how many copies a peer deployment has', () => {
       node('vnode.b'),
       node('vnode.c', { labels: { 'vnode.koupleless.io/name': 'other' } }),
     ];
-    expect(peersOf(deployment(), nodes)).toBe(3);
+    expect(countPeers(deployment().placement, nodes)).toBe(3);
     const ofBase = deployment(({ spec }) => {
       spec.template.spec.nodeSelector['vnode.koupleless.io/name'] = 'base';
     });
-    expect(peersOf(ofBase, nodes)).toBe(2);
+    expect(countPeers(ofBase.placement, nodes)).toBe(2);
   });
 
   it('counts no base of a required node affinity that does not match, and none whose taints are not tolerated', () => {
@@ -60,14 +58,17 @@ describe('how many copies a peer deployment has', () => {
       };
     });
     expect(
-      peersOf(affine, [node('vnode.a'), node('vnode.b', { labels: { 'vnode.koupleless.io/version': '2' } })]),
+      countPeers(affine.placement, [
+        node('vnode.a'),
+        node('vnode.b', { labels: { 'vnode.koupleless.io/version': '2' } }),
+      ]),
     ).toBe(1);
     const intolerant = deployment(({ spec }) => {
       spec.template.spec.tolerations = [];
     });
-    expect(peersOf(intolerant, [node('vnode.a')])).toBe(0);
+    expect(countPeers(intolerant.placement, [node('vnode.a')])).toBe(0);
     const cordoned = node('vnode.a', { taints: [VIRTUAL_NODE, NODE_ENV, { key: 'gpu', effect: 'NoSchedule' }] });
-    expect(peersOf(deployment(), [cordoned])).toBe(0);
+    expect(countPeers(deployment().placement, [cordoned])).toBe(0);
   });
 
   it.each([
@@ -75,11 +76,13 @@ describe('how many copies a peer deployment has', () => {
     ['node.kubernetes.io/unreachable', 'NoExecute'],
     ['node.kubernetes.io/unschedulable', 'NoSchedule'],
   ])('counts a silent or cordoned base as long as its Node exists: %s', (key, effect) => {
-    expect(peersOf(deployment(), [node('vnode.a', { taints: [VIRTUAL_NODE, NODE_ENV, { key, effect }] })])).toBe(1);
+    expect(
+      countPeers(deployment().placement, [node('vnode.a', { taints: [VIRTUAL_NODE, NODE_ENV, { key, effect }] })]),
+    ).toBe(1);
   });
 
   it('counts no base whose Node is being deleted', () => {
-    expect(peersOf(deployment(), [node('vnode.a', { isDeleting: true }), node('vnode.b')])).toBe(1);
+    expect(countPeers(deployment().placement, [node('vnode.a', { isDeleting: true }), node('vnode.b')])).toBe(1);
   });
 });
 

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import type { KubeObject, LabelSelector, ObjectMeta, OwnerReference, PodObject } from '../kube/objects.ts';
+import { exclusionsOf } from '../kube/placement.ts';
+import type { CachedObject } from '../kube/watch/informer-types.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VERSION_ENV } from '../labels.ts';
+import type { WatchedKind } from '../reconcile/informers.ts';
+
+/**
+ * Every Pod of modules, also while no base is chosen. The Virtual Kubelet watches bound ones, and keeps other parts of
+ * them: it runs in a process of its own.
+ */
+export const MODULE_PODS: WatchedKind<ModulePod> = {
+  kind: 'ModulePod',
+  path: '/api/v1/pods',
+  labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
+  indexers: {
+    controller: ({ controller }) => controller?.uid,
+    orphanNamespace: ({ controller, namespace }) => (controller === undefined ? namespace : undefined),
+  },
+  project: projectModulePod,
+};
+
+/** One module of a Pod. Two Pods with the same name and version and another `content` cannot run on one base. */
+export interface PodModule {
+  readonly name: string;
+  readonly version: string;
+  /** Digest of its image, arguments and variables. */
+  readonly content: string;
+}
+
+/** What decides whether two Pods can be on one base. */
+export interface BaseSharing {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly modules: readonly PodModule[];
+  /** The base takes other versions of its modules off before it installs them. */
+  readonly isOnlyVersion: boolean;
+  readonly exclusions: readonly LabelSelector[];
+}
+
+/** The part of a Pod that controllers of workloads keep. */
+export interface ModulePod extends CachedObject, BaseSharing {
+  readonly createdAt: string;
+  readonly isDeleting: boolean;
+  /** Failed or Succeeded: nothing of it runs again. */
+  readonly isTerminal: boolean;
+  readonly controller: OwnerReference | undefined;
+  readonly nodeName: string | undefined;
+  /** The only Node that its affinity allows. */
+  readonly pinnedTo: string | undefined;
+  /** The UID of the Pod whose place it takes. */
+  readonly replaces: string | undefined;
+  readonly isReady: boolean;
+  /** Since when it is ready or not, ms of the wall clock. */
+  readonly readyChangedAt: number | undefined;
+}
+
+export function projectModulePod(object: KubeObject): ModulePod {
+  const { metadata, spec, status = {} } = object as PodObject;
+  const ready = status.conditions?.find(({ type }) => type === 'Ready');
+  const changedAt = Date.parse(ready?.lastTransitionTime ?? '');
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    createdAt: metadata.creationTimestamp ?? '',
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    isTerminal: status.phase === 'Failed' || status.phase === 'Succeeded',
+    controller: metadata.ownerReferences?.find(({ controller }) => controller === true),
+    nodeName: spec.nodeName,
+    pinnedTo: pinnedNodeOf(spec),
+    replaces: metadata.annotations?.[ANNOTATION.replaces],
+    isReady: ready?.status === 'True',
+    readyChangedAt: Number.isNaN(changedAt) ? undefined : changedAt,
+    ...sharingOf(metadata, spec),
+  };
+}
+
+/** Of a Pod or of a Pod template. */
+export function sharingOf(
+  { labels = {}, annotations = {} }: Pick<ObjectMeta, 'labels' | 'annotations'>,
+  spec: PodObject['spec'],
+): BaseSharing {
+  return {
+    labels,
+    modules: modulesOf(spec),
+    isOnlyVersion: annotations[ANNOTATION.installStrategy] === 'uninstallThenInstall',
+    exclusions: exclusionsOf(spec),
+  };
+}
+
+function modulesOf({ containers }: PodObject['spec']): PodModule[] {
+  return containers.map(({ name, image, args, env = [] }) => {
+    // As everywhere in Kubernetes, the last of two values counts.
+    const version = env.findLast((variable) => variable.name === VERSION_ENV)?.value ?? '';
+    const content = createHash('sha256')
+      .update(JSON.stringify([image, args, env]))
+      .digest('base64url')
+      .slice(0, 16);
+    return { name, version, content };
+  });
+}
+
+function pinnedNodeOf({ affinity }: PodObject['spec']): string | undefined {
+  const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  const names = terms.map(
+    ({ matchFields = [] }) => matchFields.find(({ key }) => key === 'metadata.name')?.values?.[0],
+  );
+  return new Set(names).size === 1 ? names[0] : undefined;
+}

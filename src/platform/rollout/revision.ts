@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { KubeObject, OwnerReference } from '../../kube/objects.ts';
+import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
+import type { WatchedKind } from '../../reconcile/informers.ts';
+import { type CachedModuleDeployment, MODULE_DEPLOYMENTS, type ModuleTemplate } from './module-deployment.ts';
+
+/** Each template that a ModuleDeployment has had is a ControllerRevision, as those of a StatefulSet are. */
+
+export const CONTROLLER_REVISIONS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'ControllerRevision',
+  plural: 'controllerrevisions',
+  isNamespaced: true,
+};
+
+export interface RevisionObject extends KubeObject {
+  readonly data?: { readonly spec?: { readonly template?: ModuleTemplate } };
+  readonly revision: number;
+}
+
+/** The part of a ControllerRevision that the informer keeps. */
+export interface Revision extends CachedObject {
+  readonly hash: string;
+  /** Counts up with each rollout; a template that comes back gets a new number. */
+  readonly number: number;
+  readonly controller: OwnerReference | undefined;
+  readonly template: ModuleTemplate | undefined;
+}
+
+export const CACHED_REVISIONS: WatchedKind<Revision> = {
+  kind: CONTROLLER_REVISIONS.kind,
+  path: collectionPathOf(CONTROLLER_REVISIONS),
+  labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.moduleDeployment}`,
+  indexers: {
+    controller: ({ controller }) => controller?.uid,
+    orphanNamespace: ({ controller, namespace }) => (controller === undefined ? namespace : undefined),
+  },
+  project: projectRevision,
+};
+
+export function projectRevision(object: KubeObject): Revision {
+  const { metadata, data, revision } = object as RevisionObject;
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    hash: metadata.labels?.[REVISION_LABEL] ?? '',
+    number: revision,
+    controller: metadata.ownerReferences?.find(({ controller }) => controller === true),
+    template: data?.spec?.template,
+  };
+}
+
+export function revisionNameOf({ name }: { readonly name: string }, hash: string): string {
+  return `${name}-${hash}`;
+}
+
+export function buildRevision(deployment: CachedModuleDeployment, hash: string, number: number): RevisionObject {
+  const { namespace, spec } = deployment;
+  const { labels } = spec.template.metadata;
+  return {
+    metadata: {
+      name: revisionNameOf(deployment, hash),
+      namespace,
+      labels: { ...labels, [COMPONENT_LABEL]: COMPONENT.moduleDeployment, [REVISION_LABEL]: hash },
+      ownerReferences: [ownerReferenceOf(deployment)],
+    },
+    data: { spec: { template: spec.template } },
+    revision: number,
+  };
+}
+
+export function ownerReferenceOf({ name, uid }: CachedModuleDeployment): OwnerReference {
+  const { kind } = MODULE_DEPLOYMENTS;
+  const apiVersion = apiVersionOf(MODULE_DEPLOYMENTS);
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Stable over processes and versions. `collisions`: how often another template has had the hash of this one. */
+export function hashOf(template: ModuleTemplate, collisions = 0): string {
+  return digestOf(`${canonicalJson(template)}/${collisions}`, 10);
+}
+
+export function isSameTemplate(a: ModuleTemplate | undefined, b: ModuleTemplate): boolean {
+  return a !== undefined && canonicalJson(a) === canonicalJson(b);
+}
+
+/** Letters and digits of which no words can be made, as Kubernetes has them in names of Pods. */
+const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+
+/** `length` characters that are safe in a name. */
+export function digestOf(text: string, length: number): string {
+  const bytes = createHash('sha256').update(text).digest();
+  return Array.from(bytes.subarray(0, length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
+}
+
+/** JSON with keys in order: the API server promises none. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

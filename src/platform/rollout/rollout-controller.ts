@@ -1,0 +1,398 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import { type ModulePod, sharingOf } from '../../kinds/module-pod.ts';
+import { countPeers } from '../../kinds/peers.ts';
+import type { CachedNode } from '../../kinds/vnode-object.ts';
+import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { mergePatchOf } from '../../kube/merge-patch.ts';
+import { matchesNode, placementOf, untoleratedTaintOf } from '../../kube/placement.ts';
+import type { ResourceClient } from '../../kube/resource.ts';
+import { isNotFound } from '../../kube/transport/api-error.ts';
+import type { Permit } from '../../kube/transport/rest-lane.ts';
+import type { Informer } from '../../kube/watch/informer-types.ts';
+import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
+import type { Logger } from '../../logger.ts';
+import type { Result } from '../../reconcile/reconciler.ts';
+import { type BatchState, batchState, confirmedBatch } from './batches.ts';
+import { FirstSeen } from './first-seen.ts';
+import { type CachedModuleDeployment, type ModuleDeploymentObject, selectorOf } from './module-deployment.ts';
+import type { PodStore } from './pod-store.ts';
+import type { Revision } from './revision.ts';
+import type { RevisionStore } from './revision-store.ts';
+import { progressEvents, scalingEvents } from './rollout-events.ts';
+import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
+import { conditionOf, type PodCounts, statusOf } from './rollout-status.ts';
+import { subjectOf } from './subject.ts';
+
+export interface RolloutControllerOptions {
+  readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'byIndex' | 'upsert'>;
+  readonly nodes: Pick<Informer<CachedNode>, 'get' | 'list'>;
+  readonly client: ResourceClient<ModuleDeploymentObject>;
+  readonly pods: PodStore;
+  readonly revisions: RevisionStore;
+  /** Asked at the last moment before each write. */
+  readonly permit: Permit;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const DEFAULT_DEADLINE_SECONDS = 600;
+/** Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. */
+const MAX_AT_ONCE = 64;
+const NODE_EFFECTS = ['NoExecute', 'NoSchedule'];
+
+/** A ModuleDeployment with what one reconcile has found out about it. */
+interface Rollout {
+  readonly deployment: CachedModuleDeployment;
+  readonly update: Revision;
+  readonly current: Revision | undefined;
+  readonly collisions: number | undefined;
+  readonly seen: FirstSeen;
+}
+
+interface Failure {
+  readonly reason: 'FailedCreate' | 'FailedDelete';
+  readonly message: string;
+  readonly error: unknown;
+}
+
+/**
+ * Keeps the Pods of ModuleDeployments. Each reconcile decides one step from what there is (`planRollout`), takes it,
+ * and writes the status; the events of Pods bring the next one. Killed at any point, another process goes on.
+ */
+export class RolloutController {
+  readonly #options: RolloutControllerOptions;
+  /** By key; with the UID that it is about. Emptied as ModuleDeployments go. */
+  readonly #seen = new Map<string, { readonly uid: string; readonly firstSeen: FirstSeen }>();
+
+  constructor(options: RolloutControllerOptions) {
+    this.#options = options;
+  }
+
+  /** `key`: of the ModuleDeployment. */
+  async reconcile(key: string): Promise<Result | undefined> {
+    const deployment = this.#options.deployments.get(key);
+    const seen = this.#seenOf(key, deployment?.uid);
+    if (deployment === undefined || seen === undefined || deployment.isDeleting) return undefined;
+    const { pods, revisions } = this.#options;
+    if (await this.#followPeers(deployment)) return undefined;
+    if (deployment.spec.rollbackTo !== undefined) {
+      await this.#rollBack(deployment);
+      return undefined;
+    }
+    let update = revisions.newestOf(deployment);
+    let collisions = deployment.status?.collisionCount;
+    if (update === undefined) {
+      // A confirmation is of the rollout that it was given for.
+      if (await this.#removeConfirmation(deployment)) return undefined;
+      const recorded = await revisions.record(deployment);
+      update = recorded.revision;
+      if (recorded.collisions > 0) ({ collisions } = recorded);
+    }
+    await pods.settle(deployment);
+    const { adopted } = await pods.claim(deployment);
+    for (const { name } of adopted) this.#event(deployment, 'Normal', 'Adopted', `took over Pod ${name}`);
+    const rollout = { deployment, update, current: this.#currentOf(deployment, update), collisions, seen };
+    return this.#advance(rollout);
+  }
+
+  /** Takes one step, and writes the status that it leads to. */
+  async #advance(rollout: Rollout): Promise<Result | undefined> {
+    const { deployment, seen } = rollout;
+    const { pods } = this.#options;
+    let plan = this.#planOf(rollout);
+    if (plan.deletions.length > 0 && !pods.isChecked(deployment)) {
+      await pods.check(deployment);
+      plan = this.#planOf(rollout);
+    }
+    for (const event of scalingEvents(deployment, rollout.update)) this.#event(deployment, ...event);
+    const failure = await this.#carryOut(rollout, plan);
+    const waits = await this.#writeStatus(rollout, failure);
+    seen.retain(new Set([...PROGRESS_MARKS, ...pods.podsOf(deployment).map(({ uid }) => uid)]));
+    if (failure) throw failure.error;
+    await this.#prune(rollout);
+    const waitMs = Math.min(...waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
+    return Number.isFinite(waitMs) ? { requeueAfterMs: waitMs } : undefined;
+  }
+
+  #planOf(rollout: Rollout): RolloutPlan {
+    const { deployment, update, current } = rollout;
+    const { spec } = deployment;
+    const { status, batch } = this.#statusOf(rollout, undefined);
+    const progress = conditionOf(status, 'Progressing');
+    const replicas = replicasOf(deployment);
+    // Nothing more is replaced while it is paused, or after a rollout has failed.
+    const isFrozen = progress?.reason === 'Paused' || progress?.reason === 'ProgressDeadlineExceeded';
+    const limit = isFrozen ? status.updatedReplicas : (batch?.updatedLimit ?? replicas);
+    const { nodes } = this.#options;
+    const placement = placementOf(spec.template.spec);
+    return planRollout({
+      replicas,
+      limits: limitsOf(spec.strategy ?? {}, replicas),
+      pods: this.#options.pods.podsOf(deployment),
+      updateRevision: update.hash,
+      currentRevision: current?.hash,
+      updatedLimit: limit,
+      template: sharingOf(spec.template.metadata, spec.template.spec),
+      isAvailable: (pod) => this.#availableInMs(rollout, pod) === 0,
+      isUsable: (name) => {
+        const node = nodes.get(name);
+        if (node === undefined || node.isDeleting) return false;
+        const isReady = node.conditions.some(({ type, status: value }) => type === 'Ready' && value === 'True');
+        return isReady && matchesNode(placement, node) && !untoleratedTaintOf(placement, node, NODE_EFFECTS);
+      },
+    });
+  }
+
+  /** Deletes, then creates. Stops at the first failure and returns it. */
+  async #carryOut({ deployment, update, current }: Rollout, plan: RolloutPlan): Promise<Failure | undefined> {
+    const { pods, logger } = this.#options;
+    for (const { pod, why } of plan.deletions) {
+      try {
+        await pods.delete(deployment, pod);
+      } catch (error) {
+        return this.#failed(deployment, ['Warning', 'FailedDelete'], `Pod ${pod.name}`, error);
+      }
+      logger.debug({ deployment: nameOf(deployment), pod: pod.name, why }, 'pod deleted');
+      if (why === 'Replaced') this.#event(deployment, 'Normal', 'PodReplaced', `Pod ${pod.name} on ${pod.nodeName}`);
+      else this.#event(deployment, 'Normal', 'SuccessfulDelete', `deleted Pod ${pod.name}: ${WHY[why]}`);
+    }
+    const templates = new Map([current, update].flatMap((one) => (one?.template ? [[one.hash, one.template]] : [])));
+    const names = pods.namesOf(
+      deployment,
+      plan.creations.map(({ revision }) => revision),
+    );
+    const create = async ({ revision: hash, replaces }: PodCreation, name: string): Promise<void> => {
+      const template = templates.get(hash) ?? deployment.spec.template;
+      await pods.create(deployment, { name, hash, template, replaces });
+      this.#event(deployment, 'Normal', 'SuccessfulCreate', `created Pod ${name}`);
+    };
+    let done = 0;
+    for (let size = 1; done < plan.creations.length; size = Math.min(2 * size, MAX_AT_ONCE)) {
+      const group = plan.creations.slice(done, done + size);
+      const results = await Promise.allSettled(group.map((one, index) => create(one, names[done + index] ?? '')));
+      const failed = results.find((result) => result.status === 'rejected');
+      if (failed) return this.#failed(deployment, ['Warning', 'FailedCreate'], 'a Pod', failed.reason);
+      done += group.length;
+    }
+    return undefined;
+  }
+
+  #failed(
+    deployment: CachedModuleDeployment,
+    [type, reason]: readonly ['Warning', Failure['reason']],
+    what: string,
+    error: unknown,
+  ): Failure {
+    const message = `${what}: ${messageOf(error)}`;
+    this.#event(deployment, type, reason, message);
+    return { reason, message, error };
+  }
+
+  /** Returns after how many ms the next look is due. */
+  async #writeStatus(rollout: Rollout, failure: Failure | undefined): Promise<number[]> {
+    const { deployment } = rollout;
+    const { client, deployments, permit } = this.#options;
+    const { status, waits } = this.#statusOf(rollout, failure);
+    const before = deployment.status;
+    if (isDeepStrictEqual(status, before)) return waits;
+    const patch = { status: mergePatchOf(before ?? {}, status) };
+    try {
+      deployments.upsert(await client.mergePatch(deployment, patch, { subresource: 'status', permit }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return [];
+    }
+    for (const event of progressEvents(deployment, rollout.update, status)) this.#event(deployment, ...event);
+    return waits;
+  }
+
+  #statusOf(rollout: Rollout, failure: Failure | undefined) {
+    const { deployment, update, current, collisions, seen } = rollout;
+    const { spec, generation, status: before } = deployment;
+    const { clock } = this.#options;
+    const wanted = replicasOf(deployment);
+    const { counts, old, availableInMs } = this.#countsOf(rollout);
+    const batch = this.#batchOf(rollout, counts, old);
+    const deadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_SECONDS;
+    const last = conditionOf(before, 'Progressing');
+    const sinceProgressMs = seen.ageMs(PROGRESS_MARK, `${update.hash} ${last?.lastUpdateTime}`);
+    const status = statusOf({
+      generation,
+      wanted,
+      maxUnavailable: limitsOf(spec.strategy ?? {}, wanted).maxUnavailable,
+      counts,
+      update,
+      current: current?.hash,
+      selector: selectorOf(spec),
+      before,
+      collisions,
+      batch: batch?.status,
+      isPaused: spec.paused ?? false,
+      deadlineSeconds,
+      sinceProgressMs,
+      failure: failure && { reason: failure.reason, message: failure.message },
+      now: clock.wallTime(),
+    });
+    const waits = [...availableInMs];
+    const progress = conditionOf(status, 'Progressing');
+    const isUnderWay = progress?.status === 'True' && progress.reason !== 'RolloutComplete';
+    if (isUnderWay) waits.push(Math.max(1, deadlineSeconds * 1000 - sinceProgressMs));
+    if (batch?.waitMs !== undefined) waits.push(batch.waitMs);
+    return { status, batch, waits };
+  }
+
+  #batchOf(rollout: Rollout, counts: PodCounts, old: number): BatchState | undefined {
+    const { deployment, update, current, seen } = rollout;
+    const { spec, status } = deployment;
+    if (spec.strategy?.type !== 'Batch' || current === undefined || current.hash === update.hash) return undefined;
+    const confirmed = confirmedBatch(deployment.confirmBatch);
+    if (confirmed === undefined) {
+      const message = `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`;
+      this.#event(deployment, 'Warning', 'ConfirmIgnored', message);
+    }
+    const before = status?.updateRevision === update.hash ? status.batch : undefined;
+    return batchState({
+      options: spec.strategy.batch ?? {},
+      replicas: replicasOf(deployment),
+      updatedAvailable: counts.updatedAvailable,
+      old,
+      confirmed: confirmed ?? 0,
+      before,
+      completedForMs: seen.ageMs(BATCH_MARK, `${update.hash} ${before?.completed} ${before?.completedTime}`),
+      now: this.#options.clock.wallTime(),
+    });
+  }
+
+  #countsOf(rollout: Rollout): { counts: PodCounts; old: number; availableInMs: number[] } {
+    const { deployment, update } = rollout;
+    const live = this.#options.pods.podsOf(deployment).filter(({ isDeleting }) => !isDeleting);
+    const waits = new Map(live.map((pod) => [pod, this.#availableInMs(rollout, pod)]));
+    const isUpdated = ({ labels }: ModulePod): boolean => labels[REVISION_LABEL] === update.hash;
+    const isAvailable = (pod: ModulePod): boolean => waits.get(pod) === 0;
+    const updated = live.filter(isUpdated);
+    return {
+      counts: {
+        replicas: live.length,
+        updated: updated.length,
+        ready: live.filter(({ isReady }) => isReady).length,
+        available: live.filter(isAvailable).length,
+        updatedAvailable: updated.filter(isAvailable).length,
+      },
+      old: live.length - updated.length,
+      availableInMs: [...waits.values()].filter((ms) => ms > 0 && Number.isFinite(ms)),
+    };
+  }
+
+  /** 0: it is available. Infinity: it is not ready. */
+  #availableInMs({ deployment, seen }: Rollout, { uid, isReady, readyChangedAt }: ModulePod): number {
+    if (!isReady) return Number.POSITIVE_INFINITY;
+    const wantedMs = (deployment.spec.minReadySeconds ?? 0) * 1000;
+    return wantedMs === 0 ? 0 : Math.max(0, wantedMs - seen.ageMs(uid, String(readyChangedAt)));
+  }
+
+  /** The template that Pods have until it is the turn of the newest one. */
+  #currentOf(deployment: CachedModuleDeployment, update: Revision): Revision | undefined {
+    const { pods, revisions } = this.#options;
+    const history = revisions.historyOf(deployment);
+    const written = history.find(({ hash }) => hash === deployment.status?.currentRevision);
+    if (written) return written;
+    const hashes = pods.podsOf(deployment).map(({ labels }) => labels[REVISION_LABEL]);
+    return history.findLast(({ hash }) => hash !== update.hash && hashes.includes(hash));
+  }
+
+  async #prune({ deployment, update, current }: Rollout): Promise<void> {
+    const { pods, revisions } = this.#options;
+    const needed = new Set([update.hash, current?.hash ?? '']);
+    for (const { labels } of pods.podsOf(deployment)) needed.add(labels[REVISION_LABEL] ?? '');
+    await revisions.prune(deployment, needed);
+  }
+
+  /** Whether the number of Pods was changed to that of bases: the rest follows with the new version. */
+  async #followPeers(deployment: CachedModuleDeployment): Promise<boolean> {
+    const { client, nodes, permit } = this.#options;
+    if (!deployment.spec.peer) return false;
+    const wanted = countPeers(placementOf(deployment.spec.template.spec), nodes.list());
+    const replicas = replicasOf(deployment);
+    if (wanted === replicas) return false;
+    await client.setReplicas(deployment, wanted, { resourceVersion: deployment.resourceVersion, permit });
+    this.#event(
+      deployment,
+      'Normal',
+      'PeerScaled',
+      `${wanted} bases fit: scaled from ${replicas} to ${wanted} replicas`,
+    );
+    return true;
+  }
+
+  /** Restores an earlier template. Only of the version that it was decided from: done twice, it would go back again. */
+  async #rollBack(deployment: CachedModuleDeployment): Promise<void> {
+    const { client, revisions, permit } = this.#options;
+    const number = deployment.spec.rollbackTo?.revision ?? 0;
+    const earlier = revisions.historyOf(deployment).filter(({ hash }) => hash !== revisions.newestOf(deployment)?.hash);
+    const target = number === 0 ? earlier.at(-1) : revisions.historyOf(deployment).find((one) => one.number === number);
+    const isFound = target?.template !== undefined;
+    await client.jsonPatch(
+      deployment,
+      [
+        { op: 'replace', path: '/metadata/resourceVersion', value: deployment.resourceVersion },
+        ...(isFound ? [{ op: 'replace' as const, path: '/spec/template', value: target.template }] : []),
+        { op: 'remove', path: '/spec/rollbackTo' },
+      ],
+      { permit },
+    );
+    if (isFound) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is back`);
+    else {
+      const what = number === 0 ? 'there is no earlier revision' : `there is no revision ${number}`;
+      this.#event(deployment, 'Warning', 'RollbackRevisionNotFound', `${what}: nothing was changed`);
+    }
+  }
+
+  async #removeConfirmation(deployment: CachedModuleDeployment): Promise<boolean> {
+    const { client, permit } = this.#options;
+    if (deployment.confirmBatch === undefined) return false;
+    const metadata = { resourceVersion: deployment.resourceVersion, annotations: { [ANNOTATION.confirmBatch]: null } };
+    await client.mergePatch(deployment, { metadata }, { permit });
+    return true;
+  }
+
+  #event(deployment: CachedModuleDeployment, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#options.recorder.event(subjectOf(deployment), type, reason, message);
+  }
+
+  /** Forgets what belonged to another incarnation. */
+  #seenOf(key: string, uid: string | undefined): FirstSeen | undefined {
+    const { clock, pods, revisions } = this.#options;
+    const known = this.#seen.get(key);
+    if (known !== undefined && known.uid === uid) return known.firstSeen;
+    if (known !== undefined) {
+      pods.forget(known.uid);
+      revisions.forget(known.uid);
+      this.#seen.delete(key);
+    }
+    if (uid === undefined) return undefined;
+    const firstSeen = new FirstSeen(clock);
+    this.#seen.set(key, { uid, firstSeen });
+    return firstSeen;
+  }
+}
+
+const PROGRESS_MARK = 'progress';
+const BATCH_MARK = 'batch';
+const PROGRESS_MARKS = [PROGRESS_MARK, BATCH_MARK];
+
+const WHY = {
+  Surplus: 'there are more than replicas',
+  Outdated: 'it makes room for a newer one',
+  Stranded: 'its base takes no Pods now',
+} as const;
+
+function replicasOf({ spec }: CachedModuleDeployment): number {
+  return spec.replicas ?? 1;
+}
+
+function nameOf({ namespace, name }: CachedModuleDeployment): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,46 @@
+import type { EventType } from '../../kube/events/event-correlator.ts';
+import { ANNOTATION } from '../../labels.ts';
+import type { CachedModuleDeployment, ModuleDeploymentStatus } from './module-deployment.ts';
+import type { Revision } from './revision.ts';
+import { conditionOf } from './rollout-status.ts';
+
+/** Type, reason and message. */
+export type RolloutEvent = readonly [EventType, string, string];
+
+/** Once for each change of `replicas`: the status that is written next has seen it. */
+export function scalingEvents(
+  { spec, status, generation }: CachedModuleDeployment,
+  update: Pick<Revision, 'hash'>,
+): RolloutEvent[] {
+  if (status === undefined || (status.observedGeneration ?? 0) >= generation) return [];
+  const wanted = spec.replicas ?? 1;
+  if (status.updateRevision !== update.hash || status.replicas === wanted) return [];
+  const message = `from ${status.replicas} to ${wanted} Pods`;
+  return wanted > status.replicas ? [['Normal', 'ScaledUp', message]] : [['Normal', 'ScaledDown', message]];
+}
+
+/** What a new status says that the former one did not. */
+export function progressEvents(
+  { name, status: former }: CachedModuleDeployment,
+  update: Pick<Revision, 'hash' | 'number'>,
+  status: ModuleDeploymentStatus,
+): RolloutEvent[] {
+  const isSameRollout = former?.updateRevision === update.hash;
+  const events: RolloutEvent[] = [];
+  const completed = status.batch?.completed ?? 0;
+  if (completed > ((isSameRollout ? former.batch?.completed : 0) ?? 0)) {
+    events.push(['Normal', 'BatchCompleted', `batch ${completed} of ${status.batch?.total}`]);
+  }
+  const now = conditionOf(status, 'Progressing');
+  if (now === undefined || (isSameRollout && now.reason === conditionOf(former, 'Progressing')?.reason)) return events;
+  if (now.reason === 'NewRevisionCreated' && former !== undefined) {
+    events.push(['Normal', 'RolloutStarted', `revision ${update.number}`]);
+  }
+  if (now.reason === 'WaitingConfirm') {
+    const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
+    events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
+  }
+  if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);
+  if (now.reason === 'ProgressDeadlineExceeded') events.push(['Warning', 'ProgressDeadlineExceeded', now.message]);
+  return events;
+}

@@ -1,0 +1,118 @@
+import { isDeepStrictEqual } from 'node:util';
+import { MODULE_PODS, type ModulePod } from '../../kinds/module-pod.ts';
+import { isSameForPeers } from '../../kinds/peers.ts';
+import { type CachedNode, VNODES } from '../../kinds/vnode-object.ts';
+import type { PodObject } from '../../kube/objects.ts';
+import { matchesLabels } from '../../kube/placement.ts';
+import { PODS } from '../../kube/resource.ts';
+import { objectKey } from '../../kube/watch/informer-types.ts';
+import type { ControllerModule } from '../../reconcile/controller-module.ts';
+import { controllerKeyOf, Reconciler } from '../../reconcile/reconciler.ts';
+import {
+  CACHED_MODULE_DEPLOYMENTS,
+  type CachedModuleDeployment,
+  MODULE_DEPLOYMENT_CRD,
+  MODULE_DEPLOYMENTS,
+  type ModuleDeploymentObject,
+} from './module-deployment.ts';
+import { PodStore } from './pod-store.ts';
+import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type Revision, type RevisionObject } from './revision.ts';
+import { RevisionStore } from './revision-store.ts';
+import { RolloutController } from './rollout-controller.ts';
+import { conditionOf } from './rollout-status.ts';
+
+const NAME = 'rollout';
+const WORKERS = 8;
+
+/** ModuleDeployments. The leader of several processes acts. */
+export const ROLLOUT: ControllerModule = {
+  name: NAME,
+  crds: [MODULE_DEPLOYMENT_CRD],
+  build: ({ informers, resourcesOf, leaderOf, ...shared }) => {
+    const deployments = informers.get(CACHED_MODULE_DEPLOYMENTS);
+    const modulePods = informers.get(MODULE_PODS);
+    const history = informers.get(CACHED_REVISIONS);
+    const nodes = informers.get(VNODES);
+    const leader = leaderOf(`platform-${NAME}`);
+    const permit = (): boolean => leader.isLeading();
+    const resources = resourcesOf(`platform-${NAME}`);
+    const client = resources.of<ModuleDeploymentObject>(MODULE_DEPLOYMENTS);
+    const pods = new PodStore({
+      informer: modulePods,
+      client: resources.of<PodObject>(PODS),
+      deployments: client,
+      permit,
+      clock: shared.clock,
+    });
+    const revisions = new RevisionStore({
+      informer: history,
+      client: resources.of<RevisionObject>(CONTROLLER_REVISIONS),
+      permit,
+      recorder: shared.recorder,
+    });
+    // Before the reconciler's own listener, which queues all keys.
+    leader.addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
+    const controller = new RolloutController({ deployments, nodes, client, pods, revisions, permit, ...shared });
+    const reconcile = controller.reconcile.bind(controller);
+    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
+    reconciler.watch({
+      informer: deployments,
+      keysOf: (deployment) => [objectKey(deployment)],
+      isSame: isSameDeployment,
+    });
+    reconciler.watch({
+      informer: modulePods,
+      keysOf: (pod) => keysOfPod(pod, deployments.byIndex('namespace', pod.namespace)),
+      isSame: isSamePod,
+    });
+    reconciler.watch({ informer: history, keysOf: keysOfRevision, isSame: () => true });
+    reconciler.watch({
+      informer: nodes,
+      keysOf: () => deployments.list().filter(dependsOnNodes).map(objectKey),
+      isSame: isSameNode,
+    });
+    const parts = { rollouts: reconciler, 'leader of rollouts': leader };
+    const runs = Object.entries(parts).map(([name, part]) => ({
+      name,
+      run: (signal: AbortSignal) => part.run(signal),
+    }));
+    return { groups: [runs] };
+  },
+};
+
+/** Its own, or all that it could be adopted by. */
+function keysOfPod(pod: ModulePod, deployments: readonly CachedModuleDeployment[]): string[] {
+  const { namespace, controller } = pod;
+  if (controller === undefined) {
+    return deployments.filter(({ spec }) => matchesLabels(spec.selector, pod.labels)).map(objectKey);
+  }
+  const key = controllerKeyOf({ namespace, owners: [controller] }, MODULE_DEPLOYMENTS);
+  return key === undefined ? [] : [key];
+}
+
+function keysOfRevision({ namespace, controller }: Revision): string[] {
+  const key = controller && controllerKeyOf({ namespace, owners: [controller] }, MODULE_DEPLOYMENTS);
+  return key === undefined ? [] : [key];
+}
+
+/** Its status is written by this controller alone. */
+function isSameDeployment(a: CachedModuleDeployment, b: CachedModuleDeployment): boolean {
+  return a.generation === b.generation && a.isDeleting === b.isDeleting && a.confirmBatch === b.confirmBatch;
+}
+
+function isSamePod(a: ModulePod, b: ModulePod): boolean {
+  return isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
+}
+
+/** Nodes decide how many peers there are, and where the next Pod of a rollout may go. */
+function dependsOnNodes({ spec, status }: CachedModuleDeployment): boolean {
+  return spec.peer === true || conditionOf(status, 'Progressing')?.reason !== 'RolloutComplete';
+}
+
+function isSameNode(a: CachedNode, b: CachedNode): boolean {
+  return isReady(a) === isReady(b) && isSameForPeers(a, b);
+}
+
+function isReady({ conditions }: CachedNode): boolean {
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+}

@@ -1,0 +1,312 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { REVISION_LABEL } from '../../../../src/labels.ts';
+import { limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
+import { RolloutWorld, type Template } from './rollout-world.ts';
+
+const BASES = ['a', 'b', 'c'];
+const V1: Template = { revision: 'r1', version: '1' };
+const V2: Template = { revision: 'r2', version: '2' };
+/** Only a variable differs: a base holds one of both. */
+const V1_ENV: Template = { revision: 'r1b', version: '1' };
+const BROKEN: Template = { ...V2, isBroken: true };
+
+function settled(options: Partial<ConstructorParameters<typeof RolloutWorld>[0]> = {}): RolloutWorld {
+  return RolloutWorld.settled({ bases: BASES, replicas: 3, ...options });
+}
+
+/** Runs until nothing happens any more. Returns the fewest Pods that were available on the way. */
+function run(world: RolloutWorld, steps = 100): number {
+  let least = world.available.length;
+  for (let step = 0; step < steps; step++) {
+    const hasActed = world.act();
+    least = Math.min(least, world.available.length);
+    const before = world.pods;
+    world.uninstall();
+    world.schedule();
+    world.install();
+    if (!hasActed && world.pods === before) return least;
+  }
+  throw new Error('never comes to rest');
+}
+
+function basesOf(world: RolloutWorld, revision: string): (string | undefined)[] {
+  return world
+    .of(revision)
+    .map(({ nodeName }) => nodeName)
+    .sort();
+}
+
+describe('a ModuleDeployment at rest', () => {
+  it('has as many Pods as replicas, and creates none twice', () => {
+    const world = new RolloutWorld({ bases: BASES, replicas: 3 });
+    expect(world.plan().creations).toHaveLength(3);
+    world.act();
+    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    run(world);
+    expect(basesOf(world, 'r1')).toEqual(BASES);
+  });
+
+  it('replaces a Pod that somebody deletes, at once', () => {
+    const world = settled();
+    const [pod] = world.pods;
+    if (pod) world.change(pod, { isDeleting: true });
+    expect(world.plan().creations).toEqual([{ revision: 'r1', replaces: undefined }]);
+    run(world);
+    expect(basesOf(world, 'r1')).toEqual(BASES);
+  });
+
+  it('grows and shrinks: what is not available goes first, then the youngest', () => {
+    const world = settled({ replicas: 2 });
+    world.replicas = 3;
+    run(world);
+    expect(world.available).toHaveLength(3);
+    const [first, second] = world.pods;
+    if (second) world.change(second, { isReady: false });
+    world.replicas = 1;
+    expect(world.plan().deletions).toMatchObject([
+      { pod: { uid: second?.uid }, why: 'Surplus' },
+      { pod: { uid: world.pods[2]?.uid } },
+    ]);
+    world.act();
+    expect(world.live).toMatchObject([{ uid: first?.uid }]);
+  });
+});
+
+describe('a rollout on the same bases', () => {
+  it('never has fewer available than replicas, nor more than the surge above', () => {
+    const world = settled();
+    world.use(V2);
+    let most = 0;
+    for (let step = 0; step < 20; step++) {
+      world.step();
+      expect(world.available.length).toBeGreaterThanOrEqual(3);
+      most = Math.max(most, world.live.length);
+    }
+    expect(most).toBe(4);
+    expect(world.of('r1')).toEqual([]);
+    expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+
+  it('puts each new Pod on the base of the Pod that it replaces, and deletes that one when the new one serves', () => {
+    const world = settled();
+    const places = new Map(world.pods.map(({ uid, nodeName }) => [uid, nodeName]));
+    world.use(V2);
+    const [creation] = world.plan().creations;
+    expect(world.plan().deletions).toEqual([]);
+    world.act();
+    world.schedule();
+    expect(world.of('r2')).toMatchObject([
+      { nodeName: creation?.replaces?.nodeName, replaces: creation?.replaces?.uid },
+    ]);
+    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    world.install();
+    expect(world.plan().deletions).toEqual([{ pod: creation?.replaces, why: 'Replaced' }]);
+    run(world);
+    for (const { replaces, nodeName } of world.of('r2')) {
+      if (replaces !== undefined) expect(nodeName).toBe(places.get(replaces));
+    }
+  });
+
+  it('stops at the first Pod that never serves, and leaves every old one where it is', () => {
+    const world = settled();
+    world.use(BROKEN);
+    expect(run(world)).toBe(3);
+    expect(world.of('r1')).toHaveLength(3);
+    expect(world.of('r2')).toHaveLength(1);
+  });
+
+  it('goes back when the template does, and needs no Pod that still serves the old one again', () => {
+    const world = settled();
+    world.use(BROKEN);
+    run(world);
+    const kept = world.of('r1').map(({ uid }) => uid);
+    world.use(V1);
+    expect(run(world)).toBe(3);
+    expect(world.live.map(({ uid }) => uid)).toEqual(kept);
+  });
+
+  it('makes room first where a base cannot hold both, one at a time', () => {
+    const world = settled();
+    world.use(V1_ENV);
+    expect(run(world)).toBe(2);
+    expect(basesOf(world, 'r1b')).toEqual(BASES);
+  });
+
+  it('waits where somebody has written that none may be missing', () => {
+    const world = settled({ limits: { isLossless: true } });
+    world.use(V1_ENV);
+    expect(run(world)).toBe(3);
+    expect(world.of('r1')).toHaveLength(3);
+    world.usable.add('d');
+    expect(run(world)).toBe(3);
+    expect(world.of('r1b')).toHaveLength(3);
+  });
+
+  it('without a surge vacates a place and fills it', () => {
+    const world = settled({ limits: { maxSurge: 0, maxUnavailable: 1 } });
+    world.use(V2);
+    const { deletions, creations } = world.plan();
+    expect(deletions).toMatchObject([{ why: 'Outdated' }]);
+    expect(creations).toEqual([{ revision: 'r2', replaces: deletions[0]?.pod }]);
+    expect(run(world)).toBe(2);
+    expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+
+  it('fills the place of a Pod that is on its way out, after a kill between both writes', () => {
+    const world = settled({ limits: { maxSurge: 0, maxUnavailable: 1 } });
+    world.use(V2);
+    const pod = world.plan().deletions[0]?.pod;
+    if (pod) world.change(pod, { isDeleting: true });
+    expect(world.plan()).toMatchObject({ deletions: [], creations: [{ revision: 'r2', replaces: { uid: pod?.uid } }] });
+  });
+
+  it('lets go of a base that can take nothing more', () => {
+    const world = settled();
+    world.use(V2);
+    world.act();
+    const [pinned] = world.of('r2');
+    world.usable.delete(pinned?.pinnedTo ?? '');
+    expect(world.plan()).toEqual({ deletions: [{ pod: pinned, why: 'Stranded' }], creations: [] });
+    world.act();
+    expect(world.plan().creations[0]?.replaces?.nodeName).not.toBe(pinned?.pinnedTo);
+  });
+
+  it('takes Pods that do not serve before those that do', () => {
+    const world = settled({ replicas: 3, limits: { maxUnavailable: 1 } });
+    const failing = world.pods[1];
+    if (failing) world.change(failing, { isReady: false });
+    world.use(V2);
+    expect(world.plan().deletions).toMatchObject([{ pod: { uid: failing?.uid }, why: 'Outdated' }]);
+    run(world);
+    expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+});
+
+describe('a rollout that is limited', () => {
+  it('replaces as many as its batch, and makes others from the old template', () => {
+    const world = settled();
+    world.use(V2);
+    world.updatedLimit = 1;
+    run(world);
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([2, 1]);
+    const [old] = world.of('r1');
+    if (old) world.change(old, { isDeleting: true });
+    run(world);
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([2, 1]);
+    world.updatedLimit = 3;
+    expect(run(world)).toBe(3);
+    expect(world.of('r2')).toHaveLength(3);
+  });
+
+  it('leaves deletion to people with OnDelete', () => {
+    const world = settled({ limits: { type: 'OnDelete' } });
+    world.use(V2);
+    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    const [old] = world.pods;
+    if (old) world.change(old, { isDeleting: true });
+    run(world);
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([2, 1]);
+  });
+
+  it('has nothing of two templates at a time with Recreate', () => {
+    const world = settled({ limits: { type: 'Recreate' } });
+    world.use(V2);
+    world.act();
+    expect(world.live).toEqual([]);
+    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    run(world);
+    expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+});
+
+describe('limits', () => {
+  it('round surge up and missing Pods down', () => {
+    expect(limitsOf({}, 3)).toMatchObject({
+      type: 'RollingUpdate',
+      placement: 'SameBase',
+      maxSurge: 1,
+      maxUnavailable: 0,
+    });
+    expect(limitsOf({}, 8)).toMatchObject({ maxSurge: 2, maxUnavailable: 2, isLossless: false });
+    expect(limitsOf({ rollingUpdate: { maxSurge: '10%', maxUnavailable: 2 } }, 11)).toMatchObject({
+      maxSurge: 2,
+      maxUnavailable: 2,
+    });
+  });
+
+  it('let one Pod be missing where both come to nothing', () => {
+    expect(limitsOf({ rollingUpdate: { maxSurge: 0 } }, 3)).toMatchObject({ maxSurge: 0, maxUnavailable: 1 });
+  });
+
+  it('know who has written that none may be missing', () => {
+    expect(limitsOf({ rollingUpdate: { maxUnavailable: 0 } }, 3).isLossless).toBe(true);
+    expect(limitsOf({ rollingUpdate: { maxUnavailable: '0%' } }, 3).isLossless).toBe(true);
+    expect(limitsOf({ rollingUpdate: { maxUnavailable: '10%' } }, 3)).toMatchObject({
+      maxUnavailable: 0,
+      isLossless: false,
+    });
+  });
+});
+
+describe('whatever happens in a rollout', () => {
+  const limits = fc
+    .record({
+      placement: fc.constantFrom('SameBase' as const, 'Any' as const),
+      maxSurge: fc.integer({ min: 0, max: 3 }),
+      maxUnavailable: fc.integer({ min: 0, max: 3 }),
+    })
+    .filter(({ maxSurge, maxUnavailable }) => maxSurge + maxUnavailable > 0);
+  const templates: Template[] = [V1, V2, V1_ENV, { revision: 'r3', version: '3', isExclusive: true }];
+  const happening = fc.oneof(
+    { weight: 2, arbitrary: fc.constant('act' as const) },
+    fc.constantFrom('uninstall' as const, 'schedule' as const, 'install' as const),
+    fc.record({ template: fc.constantFrom(...templates) }),
+    fc.record({ replicas: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ kill: fc.nat(5) }),
+  );
+
+  function happen(world: RolloutWorld, what: typeof happening extends fc.Arbitrary<infer T> ? T : never): void {
+    if (what === 'act') act(world);
+    else if (typeof what === 'string') world[what]();
+    else if ('template' in what) world.use(what.template);
+    else if ('replicas' in what) world.replicas = what.replicas;
+    else {
+      const pod = world.pods[what.kill % Math.max(1, world.pods.length)];
+      if (pod) world.change(pod, { isDeleting: true });
+    }
+  }
+
+  function act(world: RolloutWorld): void {
+    const { available, live, replicas, limits: strategy, hasExcluded } = world;
+    world.act();
+    const mayMiss = hasExcluded ? Math.max(1, strategy.maxUnavailable) : strategy.maxUnavailable;
+    expect(world.available.length).toBeGreaterThanOrEqual(Math.min(available.length, replicas - mayMiss));
+    expect(world.live.length).toBeLessThanOrEqual(Math.max(live.length, replicas + strategy.maxSurge));
+  }
+
+  it('no step of its own takes more than it may, and it ends with the newest template everywhere', () => {
+    fc.assert(
+      fc.property(
+        limits,
+        fc.integer({ min: 4, max: 6 }),
+        fc.array(happening, { maxLength: 60 }),
+        (drawn, count, all) => {
+          const bases = Array.from({ length: count }, (_, index) => `base-${index}`);
+          const world = RolloutWorld.settled({ bases, replicas: 3, limits: drawn });
+          for (const what of all) happen(world, what);
+          for (let step = 0; step < 80; step++) {
+            act(world);
+            world.uninstall();
+            world.schedule();
+            world.install();
+          }
+          expect(world.plan()).toEqual({ deletions: [], creations: [] });
+          const revisions = world.available.map(({ labels }) => labels[REVISION_LABEL]);
+          expect(revisions).toEqual(Array.from({ length: world.replicas }, () => world.template.revision));
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
