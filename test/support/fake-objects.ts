@@ -1,0 +1,126 @@
+import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
+import type { ObjectRef, ResourceClient } from '../../src/kube/resource.ts';
+import { ApiError } from '../../src/kube/transport/api-error.ts';
+import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
+import { FakeClock } from './fake-clock.ts';
+import { FakeInformer } from './fake-informer.ts';
+
+export interface FakeObjectsOptions<C extends CachedObject> {
+  readonly project: (raw: KubeObject) => C;
+  readonly indexers?: Readonly<Record<string, (object: C) => string | undefined>>;
+  /** Around each write; what it throws the caller gets. `isDone`: the write has happened. */
+  readonly onWrite: (isDone: boolean) => void;
+}
+
+let version = 100;
+
+/** The objects of one kind, as an API server stores them, and caches that learn of them when a test says so. */
+export class FakeObjects<T extends KubeObject, C extends CachedObject> {
+  readonly #options: FakeObjectsOptions<C>;
+  readonly #stored = new Map<string, T>();
+  informer: FakeInformer<C>;
+
+  constructor(options: FakeObjectsOptions<C>) {
+    this.#options = options;
+    this.informer = this.newInformer();
+  }
+
+  /** As the list of a process that starts. */
+  newInformer(): FakeInformer<C> {
+    this.informer = new FakeInformer(new FakeClock(), this.#options.project, this.#options.indexers);
+    for (const object of this.#stored.values()) this.informer.deliver({ type: 'PUT', object });
+    return this.informer;
+  }
+
+  get all(): T[] {
+    return [...this.#stored.values()];
+  }
+
+  put(object: T): T {
+    const { name, uid = `uid-${name}-${++version}` } = object.metadata;
+    const metadata = { ...object.metadata, uid, resourceVersion: String(++version) };
+    const stored = { ...structuredClone(object), metadata };
+    this.#stored.set(name, stored);
+    this.informer.deliver({ type: 'PUT', object: stored });
+    return structuredClone(stored);
+  }
+
+  remove(name: string): void {
+    const object = this.#stored.get(name);
+    this.#stored.delete(name);
+    if (object) this.informer.deliver({ type: 'DELETED', object });
+  }
+
+  /** The calls that a rollout makes; others are missing. */
+  client(onDelete: (object: T) => void): ResourceClient<T> {
+    const changed = (ref: ObjectRef, change: (object: T) => T): T => {
+      const before = this.#get(ref);
+      const after = change(structuredClone(before));
+      return this.#write(() => this.put(after));
+    };
+    return {
+      get: async (ref) => structuredClone(this.#get(ref)),
+      list: async () => structuredClone(this.all),
+      create: async (object) => {
+        if (this.#stored.has(object.metadata.name)) throw errorOf(409, 'AlreadyExists');
+        return this.#write(() => this.put(object));
+      },
+      mergePatch: async (ref, patch) =>
+        changed(ref, (object) => {
+          checkVersion(object, patch.metadata as KubeObject['metadata'] | undefined);
+          return merged(object, patch) as T;
+        }),
+      strategicPatch: async (ref, patch) =>
+        changed(ref, (object) => {
+          const metadata = patch.metadata as KubeObject['metadata'];
+          checkVersion(object, metadata);
+          const ownerReferences = ownersOf(object.metadata.ownerReferences ?? [], metadata.ownerReferences ?? []);
+          return { ...object, ...patch, metadata: { ...object.metadata, ownerReferences } };
+        }),
+      delete: async (ref, { uid } = {}) => {
+        const object = this.#get(ref);
+        if (uid !== undefined && object.metadata.uid !== uid) throw errorOf(409, 'Conflict');
+        this.#write(() => onDelete(object));
+      },
+    } as ResourceClient<T>;
+  }
+
+  #get({ name }: ObjectRef): T {
+    const object = this.#stored.get(name);
+    if (object === undefined) throw errorOf(404, 'NotFound');
+    return object;
+  }
+
+  #write<R>(act: () => R): R {
+    this.#options.onWrite(false);
+    const result = act();
+    this.#options.onWrite(true);
+    return result;
+  }
+}
+
+function errorOf(status: number, reason: string): ApiError {
+  return new ApiError(reason, { status, reason, retryAfterMs: undefined, causes: undefined });
+}
+
+function checkVersion({ metadata }: KubeObject, wanted: KubeObject['metadata'] | undefined): void {
+  const isOther =
+    (wanted?.resourceVersion !== undefined && wanted.resourceVersion !== metadata.resourceVersion) ||
+    (wanted?.uid !== undefined && wanted.uid !== metadata.uid);
+  if (isOther) throw errorOf(409, 'Conflict');
+}
+
+function merged(before: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> = { ...(before as object | undefined) };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key], value);
+  }
+  return result;
+}
+
+function ownersOf(before: OwnerReference[], patch: (OwnerReference & { $patch?: string })[]): OwnerReference[] {
+  const uids = new Set(patch.map(({ uid }) => uid));
+  return [...before.filter(({ uid }) => !uids.has(uid)), ...patch.filter(({ $patch }) => $patch !== 'delete')];
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { progressEvents, scalingEvents } from '../../../../src/platform/rollout/rollout-events.ts';
+import { conditionOf, type StatusInput, statusOf } from '../../../../src/platform/rollout/rollout-status.ts';
+
+const T0 = new Date('2026-01-01T00:00:00Z');
+const T1 = new Date('2026-01-01T00:01:00Z');
+const DONE = { replicas: 3, updated: 3, ready: 3, available: 3, updatedAvailable: 3 };
+const HALF = { replicas: 4, updated: 1, ready: 3, available: 3, updatedAvailable: 0 };
+
+function input(change: Partial<StatusInput> = {}): StatusInput {
+  return {
+    generation: 2,
+    wanted: 3,
+    maxUnavailable: 0,
+    counts: HALF,
+    update: { hash: 'h2', number: 2 },
+    current: 'h1',
+    selector: 'app=shop',
+    before: undefined,
+    collisions: undefined,
+    batch: undefined,
+    isPaused: false,
+    deadlineSeconds: 600,
+    sinceProgressMs: 0,
+    failure: undefined,
+    now: T0,
+    ...change,
+  };
+}
+
+const progressing = (change: Partial<StatusInput>) => conditionOf(statusOf(input(change)), 'Progressing');
+
+describe('the status of a ModuleDeployment', () => {
+  it('counts Pods, and keeps what was rolled out whole', () => {
+    expect(statusOf(input())).toMatchObject({
+      observedGeneration: 2,
+      replicas: 4,
+      updatedReplicas: 1,
+      availableReplicas: 3,
+      unavailableReplicas: 1,
+      currentRevision: 'h1',
+      updateRevision: 'h2',
+      revision: 2,
+    });
+    expect(statusOf(input({ counts: DONE }))).toMatchObject({ currentRevision: 'h2', unavailableReplicas: 0 });
+  });
+
+  it('says whether enough Pods are available', () => {
+    const available = (count: number, maxUnavailable: number) => {
+      const counts = { ...HALF, available: count };
+      return conditionOf(statusOf(input({ counts, maxUnavailable })), 'Available')?.status;
+    };
+    expect([available(3, 0), available(2, 0), available(2, 1)]).toEqual(['True', 'False', 'True']);
+  });
+
+  it('says how far a rollout is, from its beginning to its end', () => {
+    const started = statusOf(input());
+    expect(conditionOf(started, 'Progressing')).toMatchObject({ status: 'True', reason: 'NewRevisionCreated' });
+    const counts = { ...HALF, ready: 4, available: 4, updatedAvailable: 1 };
+    const replaced = statusOf(input({ before: started, counts, now: T1 }));
+    expect(conditionOf(replaced, 'Progressing')).toMatchObject({
+      reason: 'PodsReplaced',
+      lastUpdateTime: '2026-01-01T00:01:00Z',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    expect(progressing({ before: replaced, counts: DONE })).toMatchObject({ reason: 'RolloutComplete' });
+  });
+
+  it('is the same while nothing changes', () => {
+    const before = statusOf(input());
+    expect(statusOf(input({ before, now: T1, sinceProgressMs: 60_000 }))).toEqual(before);
+  });
+
+  it('fails after the deadline without progress, and recovers with the first progress', () => {
+    const before = statusOf(input());
+    expect(progressing({ before, sinceProgressMs: 599_999 })?.status).toBe('True');
+    const failed = statusOf(input({ before, sinceProgressMs: 600_000, now: T1 }));
+    expect(conditionOf(failed, 'Progressing')).toMatchObject({ status: 'False', reason: 'ProgressDeadlineExceeded' });
+    expect(statusOf(input({ before: failed, sinceProgressMs: 0 }))).toEqual(failed);
+    const counts = { ...HALF, ready: 4 };
+    expect(progressing({ before: failed, counts })).toMatchObject({ status: 'True', reason: 'PodsReplaced' });
+    expect(progressing({ before: failed, update: { hash: 'h3', number: 3 } })?.reason).toBe('NewRevisionCreated');
+  });
+
+  it('does not count the time of a pause, nor of a wait for a confirmation', () => {
+    const paused = statusOf(input({ before: statusOf(input()), isPaused: true }));
+    expect(conditionOf(paused, 'Progressing')).toMatchObject({ status: 'Unknown', reason: 'Paused' });
+    expect(progressing({ before: paused, sinceProgressMs: 9e9 })).toMatchObject({ status: 'True' });
+    const batch = { current: 1, total: 3, completed: 1, waitingConfirm: true };
+    expect(progressing({ before: statusOf(input()), batch, sinceProgressMs: 9e9 })?.reason).toBe('WaitingConfirm');
+  });
+
+  it('stays complete when a Pod is lost later: that is no rollout', () => {
+    const before = statusOf(input({ counts: DONE }));
+    const counts = { replicas: 2, updated: 2, ready: 2, available: 2, updatedAvailable: 2 };
+    expect(progressing({ before, counts, sinceProgressMs: 9e9 })?.reason).toBe('RolloutComplete');
+  });
+
+  it('says why Pods could not be created, until they can', () => {
+    const failure = { reason: 'FailedCreate', message: 'a Pod: forbidden' };
+    const before = statusOf(input({ failure }));
+    expect(conditionOf(before, 'ReplicaFailure')).toMatchObject({ status: 'True', ...failure });
+    expect(conditionOf(statusOf(input({ before })), 'ReplicaFailure')).toBeUndefined();
+  });
+});
+
+describe('the events of a ModuleDeployment', () => {
+  const deployment = (status: ReturnType<typeof statusOf> | undefined, replicas = 3) =>
+    ({ name: 'shop', generation: 3, spec: { replicas }, status }) as never;
+  const update = { hash: 'h2', number: 2 };
+  const reasons = (before: ReturnType<typeof statusOf> | undefined, now: ReturnType<typeof statusOf>) =>
+    progressEvents(deployment(before), update, now).map(([, reason]) => reason);
+
+  it('come once for each change', () => {
+    const former = statusOf(input({ update: { hash: 'h1', number: 1 }, counts: DONE }));
+    const started = statusOf(input({ before: former }));
+    expect(reasons(former, started)).toEqual(['RolloutStarted']);
+    expect(reasons(undefined, started)).toEqual([]);
+    expect(reasons(started, started)).toEqual([]);
+    const complete = statusOf(input({ before: started, counts: DONE }));
+    expect(reasons(started, complete)).toEqual(['RolloutComplete']);
+    const failed = statusOf(input({ before: started, sinceProgressMs: 9e9 }));
+    expect(reasons(started, failed)).toEqual(['ProgressDeadlineExceeded']);
+  });
+
+  it('name the command that confirms a batch', () => {
+    const started = statusOf(input());
+    const batch = { current: 1, total: 3, completed: 1, waitingConfirm: true };
+    const waiting = statusOf(input({ before: started, batch }));
+    expect(progressEvents(deployment(started), update, waiting)).toEqual([
+      ['Normal', 'BatchCompleted', 'batch 1 of 3'],
+      ['Normal', 'WaitingConfirm', expect.stringContaining('md shop platform.koupleless.io/confirm-batch=1')],
+    ]);
+    expect(reasons(waiting, waiting)).toEqual([]);
+  });
+
+  it('say how many Pods there were and will be', () => {
+    const status = statusOf(input({ counts: DONE }));
+    expect(scalingEvents(deployment(status, 5), update)).toEqual([['Normal', 'ScaledUp', 'from 3 to 5 Pods']]);
+    expect(scalingEvents(deployment(status, 1), update)).toEqual([['Normal', 'ScaledDown', 'from 3 to 1 Pods']]);
+    expect(scalingEvents(deployment({ ...status, observedGeneration: 3 }, 5), update)).toEqual([]);
+    expect(scalingEvents(deployment(status, 5), { hash: 'h3' })).toEqual([]);
+  });
+});
