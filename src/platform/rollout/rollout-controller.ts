@@ -239,7 +239,8 @@ export class RolloutController {
     const waits = [...availableInMs];
     const progress = conditionOf(status, 'Progressing');
     const isUnderWay = progress?.status === 'True' && progress.reason !== 'RolloutComplete';
-    if (isUnderWay) waits.push(Math.max(1, deadlineSeconds * 1000 - sinceProgressMs));
+    const leftMs = deadlineSeconds * 1000 - sinceProgressMs;
+    if (isUnderWay && leftMs > 0) waits.push(leftMs);
     if (batch?.waitMs !== undefined) waits.push(batch.waitMs);
     return { status, batch, waits };
   }

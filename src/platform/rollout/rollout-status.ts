@@ -131,7 +131,9 @@ function hasProgressed(
     replicas - updated < oldBefore ||
     ready > before.readyReplicas ||
     available > before.availableReplicas ||
-    (batch?.completed ?? 0) > (before.batch?.completed ?? 0)
+    (batch?.completed ?? 0) > (before.batch?.completed ?? 0) ||
+    // The time between two batches does not count.
+    (batch?.current ?? 0) > (before.batch?.current ?? 0)
   );
 }
 

@@ -90,6 +90,14 @@ describe('the status of a ModuleDeployment', () => {
     expect(progressing({ before: statusOf(input()), batch, sinceProgressMs: 9e9 })?.reason).toBe('WaitingConfirm');
   });
 
+  it('does not count the time between two batches', () => {
+    const resting = { current: 1, total: 3, completed: 1, waitingConfirm: false };
+    const before = statusOf(input({ before: statusOf(input()), batch: resting }));
+    expect(statusOf(input({ before, batch: resting, sinceProgressMs: 9e9 }))).toEqual(before);
+    const next = statusOf(input({ before, batch: { ...resting, current: 2 }, sinceProgressMs: 9e9, now: T1 }));
+    expect(conditionOf(next, 'Progressing')).toMatchObject({ status: 'True', lastUpdateTime: '2026-01-01T00:01:00Z' });
+  });
+
   it('stays complete when a Pod is lost later: that is no rollout', () => {
     const before = statusOf(input({ counts: DONE }));
     const counts = { replicas: 2, updated: 2, ready: 2, available: 2, updatedAvailable: 2 };
