@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { type ControlPlane, startControlPlane } from '../../samples/control-plane/control-plane.ts';
 import { reservePort } from '../../samples/control-plane/ports.ts';
+import { REGISTRY } from '../../src/assembly/registry.ts';
 import { eventually } from '../support/eventually.ts';
 import { ControllerProcess } from '../support/world.ts';
 
@@ -90,6 +91,7 @@ describe('a controller of another kind, in processes of its own', () => {
   it('is an error in the configuration where there is none of the name', async () => {
     const wrong = await start('wrong', { CONTROLLERS: 'thing' });
     expect(await wrong.exited).toBe(2);
-    expect(wrong.tail()).toContain('no such controller: thing; there are: vk,peer,things');
+    const names = [...REGISTRY.keys(), 'things'].join(',');
+    expect(wrong.tail()).toContain(`no such controller: thing; there are: ${names}`);
   });
 });
