@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject, LabelSelector, ObjectMeta, OwnerReference, PodObject } from '../kube/objects.ts';
+import {
+  controllerOf,
+  type KubeObject,
+  type LabelSelector,
+  type ObjectMeta,
+  type OwnerReference,
+  type PodObject,
+} from '../kube/objects.ts';
 import { exclusionsOf } from '../kube/placement.ts';
+import { collectionPathOf, PODS } from '../kube/resource.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VERSION_ENV } from '../labels.ts';
-import type { WatchedKind } from '../reconcile/informers.ts';
+import { OWNER_INDEXERS, type WatchedKind } from '../reconcile/informers.ts';
 
 /**
  * Every Pod of modules, also while no base is chosen. The Virtual Kubelet watches bound ones, and keeps other parts of
@@ -11,12 +19,9 @@ import type { WatchedKind } from '../reconcile/informers.ts';
  */
 export const MODULE_PODS: WatchedKind<ModulePod> = {
   kind: 'ModulePod',
-  path: '/api/v1/pods',
+  path: collectionPathOf(PODS),
   labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
-  indexers: {
-    controller: ({ controller }) => controller?.uid,
-    orphanNamespace: ({ controller, namespace }) => (controller === undefined ? namespace : undefined),
-  },
+  indexers: OWNER_INDEXERS,
   project: projectModulePod,
 };
 
@@ -66,7 +71,7 @@ export function projectModulePod(object: KubeObject): ModulePod {
     createdAt: metadata.creationTimestamp ?? '',
     isDeleting: metadata.deletionTimestamp !== undefined,
     isTerminal: status.phase === 'Failed' || status.phase === 'Succeeded',
-    controller: metadata.ownerReferences?.find(({ controller }) => controller === true),
+    controller: controllerOf(metadata),
     nodeName: spec.nodeName,
     pinnedTo: pinnedNodeOf(spec),
     replaces: metadata.annotations?.[ANNOTATION.replaces],

@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { matchesNode, type Placement, type PlacingNode, untoleratedTaintOf } from '../kube/placement.ts';
+import { fitsNode, type Placement, type PlacingNode } from '../kube/placement.ts';
 
 /** A Node, as far as it decides how many copies of a module there are where each base has one. */
 export interface PeerNode extends PlacingNode {
   readonly isDeleting: boolean;
 }
 
-/** Effects that keep a Pod off a Node for good; the taints of a Node that is not Ready are none of them. */
-const LASTING_EFFECTS = ['NoExecute', 'NoSchedule'];
+/** The taints of a Node that is not Ready do not last. */
 const TAINTS_OF_NODE_HEALTH = 'node.kubernetes.io/';
 
 /**
@@ -28,6 +27,6 @@ export function isSameForPeers(a: PeerNode, b: PeerNode): boolean {
 }
 
 function fits(placement: Placement, { name, labels, taints }: PeerNode): boolean {
-  const lasting = { name, labels, taints: taints.filter(({ key }) => !key.startsWith(TAINTS_OF_NODE_HEALTH)) };
-  return matchesNode(placement, lasting) && untoleratedTaintOf(placement, lasting, LASTING_EFFECTS) === undefined;
+  const lasting = taints.filter(({ key }) => !key.startsWith(TAINTS_OF_NODE_HEALTH));
+  return fitsNode(placement, { name, labels, taints: lasting });
 }

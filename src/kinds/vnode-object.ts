@@ -49,6 +49,11 @@ export function projectNode(object: KubeObject): CachedNode {
   };
 }
 
+/** Whether its base is reachable, as the API server has it. */
+export function isReadyNode({ conditions }: Pick<CachedNode, 'conditions'>): boolean {
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+}
+
 function ownAnnotations(annotations: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(annotations).filter(([key]) => key.includes('koupleless.io/')));
 }

@@ -27,6 +27,11 @@ export interface ObjectMeta {
   managedFields?: readonly unknown[];
 }
 
+/** The owner that decides about an object; at most one has `controller`. */
+export function controllerOf({ ownerReferences = [] }: ObjectMeta): OwnerReference | undefined {
+  return ownerReferences.find(({ controller }) => controller === true);
+}
+
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;

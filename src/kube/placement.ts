@@ -11,6 +11,8 @@ import { quantityOf } from './quantity.ts';
 
 type PodSpec = PodObject['spec'];
 
+/** Of taints that keep a Pod off a Node. */
+const KEEPING_EFFECTS = ['NoExecute', 'NoSchedule'];
 const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
 /** Which Nodes a Pod may run on, besides the room that it needs. */
@@ -51,6 +53,11 @@ export interface PlacingNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
+}
+
+/** Whether a Pod could be bound to the Node, and stay there, leaving aside the room that it needs. */
+export function fitsNode(placement: Placement, node: PlacingNode): boolean {
+  return matchesNode(placement, node) && untoleratedTaintOf(placement, node, KEEPING_EFFECTS) === undefined;
 }
 
 /** Whether a Node has the labels that a Pod's nodeSelector and required node affinity ask for. */

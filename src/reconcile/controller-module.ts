@@ -39,6 +39,11 @@ export interface BuiltController {
   readonly readiness?: () => Readonly<Record<string, boolean>>;
 }
 
+/** A group of parts that start together, by the names that the log gives them. */
+export function groupOf(parts: Readonly<Record<string, Pick<Runnable, 'run'>>>): Runnable[] {
+  return Object.entries(parts).map(([name, part]) => ({ name, run: (signal) => part.run(signal) }));
+}
+
 /** One controller, as `CONTROLLERS` names it. */
 export interface ControllerModule {
   readonly name: string;

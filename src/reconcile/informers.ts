@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import type { KubeObject } from '../kube/objects.ts';
+import type { KubeObject, OwnerReference } from '../kube/objects.ts';
 import type { RestLane } from '../kube/transport/rest-lane.ts';
 import { SharedInformer } from '../kube/watch/informer.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
@@ -21,6 +21,17 @@ export interface WatchedKind<T extends CachedObject> {
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
   /** How long a watch may bring nothing before it is replaced, ms. Default: see `Reflector`. */
   readonly silenceMs?: (config: Config) => number | undefined;
+}
+
+/** Finds objects by the UID of their controller, and those of a namespace that have none. */
+export const OWNER_INDEXERS = {
+  controller: ({ controller }: Owned) => controller?.uid,
+  orphanNamespace: ({ controller, namespace }: Owned) => (controller === undefined ? namespace : undefined),
+};
+
+interface Owned {
+  readonly namespace: string;
+  readonly controller: OwnerReference | undefined;
 }
 
 export interface InformersOptions {

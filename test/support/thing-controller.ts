@@ -2,7 +2,7 @@ import { type Crd, SCHEMA_ANNOTATION } from '../../src/kube/crds.ts';
 import type { KubeObject } from '../../src/kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../src/kube/resource.ts';
 import { type CachedObject, objectKey } from '../../src/kube/watch/informer-types.ts';
-import type { ControllerModule } from '../../src/reconcile/controller-module.ts';
+import { type ControllerModule, groupOf } from '../../src/reconcile/controller-module.ts';
 import type { WatchedKind } from '../../src/reconcile/informers.ts';
 import { Reconciler } from '../../src/reconcile/reconciler.ts';
 
@@ -48,10 +48,6 @@ export const THING_CONTROLLER: ControllerModule = {
     };
     const reconciler = new Reconciler({ name: 'things', workers: 2, reconcile, leader, ...shared });
     reconciler.watch({ informer: things, keysOf: (thing) => [objectKey(thing)] });
-    const runs = [reconciler, leader].map((part) => ({
-      name: 'things',
-      run: (signal: AbortSignal) => part.run(signal),
-    }));
-    return { groups: [runs] };
+    return { groups: [groupOf({ things: reconciler, 'leader of things': leader })] };
   },
 };

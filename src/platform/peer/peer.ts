@@ -1,7 +1,7 @@
 import { isSameForPeers } from '../../kinds/peers.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
-import type { ControllerModule } from '../../reconcile/controller-module.ts';
+import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
 import { Reconciler } from '../../reconcile/reconciler.ts';
 import { PeerController } from './peer-controller.ts';
 import { DEPLOYMENTS, type DeploymentObject, isSameDeployment, isScaled, PEER_DEPLOYMENTS } from './peer-deployment.ts';
@@ -32,11 +32,6 @@ export const PEER: ControllerModule = {
       keysOf: () => deployments.list().filter(isScaled).map(objectKey),
       isSame: isSameForPeers,
     });
-    const parts = { 'peer deployments': reconciler, 'leader of peer deployments': leader };
-    const runs = Object.entries(parts).map(([name, part]) => ({
-      name,
-      run: (signal: AbortSignal) => part.run(signal),
-    }));
-    return { groups: [runs] };
+    return { groups: [groupOf({ 'peer deployments': reconciler, 'leader of peer deployments': leader })] };
   },
 };

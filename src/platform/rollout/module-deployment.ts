@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { annotationMap, countOrPercent, enumOf, labelMap, OPEN, openApiOf, rules, time } from '../../kinds/schema.ts';
 import { type Crd, SCHEMA_ANNOTATION } from '../../kube/crds.ts';
+import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { Container, KubeObject, PodObject } from '../../kube/objects.ts';
-import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import type { CachedObject } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PLATFORM_GROUP } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
@@ -307,6 +308,16 @@ export function projectModuleDeployment(object: KubeObject): CachedModuleDeploym
     spec,
     status,
   };
+}
+
+/** How many Pods there should be. */
+export function replicasOf({ replicas = 1 }: ModuleDeploymentSpec): number {
+  return replicas;
+}
+
+/** As events of a rollout are about it. */
+export function subjectOf({ namespace, name, uid }: CachedModuleDeployment): EventSubject {
+  return { apiVersion: apiVersionOf(MODULE_DEPLOYMENTS), kind: MODULE_DEPLOYMENTS.kind, namespace, name, uid };
 }
 
 /** As a query of a list has it. */

@@ -112,10 +112,11 @@ export class PodStore {
     for (const [uid, name] of unanswered) await this.#delete(deployment, { uid, name });
   }
 
-  /** Takes Pods without a controller whose labels fit; lets go of own ones whose labels do not fit any more. */
-  async claim(
-    deployment: CachedModuleDeployment,
-  ): Promise<{ readonly adopted: ModulePod[]; readonly released: ModulePod[] }> {
+  /**
+   * Takes Pods without a controller whose labels fit; lets go of own ones whose labels do not fit any more.
+   * Returns the Pods that it took.
+   */
+  async claim(deployment: CachedModuleDeployment): Promise<readonly ModulePod[]> {
     const { informer, client, deployments, permit } = this.#options;
     const { namespace, name, uid, spec } = deployment;
     const fits = ({ labels }: ModulePod): boolean => matchesLabels(spec.selector, labels);
@@ -126,7 +127,7 @@ export class PodStore {
     if (adopted.length > 0) {
       // Its deletion may be newer than the cache, and would orphan them again.
       const { metadata } = await deployments.get({ namespace, name });
-      if (metadata.uid !== uid || metadata.deletionTimestamp !== undefined) return { adopted: [], released: [] };
+      if (metadata.uid !== uid || metadata.deletionTimestamp !== undefined) return [];
     }
     for (const pod of adopted) {
       const { resourceVersion } = pod;
@@ -138,7 +139,7 @@ export class PodStore {
       await client.strategicPatch(pod, { metadata }, { permit });
       this.#knownOf(deployment).deleted.add(pod.uid);
     }
-    return { adopted, released };
+    return adopted;
   }
 
   /** Names for new Pods of these templates: the same for whoever decides from the same state. */

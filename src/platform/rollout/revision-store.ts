@@ -4,7 +4,7 @@ import { compareResourceVersions } from '../../kube/resource-version.ts';
 import { isAlreadyExists, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
-import type { CachedModuleDeployment } from './module-deployment.ts';
+import { type CachedModuleDeployment, subjectOf } from './module-deployment.ts';
 import {
   buildRevision,
   hashOf,
@@ -15,7 +15,6 @@ import {
   type RevisionObject,
   revisionNameOf,
 } from './revision.ts';
-import { subjectOf } from './subject.ts';
 
 export interface RevisionStoreOptions {
   readonly informer: Informer<Revision>;

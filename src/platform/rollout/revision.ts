@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject, OwnerReference } from '../../kube/objects.ts';
+import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import type { CachedObject } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
+import { OWNER_INDEXERS, type WatchedKind } from '../../reconcile/informers.ts';
 import { type CachedModuleDeployment, MODULE_DEPLOYMENTS, type ModuleTemplate } from './module-deployment.ts';
 
 /** Each template that a ModuleDeployment has had is a ControllerRevision, as those of a StatefulSet are. */
@@ -34,10 +34,7 @@ export const CACHED_REVISIONS: WatchedKind<Revision> = {
   kind: CONTROLLER_REVISIONS.kind,
   path: collectionPathOf(CONTROLLER_REVISIONS),
   labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.moduleDeployment}`,
-  indexers: {
-    controller: ({ controller }) => controller?.uid,
-    orphanNamespace: ({ controller, namespace }) => (controller === undefined ? namespace : undefined),
-  },
+  indexers: OWNER_INDEXERS,
   project: projectRevision,
 };
 
@@ -50,7 +47,7 @@ export function projectRevision(object: KubeObject): Revision {
     resourceVersion: metadata.resourceVersion ?? '',
     hash: metadata.labels?.[REVISION_LABEL] ?? '',
     number: revision,
-    controller: metadata.ownerReferences?.find(({ controller }) => controller === true),
+    controller: controllerOf(metadata),
     template: data?.spec?.template,
   };
 }

@@ -3,10 +3,10 @@ import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { type ModulePod, sharingOf } from '../../kinds/module-pod.ts';
 import { countPeers } from '../../kinds/peers.ts';
-import type { CachedNode } from '../../kinds/vnode-object.ts';
+import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../kube/merge-patch.ts';
-import { matchesNode, placementOf, untoleratedTaintOf } from '../../kube/placement.ts';
+import { fitsNode, placementOf } from '../../kube/placement.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
@@ -16,17 +16,22 @@ import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
 import { type BatchState, batchState, confirmedBatch } from './batches.ts';
 import { FirstSeen } from './first-seen.ts';
-import { type CachedModuleDeployment, type ModuleDeploymentObject, selectorOf } from './module-deployment.ts';
+import {
+  type CachedModuleDeployment,
+  type ModuleDeploymentObject,
+  replicasOf,
+  selectorOf,
+  subjectOf,
+} from './module-deployment.ts';
 import type { PodStore } from './pod-store.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { progressEvents, scalingEvents } from './rollout-events.ts';
 import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { conditionOf, type PodCounts, statusOf } from './rollout-status.ts';
-import { subjectOf } from './subject.ts';
 
 export interface RolloutControllerOptions {
-  readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'byIndex' | 'upsert'>;
+  readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'upsert'>;
   readonly nodes: Pick<Informer<CachedNode>, 'get' | 'list'>;
   readonly client: ResourceClient<ModuleDeploymentObject>;
   readonly pods: PodStore;
@@ -41,7 +46,6 @@ export interface RolloutControllerOptions {
 const DEFAULT_DEADLINE_SECONDS = 600;
 /** Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. */
 const MAX_AT_ONCE = 64;
-const NODE_EFFECTS = ['NoExecute', 'NoSchedule'];
 
 /** A ModuleDeployment with what one reconcile has found out about it. */
 interface Rollout {
@@ -92,8 +96,8 @@ export class RolloutController {
       if (recorded.collisions > 0) ({ collisions } = recorded);
     }
     await pods.settle(deployment);
-    const { adopted } = await pods.claim(deployment);
-    for (const { name } of adopted) this.#event(deployment, 'Normal', 'Adopted', `took over Pod ${name}`);
+    for (const { name } of await pods.claim(deployment))
+      this.#event(deployment, 'Normal', 'Adopted', `took over Pod ${name}`);
     const rollout = { deployment, update, current: this.#currentOf(deployment, update), collisions, seen };
     return this.#advance(rollout);
   }
@@ -122,7 +126,7 @@ export class RolloutController {
     const { spec } = deployment;
     const { status, batch } = this.#statusOf(rollout, undefined);
     const progress = conditionOf(status, 'Progressing');
-    const replicas = replicasOf(deployment);
+    const replicas = replicasOf(deployment.spec);
     // Nothing more is replaced while it is paused, or after a rollout has failed.
     const isFrozen = progress?.reason === 'Paused' || progress?.reason === 'ProgressDeadlineExceeded';
     const limit = isFrozen ? status.updatedReplicas : (batch?.updatedLimit ?? replicas);
@@ -139,9 +143,7 @@ export class RolloutController {
       isAvailable: (pod) => this.#availableInMs(rollout, pod) === 0,
       isUsable: (name) => {
         const node = nodes.get(name);
-        if (node === undefined || node.isDeleting) return false;
-        const isReady = node.conditions.some(({ type, status: value }) => type === 'Ready' && value === 'True');
-        return isReady && matchesNode(placement, node) && !untoleratedTaintOf(placement, node, NODE_EFFECTS);
+        return node !== undefined && !node.isDeleting && isReadyNode(node) && fitsNode(placement, node);
       },
     });
   }
@@ -213,7 +215,7 @@ export class RolloutController {
     const { deployment, update, current, collisions, seen } = rollout;
     const { spec, generation, status: before } = deployment;
     const { clock } = this.#options;
-    const wanted = replicasOf(deployment);
+    const wanted = replicasOf(deployment.spec);
     const { counts, old, availableInMs } = this.#countsOf(rollout);
     const batch = this.#batchOf(rollout, counts, old);
     const deadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_SECONDS;
@@ -257,7 +259,7 @@ export class RolloutController {
     const before = status?.updateRevision === update.hash ? status.batch : undefined;
     return batchState({
       options: spec.strategy.batch ?? {},
-      replicas: replicasOf(deployment),
+      replicas: replicasOf(deployment.spec),
       updatedAvailable: counts.updatedAvailable,
       old,
       confirmed: confirmed ?? 0,
@@ -316,7 +318,7 @@ export class RolloutController {
     const { client, nodes, permit } = this.#options;
     if (!deployment.spec.peer) return false;
     const wanted = countPeers(placementOf(deployment.spec.template.spec), nodes.list());
-    const replicas = replicasOf(deployment);
+    const replicas = replicasOf(deployment.spec);
     if (wanted === replicas) return false;
     await client.setReplicas(deployment, wanted, { resourceVersion: deployment.resourceVersion, permit });
     this.#event(
@@ -332,8 +334,11 @@ export class RolloutController {
   async #rollBack(deployment: CachedModuleDeployment): Promise<void> {
     const { client, revisions, permit } = this.#options;
     const number = deployment.spec.rollbackTo?.revision ?? 0;
-    const earlier = revisions.historyOf(deployment).filter(({ hash }) => hash !== revisions.newestOf(deployment)?.hash);
-    const target = number === 0 ? earlier.at(-1) : revisions.historyOf(deployment).find((one) => one.number === number);
+    const history = revisions.historyOf(deployment);
+    const newest = revisions.newestOf(deployment);
+    const isAskedFor = (revision: Revision): boolean =>
+      number === 0 ? revision.hash !== newest?.hash : revision.number === number;
+    const target = history.findLast(isAskedFor);
     const isFound = target?.template !== undefined;
     await client.jsonPatch(
       deployment,
@@ -389,10 +394,6 @@ const WHY = {
   Outdated: 'it makes room for a newer one',
   Stranded: 'its base takes no Pods now',
 } as const;
-
-function replicasOf({ spec }: CachedModuleDeployment): number {
-  return spec.replicas ?? 1;
-}
 
 function nameOf({ namespace, name }: CachedModuleDeployment): string {
   return `${namespace}/${name}`;

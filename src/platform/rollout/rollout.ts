@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MODULE_PODS, type ModulePod } from '../../kinds/module-pod.ts';
 import { isSameForPeers } from '../../kinds/peers.ts';
-import { type CachedNode, VNODES } from '../../kinds/vnode-object.ts';
+import { type CachedNode, isReadyNode, VNODES } from '../../kinds/vnode-object.ts';
 import type { PodObject } from '../../kube/objects.ts';
 import { matchesLabels } from '../../kube/placement.ts';
 import { PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
-import type { ControllerModule } from '../../reconcile/controller-module.ts';
+import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
 import { controllerKeyOf, Reconciler } from '../../reconcile/reconciler.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
@@ -65,32 +65,23 @@ export const ROLLOUT: ControllerModule = {
       keysOf: (pod) => keysOfPod(pod, deployments.byIndex('namespace', pod.namespace)),
       isSame: isSamePod,
     });
-    reconciler.watch({ informer: history, keysOf: keysOfRevision, isSame: () => true });
+    reconciler.watch({ informer: history, keysOf: keysOfOwned, isSame: () => true });
     reconciler.watch({
       informer: nodes,
       keysOf: () => deployments.list().filter(dependsOnNodes).map(objectKey),
       isSame: isSameNode,
     });
-    const parts = { rollouts: reconciler, 'leader of rollouts': leader };
-    const runs = Object.entries(parts).map(([name, part]) => ({
-      name,
-      run: (signal: AbortSignal) => part.run(signal),
-    }));
-    return { groups: [runs] };
+    return { groups: [groupOf({ rollouts: reconciler, 'leader of rollouts': leader })] };
   },
 };
 
 /** Its own, or all that it could be adopted by. */
 function keysOfPod(pod: ModulePod, deployments: readonly CachedModuleDeployment[]): string[] {
-  const { namespace, controller } = pod;
-  if (controller === undefined) {
-    return deployments.filter(({ spec }) => matchesLabels(spec.selector, pod.labels)).map(objectKey);
-  }
-  const key = controllerKeyOf({ namespace, owners: [controller] }, MODULE_DEPLOYMENTS);
-  return key === undefined ? [] : [key];
+  if (pod.controller !== undefined) return keysOfOwned(pod);
+  return deployments.filter(({ spec }) => matchesLabels(spec.selector, pod.labels)).map(objectKey);
 }
 
-function keysOfRevision({ namespace, controller }: Revision): string[] {
+function keysOfOwned({ namespace, controller }: Pick<Revision, 'namespace' | 'controller'>): string[] {
   const key = controller && controllerKeyOf({ namespace, owners: [controller] }, MODULE_DEPLOYMENTS);
   return key === undefined ? [] : [key];
 }
@@ -110,9 +101,5 @@ function dependsOnNodes({ spec, status }: CachedModuleDeployment): boolean {
 }
 
 function isSameNode(a: CachedNode, b: CachedNode): boolean {
-  return isReady(a) === isReady(b) && isSameForPeers(a, b);
-}
-
-function isReady({ conditions }: CachedNode): boolean {
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+  return isReadyNode(a) === isReadyNode(b) && isSameForPeers(a, b);
 }

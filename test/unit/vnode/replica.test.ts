@@ -60,6 +60,20 @@ function said(): { requests: string[]; base: string[]; events: string[] } {
   return { requests: rig.api.take(), base: rig.tunnel.take(), events: [...rig.events] };
 }
 
+function setSilent(isSilent: boolean): void {
+  const base = rig.bases.get('b1');
+  if (base) base.isSilent = isSilent;
+}
+
+/** The base says nothing from now on, and the other replica renews its lease for these seconds. */
+async function silentFor(seconds: number): Promise<void> {
+  setSilent(true);
+  for (let past = 0; past < seconds; past += 10) {
+    await rig.pass(10_000);
+    putLease('other');
+  }
+}
+
 describe('a base that another replica leads', () => {
   it('is listened to, and neither asked nor commanded nor written about, whatever happens to its Pods', async () => {
     await takenByOther();
@@ -74,12 +88,7 @@ describe('a base that another replica leads', () => {
 
   it('is not judged, however silent it is', async () => {
     await takenByOther();
-    const base = rig.bases.get('b1');
-    if (base) base.isSilent = true;
-    for (let seconds = 0; seconds < 120; seconds += 10) {
-      await rig.pass(10_000);
-      putLease('other');
-    }
+    await silentFor(120);
     expect(said()).toEqual({ requests: [], base: [], events: [] });
     expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
   });
@@ -90,8 +99,7 @@ describe('a base that another replica leads', () => {
     rig.api.drop('node', NODE);
     await rig.pass(5_000);
     expect(rig.store.get(NODE)).toBeDefined();
-    const base = rig.bases.get('b1');
-    if (base) base.isSilent = true;
+    setSilent(true);
     await rig.pass(30_000);
     expect(rig.store.get(NODE)).toBeUndefined();
     expect(rig.leases.size().known).toBe(0);
@@ -164,14 +172,9 @@ describe('a base whose leader is gone', () => {
 
   it('that was not heard here for long stays Ready, and has some seconds to speak', async () => {
     await takenByOther();
-    const base = rig.bases.get('b1');
-    if (base) base.isSilent = true;
-    for (let seconds = 0; seconds < 40; seconds += 10) {
-      await rig.pass(10_000);
-      putLease('other');
-    }
+    await silentFor(40);
     expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
-    if (base) base.isSilent = false;
+    setSilent(false);
     await goneLeader();
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
     expect(rig.podState('p1')).toBe('Running True');
@@ -180,12 +183,7 @@ describe('a base whose leader is gone', () => {
 
   it('that was not heard here for long, and does not speak, is not Ready after those seconds', async () => {
     await takenByOther();
-    const base = rig.bases.get('b1');
-    if (base) base.isSilent = true;
-    for (let seconds = 0; seconds < 40; seconds += 10) {
-      await rig.pass(10_000);
-      putLease('other');
-    }
+    await silentFor(40);
     await goneLeader();
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
     await rig.pass(11_000);
@@ -196,8 +194,7 @@ describe('a base whose leader is gone', () => {
 
   it('that has died with it is given up, by what was heard here', async () => {
     await takenByOther();
-    const base = rig.bases.get('b1');
-    if (base) base.isSilent = true;
+    setSilent(true);
     await rig.pass(10_000);
     await goneLeader();
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
