@@ -11,6 +11,8 @@ export const ERROR_CATALOGUE = {
   'Kube.CrdUnusable':
     'A CustomResourceDefinition cannot be upgraded or is not served; the message says why. Its controller does not start.',
   'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
+  'Webhook.SecretMissing':
+    'The Secret that holds the certificates of the webhook server does not exist; apply `deploy/platform` again.',
   'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
   'Arklet.InvalidIdentity':
     'A base calls itself by a name that cannot be a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',

@@ -27,6 +27,12 @@ export const VNODE_LABEL = {
   tunnel: 'vnode.koupleless.io/tunnel',
 } as const;
 
+/** Of a Pod: the one module that it has. Selectors, anti-affinity and people read them; the Virtual Kubelet does not. */
+export const MODULE_LABEL = {
+  name: 'module.koupleless.io/name',
+  version: 'module.koupleless.io/version',
+} as const;
+
 /** The labels of the Go program, which manifests of its users select by. */
 export const BASE_LABEL = {
   name: 'base.koupleless.io/name',
@@ -46,11 +52,18 @@ export const ANNOTATION = {
   /** Of a Node: where a later process finds the arklet of a base over HTTP. */
   arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
+  /** Of a Pod or a Pod template: which bases it may run on; becomes a required node affinity. */
+  baseName: 'platform.koupleless.io/base-name',
+  baseVersion: 'platform.koupleless.io/base-version',
   /** Of a Pod of a ModuleDeployment: the UID of the Pod whose place it takes. */
   replaces: 'platform.koupleless.io/replaces',
   /** Of a ModuleDeployment: up to which batch a person has confirmed the rollout. */
   confirmBatch: 'platform.koupleless.io/confirm-batch',
 } as const;
+
+/** arklet's install strategies; `uninstallThenInstall` takes all other versions of the name off the base first. */
+export const INSTALL_STRATEGIES = ['installOnly', 'uninstallThenInstall'] as const;
+export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];
 
 /** Environment variable of a container: the version of its module. */
 export const VERSION_ENV = 'BIZ_VERSION';

@@ -43,9 +43,7 @@ export class Manager {
       if (stopping.signal.aborted) break;
       await this.#start(group, stopping);
     }
-    if (!stopping.signal.aborted) {
-      await new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve(), { once: true }));
-    }
+    await aborted(stopping.signal);
     await this.#stop();
     if (this.#failure) throw this.#failure.error;
   }
@@ -64,7 +62,11 @@ export class Manager {
     });
     this.#running.push({ controller, ended: Promise.all(ended) });
     try {
-      await Promise.all(group.map((part) => part.whenReady?.(stopping.signal)));
+      // A part may wait for what never comes.
+      await Promise.race([
+        Promise.all(group.map((part) => part.whenReady?.(stopping.signal))),
+        aborted(stopping.signal),
+      ]);
     } catch (error) {
       this.#failure ??= { error };
       stopping.abort();
@@ -81,4 +83,11 @@ export class Manager {
     }
     over.abort();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

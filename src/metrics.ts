@@ -64,6 +64,15 @@ export function createMetrics() {
       'controller',
       'result',
     ]),
+    admissionReviews: counter(
+      `${PREFIX}admission_reviews_total`,
+      'Requests that the API server asked the webhook about, by result.',
+      ['resource', 'operation', 'result'],
+    ),
+    webhookCertificateEnd: gauge(
+      `${PREFIX}webhook_certificate_not_after_seconds`,
+      'When the certificate of the webhook server ends, in seconds since 1970.',
+    ),
     events: counter('events_total', 'Kubernetes Events, by result.', ['result']),
     tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),

@@ -2,7 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { VARIABLES, type Variable, WITHOUT_EFFECT } from '../src/config/variables.ts';
 import { ERROR_CATALOGUE } from '../src/errors.ts';
+import { MODULE_TENANCY_SCHEMAS } from '../src/kinds/module-tenancy.ts';
 import { createMetrics } from '../src/metrics.ts';
+import { MODULE_DEPLOYMENT_SCHEMAS } from '../src/platform/rollout/module-deployment.ts';
 import { MODULE_STATES } from '../src/tunnel/module.ts';
 import {
   ARROWS,
@@ -175,10 +177,13 @@ describe('the pages', () => {
     expect(MODULE_STATES.filter((state) => !situations.includes(state))).toEqual([]);
   });
 
-  it('have the fields of a ModuleDeployment', () => {
-    const rows = tableOf(sectionOf(readText('docs/module-deployments.md'), 'Fields'));
+  it.each([
+    ['ModuleDeployment', 'docs/module-deployments.md', 'Fields', MODULE_DEPLOYMENT_SCHEMAS.spec],
+    ['ModuleTenancy', 'docs/admission.md', 'Limits of a namespace', MODULE_TENANCY_SCHEMAS.spec],
+  ])('have the fields of a %s', (_kind, page, heading, schema) => {
+    const rows = tableOf(sectionOf(readText(page), heading));
     const shown = rows.map((row) => `${codesOf(row['Field of `spec`'] ?? '')[0]}: ${row.Meaning}`);
-    expect(shown).toEqual(fieldsOf('spec'));
+    expect(shown).toEqual(fieldsOf(schema));
   });
 
   it('have the events', () => {

@@ -15,6 +15,7 @@ import { Manager, type Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BuiltController, ControllerModule } from '../reconcile/controller-module.ts';
 import { Informers } from '../reconcile/informers.ts';
+import { Webhooks } from '../reconcile/webhooks.ts';
 import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
 
 export interface ProcessParts {
@@ -55,7 +56,8 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const leaderApi = createLeaseClient(lanes.leases, namespace, { timeoutMs: LEADER_TIMEOUT_MS, isOnce: true });
   const identity = `${config.clientId}_${randomUUID()}`;
   const leaderOf = (name: string): Leader => new Leader({ api: leaderApi, name, namespace, identity, ...shared });
-  const context = { config, version, lanes, api, resourcesOf, informers, leaderOf, recorder, ...shared };
+  const webhooks = new Webhooks();
+  const context = { config, version, lanes, api, resourcesOf, informers, leaderOf, recorder, webhooks, ...shared };
   const controllers: BuiltController[] = [];
   for (const module of parts.controllers) {
     controllers.push(await module.build(context));

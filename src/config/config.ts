@@ -35,6 +35,15 @@ export interface ClusterConfig {
   readonly rebalance: boolean;
 }
 
+/** How the API server reaches and trusts the webhook server. */
+export interface WebhookConfig {
+  readonly port: number;
+  /** At least one. */
+  readonly hosts: readonly string[];
+  /** Somebody else makes the certificate; undefined = this program does. */
+  readonly files: { readonly certPath: string; readonly keyPath: string } | undefined;
+}
+
 export interface NewBasesConfig {
   readonly maxVNodes: number;
   readonly newNodesPerMinute: number;
@@ -58,6 +67,8 @@ export interface Config {
   readonly mqtt: MqttConfig | undefined;
   /** undefined = the tunnel is off. */
   readonly http: HttpConfig | undefined;
+  /** undefined = there is no webhook server. */
+  readonly webhook: WebhookConfig | undefined;
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly unknownModulePolicy: 'remove' | 'keep';
@@ -90,6 +101,9 @@ const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN
 
 /** The controller of bases and modules: without it no tunnel and no membership is needed. */
 const VIRTUAL_KUBELET = 'vk';
+const ADMISSION = 'admission';
+/** Of `deploy/platform`. */
+const WEBHOOK_SERVICE = 'module-platform-webhook';
 
 /**
  * Reads the environment once. An empty variable counts as not set. `known`: the controllers that there are.
@@ -107,6 +121,7 @@ export function loadConfig(
   const mqtt = isKubelet ? mqttOf(values, faults) : undefined;
   const http = isKubelet ? httpOf(values) : undefined;
   const cluster = isKubelet ? clusterOf(values, faults) : undefined;
+  const webhook = controllers.includes(ADMISSION) ? webhookOf(values, faults) : undefined;
   if (isKubelet && values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
@@ -127,6 +142,7 @@ export function loadConfig(
     newBases: newBasesOf(values),
     mqtt,
     http,
+    webhook,
     installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
     uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
     unknownModulePolicy: values.UNKNOWN_MODULE_POLICY,
@@ -205,6 +221,18 @@ function httpOf(values: Values): HttpConfig | undefined {
     tokens: values.HTTP_TUNNEL_TOKEN,
     baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
     trustedProxies: values.HTTP_TUNNEL_TRUSTED_PROXIES,
+  });
+}
+
+function webhookOf(values: Values, faults: string[]): WebhookConfig {
+  const { WEBHOOK_CERT_PATH: certPath, WEBHOOK_KEY_PATH: keyPath, POD_NAMESPACE: namespace } = values;
+  if ((certPath === undefined) !== (keyPath === undefined))
+    faults.push('WEBHOOK_CERT_PATH and WEBHOOK_KEY_PATH: set both or none');
+  const service = `${WEBHOOK_SERVICE}.${namespace}.svc`;
+  return Object.freeze({
+    port: values.WEBHOOK_PORT,
+    hosts: values.WEBHOOK_HOSTS ?? [service, `${service}.cluster.local`],
+    files: certPath && keyPath ? { certPath, keyPath } : undefined,
   });
 }
 

@@ -78,6 +78,13 @@ export const rules = {
     text: 'a host name or IP address, without scheme and port',
     parse: (value: string) => (HOST_NAME.test(value) || isIPv6(value) ? value : undefined),
   } satisfies Rule<string>,
+  hosts: {
+    text: 'host names or IP addresses, separated by commas',
+    parse: (value: string) => {
+      const hosts = value.split(',').map((host) => host.trim());
+      return hosts.every((host) => HOST_NAME.test(host) || isIPv6(host)) ? Object.freeze(hosts) : undefined;
+    },
+  } satisfies Rule<readonly string[]>,
   networks: {
     text: 'networks as `10.0.0.0/8`, separated by commas',
     parse: (value: string) => {

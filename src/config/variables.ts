@@ -32,7 +32,7 @@ export const VARIABLES = {
   ),
   CONTROLLERS: variable(
     rules.names,
-    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments.',
+    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `admission`: the webhook that completes Pods of modules.',
     'vk',
   ),
   CLIENT_ID: variable(
@@ -130,6 +130,16 @@ export const VARIABLES = {
     rules.sharedNamespaces,
     'Namespaces whose Pods share module names on a base: those of a group count as one owner, `*` makes all one. The same for all replicas. Not set: each namespace is an owner of its own.',
   ),
+  WEBHOOK_PORT: variable(rules.port, 'Port of the webhook server, with `admission`; 0 = any free one.', '9443'),
+  WEBHOOK_HOSTS: variable(
+    rules.hosts,
+    'Names or addresses under which the API server reaches the webhook server: its certificate has them. Not set: those of the Service `module-platform-webhook` in POD_NAMESPACE.',
+  ),
+  WEBHOOK_CERT_PATH: variable(
+    rules.text,
+    'PEM file with the certificate of the webhook server, such as cert-manager makes it; only together with WEBHOOK_KEY_PATH. Not set: the controller makes certificates itself, and puts their CA into the webhook configurations.',
+  ),
+  WEBHOOK_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Lowest level that is logged.', 'info'),

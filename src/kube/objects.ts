@@ -28,7 +28,9 @@ export interface ObjectMeta {
 }
 
 /** The owner that decides about an object; at most one has `controller`. */
-export function controllerOf({ ownerReferences = [] }: ObjectMeta): OwnerReference | undefined {
+export function controllerOf({
+  ownerReferences = [],
+}: Pick<ObjectMeta, 'ownerReferences'>): OwnerReference | undefined {
   return ownerReferences.find(({ controller }) => controller === true);
 }
 

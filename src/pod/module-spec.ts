@@ -1,5 +1,5 @@
-import { ANNOTATION, VERSION_ENV } from '../labels.ts';
-import { INSTALL_STRATEGIES, type ModuleSpec } from '../tunnel/module.ts';
+import { ANNOTATION, INSTALL_STRATEGIES, VERSION_ENV } from '../labels.ts';
+import type { ModuleSpec } from '../tunnel/module.ts';
 import type { VPod, VPodContainer } from './vpod.ts';
 
 const MAX_VERSION_LENGTH = 128;

@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Informers } from './informers.ts';
+import type { Webhooks } from './webhooks.ts';
 
 /** What every controller of a process shares. */
 export interface ControllerContext {
@@ -26,6 +27,8 @@ export interface ControllerContext {
   readonly leaderOf: (name: string) => Leader;
   /** Events about any object. */
   readonly recorder: EventRecorder;
+  /** Where a controller registers what it says about requests for its kinds; the controller `admission` asks. */
+  readonly webhooks: Webhooks;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

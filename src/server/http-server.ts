@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import express, { type Express } from 'express';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
@@ -14,6 +14,8 @@ export interface HttpServerOptions {
   readonly app: Express;
   /** Default: plain HTTP. */
   readonly tls?: TlsSource;
+  /** For a server that strangers reach. Default: those of Node. */
+  readonly limits?: { readonly maxConnections: number; readonly requestTimeoutMs: number };
   readonly logger: Logger;
 }
 
@@ -49,12 +51,22 @@ export class HttpServer implements Runnable {
 
   /** A new certificate counts for new connections; those that are open go on. */
   #createServer() {
-    const { app, tls } = this.#options;
-    if (tls === undefined) return createServer(app);
-    const server = createTlsServer({ ...tls.current(), minVersion: 'TLSv1.2' }, app);
+    const { app, tls, limits } = this.#options;
+    const timeouts = limits && {
+      requestTimeout: limits.requestTimeoutMs,
+      headersTimeout: limits.requestTimeoutMs,
+      handshakeTimeout: limits.requestTimeoutMs,
+    };
+    if (tls === undefined) return limited(createServer({ ...timeouts }, app), limits);
+    const server = createTlsServer({ ...tls.current(), ...timeouts, minVersion: 'TLSv1.2' }, app);
     tls.onChange((pair) => server.setSecureContext({ ...pair, minVersion: 'TLSv1.2' }));
-    return server;
+    return limited(server, limits);
   }
+}
+
+function limited<S extends Server>(server: S, limits: HttpServerOptions['limits']): S {
+  if (limits) server.maxConnections = limits.maxConnections;
+  return server;
 }
 
 /** What is checked, and whether it is well. */

@@ -1,3 +1,5 @@
+import type { InstallStrategy } from '../labels.ts';
+
 /** arklet's module states, upper case. */
 export const MODULE_STATES = ['UNRESOLVED', 'RESOLVED', 'ACTIVATED', 'DEACTIVATED', 'BROKEN', 'STOPPED'] as const;
 export type ModuleState = (typeof MODULE_STATES)[number];
@@ -15,10 +17,6 @@ export type ModuleKey = string;
 export function moduleKeyOf(id: ModuleId): ModuleKey {
   return `${id.name}:${id.version}`;
 }
-
-/** arklet's install strategies; `uninstallThenInstall` takes all other versions of the name off the base first. */
-export const INSTALL_STRATEGIES = ['installOnly', 'uninstallThenInstall'] as const;
-export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];
 
 /** Everything that a base needs to install a module. */
 export interface ModuleSpec extends ModuleId {

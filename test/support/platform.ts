@@ -1,8 +1,23 @@
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { ControllerProcess, type World } from './world.ts';
 
-const RBAC = new URL('../../deploy/platform/rbac.yaml', import.meta.url);
 const NAMESPACE = 'koupleless-system';
+/** Where `clientConfig.service` would lead: no Service is reachable here. */
+const SERVICE = /service: \{ name: module-platform-webhook, namespace: koupleless-system, path: (\/\w+) \}/g;
+
+/** That nobody listens at now: the webhook configuration names it before a process does. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function manifest(name: string): Promise<string> {
+  return readFile(new URL(`../../deploy/platform/${name}.yaml`, import.meta.url), 'utf8');
+}
 
 /** The platform as `deploy/platform` starts it: in processes of its own, with its own rights. */
 export class Platform {
@@ -14,8 +29,20 @@ export class Platform {
   }
 
   static async install(world: World): Promise<Platform> {
-    await world.controlPlane.apply(await readFile(RBAC, 'utf8'));
+    await world.controlPlane.apply(await manifest('rbac'));
     return new Platform(world);
+  }
+
+  /** The policies of the API server, and the kind that they take their parameters from. */
+  async installPolicies(): Promise<void> {
+    await this.#world.controlPlane.apply(await manifest('module-tenancy'));
+    await this.#world.controlPlane.apply(await manifest('policies'));
+  }
+
+  /** The webhook, answered by what listens at `port` of this machine. */
+  async installWebhook(port: number): Promise<void> {
+    const text = await manifest('webhook');
+    await this.#world.controlPlane.apply(text.replaceAll(SERVICE, `url: "https://127.0.0.1:${port}$1"`));
   }
 
   /** `controllers`: as in CONTROLLERS. Does not wait for it to lead. */
@@ -29,6 +56,8 @@ export class Platform {
       POD_NAMESPACE: NAMESPACE,
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '0',
+      WEBHOOK_PORT: '0',
+      WEBHOOK_HOSTS: '127.0.0.1',
       ...env,
     });
     this.#processes.push(process);

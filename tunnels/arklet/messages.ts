@@ -1,4 +1,5 @@
-import type { InstallStrategy, ModuleState } from '../../src/tunnel/module.ts';
+import type { InstallStrategy } from '../../src/labels.ts';
+import type { ModuleState } from '../../src/tunnel/module.ts';
 
 /**
  * What arklet, the agent inside a base, says and takes, as far as the controller uses it; a base sends more.

@@ -5,7 +5,8 @@ const MAX_KEYS = 4096;
 /** This many different messages of one reason are written one by one; later ones are combined. */
 const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
-const OBJECT_RATE = { burst: 25, refillMs: 300_000 };
+/** Of one object and reason: a hundred Pods that were created do not hide that somebody has to confirm a batch. */
+const REASON_RATE = { burst: 25, refillMs: 300_000 };
 const COMBINED_PREFIX = '(combined from similar events): ';
 
 /** The object that an event is about, of any kind. */
@@ -44,7 +45,7 @@ export interface Correlated {
   readonly series: EventSeries;
   /** Whether the event stands for several that differ in their text. */
   readonly isCombined: boolean;
-  /** False when the object has had too many events lately: counted, but not to be written. */
+  /** False when the object has had too many events of the reason lately: counted, but not to be written. */
   readonly isAllowed: boolean;
 }
 
@@ -54,7 +55,7 @@ interface SimilarEvents {
   lastAt: number;
 }
 
-/** Decides as client-go does which events are one; without I/O, and the caller brings the time. */
+/** Decides as client-go does which events are one, but bounds each reason of an object by itself. The caller brings the time. */
 export class EventCorrelator {
   readonly #similar = new LruMap<SimilarEvents>(MAX_KEYS);
   readonly #series = new LruMap<EventSeries>(MAX_KEYS);
@@ -72,7 +73,7 @@ export class EventCorrelator {
     series.message = message;
     series.count++;
     series.lastAt = now;
-    const bucket = this.#buckets.getOrCreate(subjectKey, () => new TokenBucket(OBJECT_RATE, now));
+    const bucket = this.#buckets.getOrCreate(similarKey, () => new TokenBucket(REASON_RATE, now));
     return { series, isCombined, isAllowed: bucket.tryTake(now) };
   }
 

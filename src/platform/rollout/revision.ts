@@ -86,6 +86,22 @@ export function isSameTemplate(a: ModuleTemplate | undefined, b: ModuleTemplate)
   return a !== undefined && canonicalJson(a) === canonicalJson(b);
 }
 
+/** A revision to go back to; or why there is none. */
+export type Rollback =
+  | { readonly target: Revision; readonly fault?: undefined }
+  | { readonly target?: undefined; readonly fault: string };
+
+/** `history`: oldest first. `template`: as it is now. `number`: 0 (default) = the previous one. */
+export function rollbackOf(history: readonly Revision[], template: ModuleTemplate, number = 0): Rollback {
+  const newest = history.at(-1);
+  const current = isSameTemplate(newest?.template, template) ? newest?.hash : undefined;
+  const target = history.findLast((revision) =>
+    number === 0 ? revision.hash !== current : revision.number === number,
+  );
+  if (target?.template !== undefined) return { target };
+  return { fault: number === 0 ? 'there is no earlier revision' : `there is no revision ${number}` };
+}
+
 /** Letters and digits of which no words can be made, as Kubernetes has them in names of Pods. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 

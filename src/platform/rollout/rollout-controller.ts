@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { type ModulePod, sharingOf } from '../../kinds/module-pod.ts';
 import { countPeers } from '../../kinds/peers.ts';
+import { completePlacement, completePod } from '../../kinds/pod-defaults.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../kube/merge-patch.ts';
@@ -24,7 +25,7 @@ import {
   subjectOf,
 } from './module-deployment.ts';
 import type { PodStore } from './pod-store.ts';
-import type { Revision } from './revision.ts';
+import { type Revision, rollbackOf } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { progressEvents, scalingEvents } from './rollout-events.ts';
 import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
@@ -38,6 +39,8 @@ export interface RolloutControllerOptions {
   readonly revisions: RevisionStore;
   /** Asked at the last moment before each write. */
   readonly permit: Permit;
+  /** Of Pods whose template does not name one. */
+  readonly env: string;
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -131,7 +134,8 @@ export class RolloutController {
     const isFrozen = progress?.reason === 'Paused' || progress?.reason === 'ProgressDeadlineExceeded';
     const limit = isFrozen ? status.updatedReplicas : (batch?.updatedLimit ?? replicas);
     const { nodes } = this.#options;
-    const placement = placementOf(spec.template.spec);
+    const template = completePod(spec.template, this.#options.env);
+    const placement = placementOf(template.spec);
     return planRollout({
       replicas,
       limits: limitsOf(spec.strategy ?? {}, replicas),
@@ -139,7 +143,7 @@ export class RolloutController {
       updateRevision: update.hash,
       currentRevision: current?.hash,
       updatedLimit: limit,
-      template: sharingOf(spec.template.metadata, spec.template.spec),
+      template: sharingOf(template.metadata, template.spec),
       isAvailable: (pod) => this.#availableInMs(rollout, pod) === 0,
       isUsable: (name) => {
         const node = nodes.get(name);
@@ -150,7 +154,7 @@ export class RolloutController {
 
   /** Deletes, then creates. Stops at the first failure and returns it. */
   async #carryOut({ deployment, update, current }: Rollout, plan: RolloutPlan): Promise<Failure | undefined> {
-    const { pods, logger } = this.#options;
+    const { pods, logger, env } = this.#options;
     for (const { pod, why } of plan.deletions) {
       try {
         await pods.delete(deployment, pod);
@@ -168,7 +172,7 @@ export class RolloutController {
     );
     const create = async ({ revision: hash, replaces }: PodCreation, name: string): Promise<void> => {
       const template = templates.get(hash) ?? deployment.spec.template;
-      await pods.create(deployment, { name, hash, template, replaces });
+      await pods.create(deployment, { name, hash, template: completePod(template, env), replaces });
       this.#event(deployment, 'Normal', 'SuccessfulCreate', `created Pod ${name}`);
     };
     let done = 0;
@@ -315,45 +319,33 @@ export class RolloutController {
 
   /** Whether the number of Pods was changed to that of bases: the rest follows with the new version. */
   async #followPeers(deployment: CachedModuleDeployment): Promise<boolean> {
-    const { client, nodes, permit } = this.#options;
+    const { client, nodes, permit, env } = this.#options;
     if (!deployment.spec.peer) return false;
-    const wanted = countPeers(placementOf(deployment.spec.template.spec), nodes.list());
+    const wanted = countPeers(placementOf(completePlacement(deployment.spec.template, env).spec), nodes.list());
     const replicas = replicasOf(deployment.spec);
     if (wanted === replicas) return false;
     await client.setReplicas(deployment, wanted, { resourceVersion: deployment.resourceVersion, permit });
-    this.#event(
-      deployment,
-      'Normal',
-      'PeerScaled',
-      `${wanted} bases fit: scaled from ${replicas} to ${wanted} replicas`,
-    );
+    const message = `${wanted} bases fit: scaled from ${replicas} to ${wanted} replicas`;
+    this.#event(deployment, 'Normal', 'PeerScaled', message);
     return true;
   }
 
   /** Restores an earlier template. Only of the version that it was decided from: done twice, it would go back again. */
   async #rollBack(deployment: CachedModuleDeployment): Promise<void> {
     const { client, revisions, permit } = this.#options;
-    const number = deployment.spec.rollbackTo?.revision ?? 0;
-    const history = revisions.historyOf(deployment);
-    const newest = revisions.newestOf(deployment);
-    const isAskedFor = (revision: Revision): boolean =>
-      number === 0 ? revision.hash !== newest?.hash : revision.number === number;
-    const target = history.findLast(isAskedFor);
-    const isFound = target?.template !== undefined;
+    const { template, rollbackTo } = deployment.spec;
+    const { target, fault } = rollbackOf(revisions.historyOf(deployment), template, rollbackTo?.revision);
     await client.jsonPatch(
       deployment,
       [
         { op: 'replace', path: '/metadata/resourceVersion', value: deployment.resourceVersion },
-        ...(isFound ? [{ op: 'replace' as const, path: '/spec/template', value: target.template }] : []),
+        ...(target ? [{ op: 'replace' as const, path: '/spec/template', value: target.template }] : []),
         { op: 'remove', path: '/spec/rollbackTo' },
       ],
       { permit },
     );
-    if (isFound) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is back`);
-    else {
-      const what = number === 0 ? 'there is no earlier revision' : `there is no revision ${number}`;
-      this.#event(deployment, 'Warning', 'RollbackRevisionNotFound', `${what}: nothing was changed`);
-    }
+    if (target) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is back`);
+    else this.#event(deployment, 'Warning', 'RollbackRevisionNotFound', `${fault}: nothing was changed`);
   }
 
   async #removeConfirmation(deployment: CachedModuleDeployment): Promise<boolean> {

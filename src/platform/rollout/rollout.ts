@@ -15,6 +15,7 @@ import {
   MODULE_DEPLOYMENTS,
   type ModuleDeploymentObject,
 } from './module-deployment.ts';
+import { reviewModuleDeployment } from './module-deployment-review.ts';
 import { PodStore } from './pod-store.ts';
 import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type Revision, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
@@ -28,7 +29,7 @@ const WORKERS = 8;
 export const ROLLOUT: ControllerModule = {
   name: NAME,
   crds: [MODULE_DEPLOYMENT_CRD],
-  build: ({ informers, resourcesOf, leaderOf, ...shared }) => {
+  build: ({ config: { env }, informers, resourcesOf, leaderOf, webhooks, ...shared }) => {
     const deployments = informers.get(CACHED_MODULE_DEPLOYMENTS);
     const modulePods = informers.get(MODULE_PODS);
     const history = informers.get(CACHED_REVISIONS);
@@ -52,7 +53,14 @@ export const ROLLOUT: ControllerModule = {
     });
     // Before the reconciler's own listener, which queues all keys.
     leader.addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
-    const controller = new RolloutController({ deployments, nodes, client, pods, revisions, permit, ...shared });
+    const review = {
+      historyOf: (uid: string) => history.byIndex('controller', uid).toSorted((a, b) => a.number - b.number),
+      deploymentsOf: (namespace: string) => deployments.byIndex('namespace', namespace),
+    };
+    webhooks.register<ModuleDeploymentObject>('validate', MODULE_DEPLOYMENTS, ['CREATE', 'UPDATE'], (request) =>
+      reviewModuleDeployment(request, review),
+    );
+    const controller = new RolloutController({ deployments, nodes, client, pods, revisions, permit, env, ...shared });
     const reconcile = controller.reconcile.bind(controller);
     const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
     reconciler.watch({

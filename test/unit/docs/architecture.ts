@@ -36,6 +36,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/kube/events': [...EVERYWHERE, 'src/kube', 'src/kube/transport', 'src/kube/watch', 'src/queue'],
   'src/reconcile': [...EVERYWHERE, 'src/config', ...KUBE, 'src/manager.ts', 'src/queue'],
   'src/kinds': [...EVERYWHERE, ...KUBE, 'src/reconcile'],
+  'src/platform/admission': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/manager.ts', 'src/reconcile', 'src/server'],
   'src/platform/peer': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/reconcile'],
   'src/platform/rollout': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/reconcile'],
   'src/server': [...EVERYWHERE, 'src/manager.ts'],
@@ -50,7 +51,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'tunnels/index.ts': [...EVERYWHERE, 'src/tunnel', 'tunnels/http', 'tunnels/mqtt'],
 };
 
-/** Packages are known to one folder each; `express` to the two that serve. */
+/** Packages are known to one folder each; `express` to those that serve, `typebox` to those that have kinds. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/logger.ts': ['pino'],
   'src/metrics.ts': ['prom-client'],
@@ -58,6 +59,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kube/auth': ['@kubernetes/client-node', 'undici', 'yaml'],
   'src/kube/transport': ['undici'],
   'src/kinds': ['typebox'],
+  'src/platform/admission': ['@peculiar/x509', 'express', 'reflect-metadata'],
   'src/platform/rollout': ['typebox'],
   'src/server': ['express'],
   'tunnels/http': ['axios', 'express'],
@@ -70,7 +72,9 @@ export const PURE = [
   'src/config/variables.ts',
   'src/errors.ts',
   'src/kinds/peers.ts',
+  'src/kinds/pod-defaults.ts',
   'src/kube/merge-patch.ts',
+  'src/kube/objects.ts',
   'src/kube/placement.ts',
   'src/kube/quantity.ts',
   'src/kube/resource-version.ts',
@@ -88,6 +92,9 @@ export const PURE = [
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
   'src/module/record-transitions.ts',
+  'src/platform/admission/certificate-plan.ts',
+  'src/platform/admission/certificates.ts',
+  'src/platform/admission/review.ts',
   'src/platform/rollout/batches.ts',
   'src/platform/rollout/rollout-events.ts',
   'src/platform/rollout/rollout-plan.ts',

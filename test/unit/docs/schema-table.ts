@@ -1,5 +1,3 @@
-import { MODULE_DEPLOYMENT_SCHEMAS } from '../../../src/platform/rollout/module-deployment.ts';
-
 interface Schema {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
@@ -7,8 +5,8 @@ interface Schema {
 }
 
 /** `field: description` of each field that has one, in the order of the schema. */
-export function fieldsOf(kind: keyof typeof MODULE_DEPLOYMENT_SCHEMAS): string[] {
-  return collect(MODULE_DEPLOYMENT_SCHEMAS[kind] as Schema, '');
+export function fieldsOf(schema: object): string[] {
+  return collect(schema as Schema, '');
 }
 
 function collect({ properties = {}, items }: Schema, prefix: string): string[] {

@@ -59,13 +59,14 @@ describe('EventCorrelator', () => {
     expect(texts.map(({ isCombined }) => isCombined)).toEqual([...Array(10).fill(false), true]);
   });
 
-  it('allows 25 events of an object at once and then one each five minutes, and counts the others', () => {
+  it('allows 25 events of a reason of an object at once and then one each five minutes, and counts the others', () => {
     const correlate = start();
     const allowed = (now: number) => correlate('a', 'BackOff', 'm', now).isAllowed;
     expect(Array.from({ length: 27 }, () => allowed(0))).toEqual([...Array(25).fill(true), false, false]);
     expect([allowed(5 * MINUTE - 1), allowed(5 * MINUTE), allowed(5 * MINUTE)]).toEqual([false, true, false]);
     expect(correlate('a', 'BackOff', 'm', 6 * MINUTE).series.count).toBe(31);
     expect(correlate('b', 'BackOff', 'm', 0).isAllowed).toBe(true);
+    expect(correlate('a', 'WaitingConfirm', 'm', 6 * MINUTE).isAllowed).toBe(true);
   });
 
   it('remembers 4096 objects and no more', () => {

@@ -154,7 +154,7 @@ class CrashWorld {
     });
     const deployments = this.#deployments.newInformer();
     const shared = { permit, recorder, clock, logger: silentLogger };
-    return new RolloutController({ deployments, nodes, client, pods, revisions, ...shared });
+    return new RolloutController({ deployments, nodes, client, pods, revisions, env: 'dev', ...shared });
   }
 
   #change(name: string, change: (pod: PodObject) => void): void {

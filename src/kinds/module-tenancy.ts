@@ -1,0 +1,71 @@
+import Type, { type Static } from 'typebox';
+import type { Crd } from '../kube/crds.ts';
+import type { KubeObject } from '../kube/objects.ts';
+import { INSTALL_STRATEGIES, PLATFORM_GROUP } from '../labels.ts';
+import { enumOf, openApiOf } from './schema.ts';
+
+/** One source of the type, of deploy/platform/module-tenancy.yaml and of the table in docs/admission.md. */
+
+/** Bounds for the API server's checks, which compare each with each. */
+const MAX_ENTRIES = 64;
+
+const spec = Type.Object({
+  baseNames: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+      maxItems: MAX_ENTRIES,
+      description: 'Names of bases that modules may run on. Not set: any.',
+    }),
+  ),
+  moduleNames: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z0-9-]*\\*?$' }), {
+      maxItems: MAX_ENTRIES,
+      description: 'Names that modules may have; `shop-*` is each one that begins with `shop-`. Not set: any.',
+    }),
+  ),
+  imagePrefixes: Type.Optional(
+    Type.Array(Type.String({ maxLength: 1024, pattern: '^(https?://[A-Za-z0-9.:\\[\\]-]+|file://)/([^?#]*/)?$' }), {
+      maxItems: MAX_ENTRIES,
+      description: 'What addresses of jars may begin with: scheme, host and path, with `/` at the end. Not set: any.',
+    }),
+  ),
+  installStrategies: Type.Optional(
+    Type.Array(enumOf(INSTALL_STRATEGIES), {
+      maxItems: INSTALL_STRATEGIES.length,
+      description: 'What the annotation `virtual-kubelet.koupleless.io/install-strategy` may be. Not set: any.',
+    }),
+  ),
+  maxPreStopSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Longest `lifecycle.preStop.sleep`, s. Not set: any.' }),
+  ),
+});
+
+export const MODULE_TENANCY_SCHEMAS = { spec };
+
+export interface ModuleTenancy extends KubeObject {
+  readonly spec: Static<typeof spec>;
+}
+
+/** Installed by the manifests: policies of the API server need it before a controller runs. */
+export const MODULE_TENANCY_CRD: Crd = {
+  metadata: { name: `moduletenancies.${PLATFORM_GROUP}` },
+  spec: {
+    group: PLATFORM_GROUP,
+    scope: 'Namespaced',
+    names: { kind: 'ModuleTenancy', plural: 'moduletenancies', singular: 'moduletenancy', shortNames: ['mtn'] },
+    versions: [
+      {
+        name: 'v1alpha1',
+        served: true,
+        storage: true,
+        additionalPrinterColumns: [
+          { name: 'Modules', type: 'string', jsonPath: '.spec.moduleNames' },
+          { name: 'Bases', type: 'string', jsonPath: '.spec.baseNames' },
+          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+        ],
+        schema: {
+          openAPIV3Schema: { type: 'object', required: ['spec'], properties: { spec: openApiOf(spec) } },
+        },
+      },
+    ],
+  },
+};

@@ -1,0 +1,99 @@
+import type { ResourceKind } from '../../kube/resource.ts';
+import type { Runnable } from '../../manager.ts';
+import {
+  type BuiltController,
+  type ControllerContext,
+  type ControllerModule,
+  groupOf,
+} from '../../reconcile/controller-module.ts';
+import { Reconciler } from '../../reconcile/reconciler.ts';
+import { HttpServer } from '../../server/http-server.ts';
+import { TlsFiles } from '../../server/tls-source.ts';
+import { CertificateController } from './certificate-controller.ts';
+import { registerPodWebhooks } from './pod-webhooks.ts';
+import { ServedCertificate } from './served-certificate.ts';
+import { webhookApp } from './webhook-app.ts';
+import type { ConfigurationObject, SecretObject } from './webhook-objects.ts';
+import {
+  cachedConfigurations,
+  cachedSecrets,
+  MUTATING_CONFIGURATIONS,
+  SECRETS,
+  VALIDATING_CONFIGURATIONS,
+} from './webhook-objects.ts';
+
+const NAME = 'admission';
+const SERVER = 'webhooks';
+/** There is one Secret and one bundle of CAs. */
+const KEY = 'webhook';
+/** An API server keeps few connections and sends at once; others have to leave room. */
+const LIMITS = { maxConnections: 1_000, requestTimeoutMs: 10_000 };
+
+/**
+ * The webhook server, in every process, and the rules for Pods of modules. One process of several, the leader, makes
+ * its certificates.
+ */
+export const ADMISSION: ControllerModule = {
+  name: NAME,
+  build: async (context) => {
+    const { config, webhooks, logger, metrics } = context;
+    if (config.webhook === undefined) throw new Error('the configuration has no webhook server');
+    registerPodWebhooks(webhooks, config.env);
+    const { port, files } = config.webhook;
+    const app = webhookApp({ webhooks, logger, metrics });
+    const server = { name: SERVER, port, app, limits: LIMITS, logger };
+    if (files === undefined) return withOwnCertificates(context, config.webhook.hosts, server);
+    const tls = await TlsFiles.load({ ...files, name: SERVER, ...context });
+    return { groups: [[tls, new HttpServer({ ...server, tls })]] };
+  },
+};
+
+function withOwnCertificates(
+  { config, informers, resourcesOf, leaderOf, ...shared }: ControllerContext,
+  hosts: readonly string[],
+  server: Omit<ConstructorParameters<typeof HttpServer>[0], 'tls'>,
+): BuiltController {
+  const { namespace } = config.pod;
+  const secrets = informers.get(cachedSecrets(namespace));
+  const leader = leaderOf(`platform-${NAME}`);
+  const permit = (): boolean => leader.isLeading();
+  const resources = resourcesOf(`platform-${NAME}`);
+  const configurations = [MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS].map((kind: ResourceKind) => ({
+    informer: informers.get(cachedConfigurations(kind)),
+    client: resources.of<ConfigurationObject>(kind),
+  }));
+  const tls = new ServedCertificate({ secrets, ...shared });
+  const secretClient = resources.of<SecretObject>(SECRETS);
+  const certificates = new CertificateController({
+    namespace,
+    hosts,
+    secrets,
+    secretClient,
+    configurations,
+    permit,
+    ...shared,
+  });
+  const reconcile = certificates.reconcile.bind(certificates);
+  const reconciler = new Reconciler({ name: NAME, workers: 1, reconcile, leader, ...shared });
+  const keysOf = (): string[] => [KEY];
+  reconciler.watch({ informer: secrets, keysOf });
+  for (const { informer } of configurations) reconciler.watch({ informer, keysOf });
+  // Also where there is neither a Secret nor a configuration yet.
+  leader.addListener({ onStarted: () => reconciler.enqueue(KEY), onStopped: () => {} });
+  const waiting: Runnable = { ...untilStopped('webhook certificate'), whenReady: () => tls.whenThere() };
+  return {
+    groups: [
+      [...groupOf({ 'webhook certificates': reconciler, 'leader of webhook certificates': leader }), waiting],
+      [new HttpServer({ ...server, tls })],
+    ],
+    readiness: () => ({ 'webhook certificate': tls.isValid() }),
+  };
+}
+
+/** The parts of the next group wait for it; it has nothing to do itself. */
+function untilStopped(name: string): Runnable {
+  return {
+    name,
+    run: (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
+  };
+}

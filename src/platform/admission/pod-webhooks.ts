@@ -1,0 +1,92 @@
+import { completePlacement, completePod, type PodTemplate } from '../../kinds/pod-defaults.ts';
+import type { KubeObject, NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
+import { PODS, type ResourceKind } from '../../kube/resource.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VNODE_LABEL } from '../../labels.ts';
+import type { AdmissionRequest, Verdict, Webhooks } from '../../reconcile/webhooks.ts';
+
+/** A Deployment or DaemonSet, as far as it decides where its Pods may run. */
+export interface Workload extends KubeObject {
+  readonly spec: { readonly template: PodTemplate };
+}
+
+const DEPLOYMENTS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  isNamespaced: true,
+};
+const DAEMON_SETS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'DaemonSet',
+  plural: 'daemonsets',
+  isNamespaced: true,
+};
+
+/**
+ * Completes Pods of modules. Of DaemonSets and peer deployments it completes the template too, as far as it decides
+ * which Nodes get a Pod: their controllers decide that before there is a Pod. `env`: of Pods that name none.
+ */
+export function registerPodWebhooks(webhooks: Webhooks, env: string): void {
+  webhooks.register<PodObject>('mutate', PODS, ['CREATE'], ({ object }) => completedPod(object, env));
+  for (const kind of [DEPLOYMENTS, DAEMON_SETS])
+    webhooks.register<Workload>('mutate', kind, ['CREATE', 'UPDATE'], (request) => completedTemplate(request, env));
+}
+
+function completedPod(pod: PodObject, env: string): Verdict<PodObject> {
+  return isOfModules(pod) ? { isAllowed: true, object: completePod(pod, env) } : { isAllowed: true };
+}
+
+function completedTemplate({ object, oldObject }: AdmissionRequest<Workload>, env: string): Verdict<Workload> {
+  const { template } = object.spec;
+  if (!isOfModules(template)) return { isAllowed: true };
+  const followed = oldObject === undefined ? template : withoutFormerBases(template, oldObject.spec.template);
+  return {
+    isAllowed: true,
+    object: { ...object, spec: { ...object.spec, template: completePlacement(followed, env) } },
+  };
+}
+
+function isOfModules({ metadata }: Pick<PodTemplate, 'metadata'>): boolean {
+  return metadata?.labels?.[COMPONENT_LABEL] === COMPONENT.module;
+}
+
+const BASE_ANNOTATIONS = [
+  [ANNOTATION.baseName, VNODE_LABEL.name],
+  [ANNOTATION.baseVersion, VNODE_LABEL.version],
+] as const;
+
+/** An annotation that has changed: what it was completed to is in the template still, and goes. */
+function withoutFormerBases<T extends PodTemplate>(template: T, former: PodTemplate): T {
+  const gone = BASE_ANNOTATIONS.flatMap(([annotation, key]) => {
+    const value = former.metadata?.annotations?.[annotation];
+    return value === undefined || value === template.metadata.annotations?.[annotation] ? [] : [{ key, value }];
+  });
+  const { affinity } = template.spec;
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (gone.length === 0 || required === undefined) return template;
+  const isFormer = ({ key, operator, values = [] }: { key: string; operator: string; values?: string[] }): boolean =>
+    gone.some((one) => key === one.key && operator === 'In' && values.length === 1 && values[0] === one.value);
+  const nodeSelectorTerms = (required.nodeSelectorTerms ?? []).map(({ matchExpressions = [], ...term }) => ({
+    ...term,
+    matchExpressions: matchExpressions.filter((expression) => !isFormer(expression)),
+  }));
+  const isEmpty = nodeSelectorTerms.every(
+    ({ matchExpressions, matchFields = [] }: NodeSelectorTerm) =>
+      (matchExpressions ?? []).length + matchFields.length === 0,
+  );
+  const { requiredDuringSchedulingIgnoredDuringExecution: _, ...nodeAffinity } = affinity?.nodeAffinity ?? {};
+  return {
+    ...template,
+    spec: {
+      ...template.spec,
+      affinity: {
+        ...affinity,
+        nodeAffinity: isEmpty
+          ? nodeAffinity
+          : { ...nodeAffinity, requiredDuringSchedulingIgnoredDuringExecution: { ...required, nodeSelectorTerms } },
+      },
+    },
+  };
+}
