@@ -50,7 +50,7 @@ export function rolloutFaults(view: ClusterView, bases: readonly BaseView[], wan
   return [
     ...deploymentFaults(view, wanted),
     ...(pods.length === wanted.replicas ? [] : [`deployment ${wanted.name}: ${pods.length} Pods exist`]),
-    ...pods.flatMap((pod) => faultsOfPod(pod, view, wanted)),
+    ...pods.flatMap((pod) => faultsOfPod(pod, view, moduleOf(wanted))),
     ...sharedNodeFaults(pods),
     ...baseFaults(bases, wanted.name, new Map(pods.map((pod) => [pod.node, moduleOf(wanted)]))),
   ];
@@ -75,9 +75,10 @@ function deploymentFaults(view: ClusterView, { name, replicas, generation }: Rol
   return [`deployment ${name}: ${counts}; wanted are ${replicas}`];
 }
 
-function faultsOfPod(pod: PodView, view: ClusterView, wanted: Rollout): string[] {
+/** `module`: name and version of the module that the Pod should be. */
+export function faultsOfPod(pod: PodView, view: ClusterView, module: string): string[] {
   const where = `pod ${pod.name}: ${pod.modules.join(' ')} on ${pod.node || 'no node'}`;
-  if (!pod.modules.includes(moduleOf(wanted))) return [`${where} is of another version, ${pod.status}`];
+  if (!pod.modules.includes(module)) return [`${where} is of another version, ${pod.status}`];
   if (!pod.isReady || pod.status !== 'Running') {
     return [`${where} is ${pod.status}, ${pod.readyText} ready${pod.message && `: ${pod.message}`}`];
   }
@@ -86,14 +87,14 @@ function faultsOfPod(pod: PodView, view: ClusterView, wanted: Rollout): string[]
   return node.ip === pod.ip ? [] : [`${where}: its IP is '${pod.ip}', that of the Node ${node.ip}`];
 }
 
-function sharedNodeFaults(pods: readonly PodView[]): string[] {
+export function sharedNodeFaults(pods: readonly PodView[]): string[] {
   const nodes = pods.map((pod) => pod.node).filter((node) => node !== '');
   const shared = new Set(nodes.filter((node, index) => nodes.indexOf(node) !== index));
   return [...shared].map((node) => `node ${node}: more than one copy of the module is on it`);
 }
 
-/** `wanted` tells by Node name which version belongs there; everywhere else there should be none. */
-function baseFaults(bases: readonly BaseView[], name: string, wanted: ReadonlyMap<string, string>): string[] {
+/** `wanted`: name and version of the module by Node; the module `name` should be on no other base. */
+export function baseFaults(bases: readonly BaseView[], name: string, wanted: ReadonlyMap<string, string>): string[] {
   return bases.flatMap((base) => {
     const module = wanted.get(nodeNameOf(base.identity));
     const expected = module === undefined ? [] : [`${module} ACTIVATED`];
@@ -103,7 +104,7 @@ function baseFaults(bases: readonly BaseView[], name: string, wanted: ReadonlyMa
   });
 }
 
-function podsOf(view: ClusterView, name: string): PodView[] {
+export function podsOf(view: ClusterView, name: string): PodView[] {
   return view.pods.filter((pod) => pod.labels.app === name);
 }
 

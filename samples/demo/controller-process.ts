@@ -10,6 +10,8 @@ const STOP_WITHIN_MS = 12_000;
 
 /** The controller as a process of its own, as `npm start` would run it; its log goes to a file. */
 export class ControllerProcess {
+  /** For messages. */
+  readonly name: string;
   readonly logPath: string;
   readonly #child: ChildProcess;
   readonly #log: WriteStream;
@@ -19,7 +21,8 @@ export class ControllerProcess {
   #rest = '';
   readonly #listeners = new Set<() => void>();
 
-  constructor({ env, logPath }: { env: Record<string, string>; logPath: string }) {
+  constructor({ name, env, logPath }: { name: string; env: Record<string, string>; logPath: string }) {
+    this.name = name;
     this.logPath = logPath;
     this.#log = createWriteStream(logPath);
     this.#child = spawn(process.execPath, ['--import', EXIT_WITH_PARENT, ...startArguments()], {
@@ -37,17 +40,22 @@ export class ControllerProcess {
   /** Rejects when the controller ends, whatever its exit code. Never resolves. */
   async failWhenEnded(): Promise<never> {
     await this.#exited;
-    throw new Error(`the controller has ended with ${this.#child.exitCode ?? this.#child.signalCode}`);
+    throw new Error(`the ${this.name} has ended with ${this.#child.exitCode ?? this.#child.signalCode}`);
   }
 
   /** Resolves when its caches are whole and these tunnels are up. */
   async whenUp(tunnels: readonly TunnelName[]): Promise<void> {
-    await Promise.all(tunnels.map((tunnel) => this.#line('tunnel is up', tunnel)));
+    await Promise.all(tunnels.map((tunnel) => this.#line('tunnel is up', `"${tunnel}"`)));
+  }
+
+  /** Resolves when it leads the other processes of its kind, its CRDs installed. */
+  async whenLeading(): Promise<void> {
+    await this.#line('started leading', '"lease"');
   }
 
   /** The port that bases post their heartbeats to. */
   async heartbeatPort(): Promise<number> {
-    const { port } = JSON.parse(await this.#line('listening', 'http_tunnel_provider')) as { port: number };
+    const { port } = JSON.parse(await this.#line('listening', '"http_tunnel_provider"')) as { port: number };
     return port;
   }
 
@@ -64,9 +72,9 @@ export class ControllerProcess {
     await new Promise<void>((resolve) => this.#log.end(() => resolve()));
   }
 
-  /** The first line with this message that names this tunnel. */
-  #line(message: string, tunnel: TunnelName): Promise<string> {
-    const find = () => this.#lines.find((line) => line.includes(`"msg":"${message}"`) && line.includes(`"${tunnel}"`));
+  /** The first line with this message that has these words. */
+  #line(message: string, words: string): Promise<string> {
+    const find = () => this.#lines.find((line) => line.includes(`"msg":"${message}"`) && line.includes(words));
     return new Promise((resolve) => {
       const look = (): void => {
         const found = find();

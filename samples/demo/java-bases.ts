@@ -8,6 +8,8 @@ import type { BaseView } from './view.ts';
 
 /** One over MQTT, the others over HTTP. */
 export const JAVA_BASES = ['java-1', 'java-2', 'java-3'] as const;
+/** The step that starts them. */
+export const JVMS_READY = `${JAVA_BASES.length} JVMs become Ready Nodes: 2 over HTTP, 1 over MQTT`;
 const OVER_MQTT: string = JAVA_BASES[2];
 /** With a limit the Nodes show memory: the metaspace. */
 const JVM_FLAGS = ['-XX:MaxMetaspaceSize=256m', '-XX:+ExitOnOutOfMemoryError'];

@@ -1,12 +1,13 @@
 import { nodeNameOf } from '../../src/labels.ts';
 import { poll } from '../control-plane/poll.ts';
 import { ensureJars, type Jars, moduleJarOf, type Version } from '../jvm/jars.ts';
-import { ask, type Call, PollingClient } from '../jvm/polling-client.ts';
+import { ask, PollingClient } from '../jvm/polling-client.ts';
 import { checkPrerequisites } from '../jvm/prerequisites.ts';
 import { ReadyEndpoints } from '../jvm/ready-endpoints.ts';
 import { sampleDeployment } from '../jvm/sample-deployment.ts';
 import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
-import { JAVA_BASES, JavaBases } from './java-bases.ts';
+import { JAVA_BASES, JavaBases, JVMS_READY } from './java-bases.ts';
+import { printCalls, throwIfFailed } from './java-calls.ts';
 import { deleteDeployment, type Output, openingSteps, type ScriptOf } from './script.ts';
 import { ENV, type Stage } from './stage.ts';
 import { type Step, type StepContext, untilFaultless } from './step.ts';
@@ -23,7 +24,7 @@ export const javaScript: ScriptOf = ({ isOnce }, output) => {
     ...openingSteps(output),
     { name: 'the Java samples are built', isUnlimited: true, run: () => play.build() },
     {
-      name: `${JAVA_BASES.length} JVMs become Ready Nodes: 2 over HTTP, 1 over MQTT`,
+      name: JVMS_READY,
       run: (context) => play.startBases(context),
     },
     {
@@ -131,10 +132,9 @@ class JavaPlay {
       await allAnswer(client, bases, '2.0.0');
     } finally {
       await client.stop();
-      this.#output.print(`  client: ${client.count} calls, ${client.failures.length} failed`);
-      for (const failure of client.failures) this.#output.print(`  client: failed: ${textOf(failure)}`);
+      printCalls(client, this.#output.print);
     }
-    if (client.failures.length > 0) throw new Error(`${client.failures.length} calls of the client failed`);
+    throwIfFailed(client);
   }
 
   async #rollOut(context: StepContext, wanted: Wanted, manifest: string): Promise<void> {
@@ -191,8 +191,4 @@ function allAnswer(client: PollingClient, bases: readonly string[], version: Ver
 async function expectAnswer(base: string, url: string, version: Version): Promise<void> {
   const { status, text } = await ask(url);
   if (status !== 200 || text !== version) throw new Error(`${base}: ${url} answers ${status} ${text}, not ${version}`);
-}
-
-function textOf({ base, atMs, status, text }: Call): string {
-  return `${base} after ${(atMs / 1000).toFixed(2)} s: ${status} ${text}`;
 }

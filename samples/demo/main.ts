@@ -1,10 +1,11 @@
-/** `npm run demo`: see options.ts for the flags, steps.ts for what happens. */
+/** `npm run demo`: see options.ts for the flags, the scripts for what happens. */
 
 import { javaScript } from './java-script.ts';
 import { LiveView } from './live-view.ts';
 import { type DemoOptions, HELP, parseDemoOptions, UsageError } from './options.ts';
+import { rolloutScript } from './rollout-script.ts';
 import { Screen } from './screen.ts';
-import type { Script } from './script.ts';
+import type { Script, ScriptOf } from './script.ts';
 import { simulatedScript } from './simulated-script.ts';
 import { Stage } from './stage.ts';
 import { runStep, StepFailure } from './step.ts';
@@ -25,15 +26,21 @@ interface Parts {
   readonly view: LiveView;
 }
 
+function playOf({ isRollout, isJava }: DemoOptions): ScriptOf {
+  if (isRollout) return rolloutScript;
+  return isJava ? javaScript : simulatedScript;
+}
+
 function scriptOf(options: DemoOptions, { screen }: Parts): Script {
   const print = (line: string): void => screen.print(line);
   const onProgress = (line: string): void => (screen.isLive ? screen.show([line]) : print(`  ${line}`));
-  return (options.isJava ? javaScript : simulatedScript)(options, { onProgress, print });
+  return playOf(options)(options, { onProgress, print });
 }
 
 async function runSteps({ steps }: Script, options: DemoOptions, { stage, screen, view }: Parts): Promise<void> {
   for (const step of steps) {
     const startedAt = performance.now();
+    if (step.command !== undefined) screen.print(`${screen.paint('bold', '$')} ${step.command()}`);
     await runStep(step, { stage, timeoutMs: options.stepTimeoutMs });
     const tookSeconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     view.draw();
@@ -64,9 +71,11 @@ function printFailure(failure: unknown, { stage, screen, view }: Parts): void {
   const lastSeen = failure instanceof StepFailure ? failure.lastSeen : [];
   if (lastSeen.length > 0) screen.print('  last seen:');
   for (const line of lastSeen) screen.print(`    ${line}`);
-  const log = stage.controller?.tail(SHOWN_LOG_LINES) ?? [];
-  if (log.length > 0) screen.print("  the end of the controller's log:");
-  for (const line of log) screen.print(`    ${line}`);
+  for (const controller of stage.processes) {
+    const log = controller.tail(SHOWN_LOG_LINES);
+    if (log.length > 0) screen.print(`  the end of the ${controller.name}'s log:`);
+    for (const line of log) screen.print(`    ${line}`);
+  }
 }
 
 async function perform(options: DemoOptions, parts: Parts): Promise<number> {

@@ -8,6 +8,8 @@ export interface DemoOptions {
   readonly isOnce: boolean;
   /** On real JVMs. */
   readonly isJava: boolean;
+  /** A ModuleDeployment in batches. */
+  readonly isRollout: boolean;
   readonly stepTimeoutMs: number;
   readonly broken: Break | undefined;
 }
@@ -16,10 +18,12 @@ const DEFAULT_STEP_TIMEOUT_SECONDS = 60;
 
 export const HELP = `Module Controller at work: a control plane, a broker, one module, and five simulated bases:
 three that speak MQTT and two that speak HTTP. With --java: three real JVMs with real modules.
+With --rollout: a ModuleDeployment, an update in two batches that are confirmed, and the way back.
 
 Usage: npm run demo -- [flags]
 
   --java                 on three real JVMs; needs a JDK 17 or newer and Maven 3.8 or newer
+  --rollout              a ModuleDeployment in place of a Deployment; with --java a client calls every base meanwhile
   --once                 run all steps, clean up, and exit 0 only if each was seen to succeed
   --step-timeout N       seconds that a step may take (default ${DEFAULT_STEP_TIMEOUT_SECONDS}); not limited: making the control plane, building Java
   --help                 this text
@@ -42,6 +46,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions | undefin
   return {
     isOnce: values.once,
     isJava: values.java,
+    isRollout: values.rollout,
     stepTimeoutMs: secondsOf(values['step-timeout']) * 1000,
     broken: values.break === undefined ? undefined : breakOf(values.break),
   };
@@ -54,6 +59,7 @@ function readFlags(args: readonly string[]) {
       options: {
         once: { type: 'boolean', default: false },
         java: { type: 'boolean', default: false },
+        rollout: { type: 'boolean', default: false },
         'step-timeout': { type: 'string', default: String(DEFAULT_STEP_TIMEOUT_SECONDS) },
         break: { type: 'string' },
         help: { type: 'boolean', default: false },

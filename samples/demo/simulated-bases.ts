@@ -1,12 +1,26 @@
 import { type Fleet, startFleet } from '../base-simulator/fleet.ts';
 import type { BaseLinks, Cast } from './cast.ts';
+import { nodeFaults } from './checks.ts';
 import type { Break } from './options.ts';
+import { ENV } from './stage.ts';
+import { type Step, untilFaultless } from './step.ts';
 
-export const BASES = { mqtt: 3, http: 2 } as const;
+const BASES = { mqtt: 3, http: 2 } as const;
 export const BASE_COUNT = BASES.mqtt + BASES.http;
 const INSTALL_MS = 800;
 
-export async function prepareSimulatedBases(links: BaseLinks, broken: Break | undefined): Promise<Cast> {
+export function simulatedBasesStep(broken: Break | undefined): Step {
+  return {
+    name: `${BASE_COUNT} bases become Ready Nodes: ${BASES.mqtt} over MQTT, ${BASES.http} over HTTP`,
+    run: async (context) => {
+      const { stage } = context;
+      await stage.startBases((links) => prepareBases(links, broken));
+      await untilFaultless(context, () => nodeFaults(stage.cluster(), stage.bases(), ENV));
+    },
+  };
+}
+
+async function prepareBases(links: BaseLinks, broken: Break | undefined): Promise<Cast> {
   const { brokerUrl, controllerUrl, env, token, onChange } = links;
   const fleet = await startFleet({
     brokerUrl,

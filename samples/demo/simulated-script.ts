@@ -1,7 +1,6 @@
-import { nodeFaults, type Rollout, removalFaults, rolloutFaults } from './checks.ts';
+import { type Rollout, removalFaults, rolloutFaults } from './checks.ts';
 import { deleteDeployment, openingSteps, type ScriptOf } from './script.ts';
-import { BASE_COUNT, BASES, prepareSimulatedBases } from './simulated-bases.ts';
-import { ENV } from './stage.ts';
+import { BASE_COUNT, simulatedBasesStep } from './simulated-bases.ts';
 import { type Step, type StepContext, untilFaultless } from './step.ts';
 
 const MODULE = 'shop';
@@ -13,13 +12,7 @@ const REPLICAS = 3;
 export const simulatedScript: ScriptOf = ({ isOnce, broken }, output) => {
   const shown: Step[] = [
     ...openingSteps(output),
-    {
-      name: `${BASE_COUNT} bases become Ready Nodes: ${BASES.mqtt} over MQTT, ${BASES.http} over HTTP`,
-      run: async (context) => {
-        await context.stage.startBases((links) => prepareSimulatedBases(links, broken));
-        await untilFaultless(context, () => nodeFaults(context.stage.cluster(), context.stage.bases(), ENV));
-      },
-    },
+    simulatedBasesStep(broken),
     applyStep(`Deployment ${MODULE} 1.0.0 rolls out on ${REPLICAS} bases`, '1.0.0'),
     applyStep('rolling update to 2.0.0, and 1.0.0 is uninstalled', '2.0.0'),
     scaleStep(`scale up to ${BASE_COUNT}`, BASE_COUNT),

@@ -11,15 +11,18 @@ import { Watcher } from './watcher.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const ENV = 'dev';
+const NAMESPACE = 'koupleless-system';
 
 /** Everything that plays a part: made one after the other by the first steps, ended by `stop`. */
 export class Stage {
   #controlPlane: ControlPlane | undefined;
   #broker: Broker | undefined;
   #controller: ControllerProcess | undefined;
+  #platform: ControllerProcess | undefined;
   #cast: Cast | undefined;
   #watcher: Watcher | undefined;
   readonly #listeners = new Set<() => void>();
+  readonly #stopFirst: (() => Promise<void>)[] = [];
   /** Between controller and bases over HTTP. */
   readonly #token = randomBytes(16).toString('hex');
 
@@ -33,8 +36,13 @@ export class Stage {
     return this.#controller;
   }
 
+  /** All controllers that have been started. */
+  get processes(): ControllerProcess[] {
+    return [this.#controller, this.#platform].filter((process) => process !== undefined);
+  }
+
   cluster(): ClusterView {
-    return this.#watcher?.view() ?? { nodes: [], pods: [], deployments: [] };
+    return this.#watcher?.view() ?? { nodes: [], pods: [], deployments: [], moduleDeployments: [] };
   }
 
   /** What the bases themselves say, past the controller and the API server. */
@@ -62,8 +70,9 @@ export class Stage {
 
   /** Resolves when the controller can see bases over both tunnels. */
   async startController(): Promise<void> {
-    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-controller' });
+    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: `${NAMESPACE}/module-controller` });
     this.#controller = new ControllerProcess({
+      name: 'controller',
       logPath: join(this.controlPlane.directory, 'module-controller.log'),
       env: {
         KUBECONFIG: kubeconfig,
@@ -82,6 +91,27 @@ export class Stage {
       },
     });
     await this.#controller.whenUp(['mqtt_tunnel_provider', 'http_tunnel_provider']);
+  }
+
+  /** The controller of ModuleDeployments as `deploy/platform` has it: a process and rights of its own. */
+  async startPlatform(): Promise<void> {
+    await this.apply('deploy/platform/rbac.yaml');
+    const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: `${NAMESPACE}/module-platform` });
+    this.#platform = new ControllerProcess({
+      name: 'rollout controller',
+      logPath: join(this.controlPlane.directory, 'module-platform.log'),
+      env: {
+        KUBECONFIG: kubeconfig,
+        CONTROLLERS: 'rollout',
+        ENV,
+        CLIENT_ID: 'demo-platform',
+        POD_NAMESPACE: NAMESPACE,
+        HEALTH_PROBE_PORT: '0',
+        METRICS_PORT: '0',
+      },
+    });
+    await this.#platform.whenLeading();
+    await this.#watcher?.startModuleDeployments();
   }
 
   async startBases<T extends Cast>(prepare: (links: BaseLinks) => Promise<T>): Promise<T> {
@@ -104,10 +134,16 @@ export class Stage {
     return objects.at(-1)?.metadata.generation ?? 0;
   }
 
+  /** Called before anything is stopped. */
+  stopFirst(stop: () => Promise<void>): void {
+    this.#stopFirst.push(stop);
+  }
+
   /** In an order in which nobody misses another; the last to go takes every file along. */
   async stop(): Promise<void> {
+    await Promise.all(this.#stopFirst.map((stop) => stop()));
     await this.#watcher?.stop();
-    await this.#controller?.stop();
+    await Promise.all(this.processes.map((process) => process.stop()));
     await this.#cast?.stop();
     await this.#broker?.stop();
     await this.#controlPlane?.stop();

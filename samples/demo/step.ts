@@ -12,6 +12,8 @@ export interface Step {
   readonly name: string;
   /** The step may take as long as it needs. Default false. */
   readonly isUnlimited?: boolean;
+  /** What a user would type for it. Default: the step is nothing that a user does. */
+  readonly command?: () => string;
   run(context: StepContext): Promise<void>;
 }
 
@@ -52,7 +54,7 @@ export function untilFaultless(context: StepContext, check: () => readonly strin
   });
 }
 
-/** Runs one step; throws StepFailure when its time is over, when it throws, or when the controller ends. */
+/** Runs one step; throws StepFailure when its time is over, when it throws, or when a controller ends. */
 export async function runStep(step: Step, { stage, timeoutMs }: { stage: Stage; timeoutMs: number }): Promise<void> {
   const over = new AbortController();
   const context: StepContext = { stage, signal: over.signal, lastSeen: [] };
@@ -63,7 +65,7 @@ export async function runStep(step: Step, { stage, timeoutMs }: { stage: Stage; 
   });
   try {
     const racing = [step.run(context), timeout];
-    if (stage.controller !== undefined) racing.push(stage.controller.failWhenEnded());
+    for (const process of stage.processes) racing.push(process.failWhenEnded());
     await Promise.race(racing);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

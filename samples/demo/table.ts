@@ -1,3 +1,4 @@
+import { progressBar } from './progress-bar.ts';
 import type { ClusterView, NodeView, PodView } from './view.ts';
 
 interface Column<T> {
@@ -18,7 +19,7 @@ const POD_COLUMNS: readonly Column<PodView>[] = [
   { title: 'IP', textOf: (pod) => pod.ip || '<none>', dropOrder: 5 },
 ];
 
-/** Nodes and vPods as lines, none longer than `width`, at most `height` of them. */
+/** ModuleDeployments with their progress, Nodes and vPods as lines, none longer than `width`, at most `height` of them. */
 export function renderTable(view: ClusterView, { width, height }: { width: number; height: number }): string[] {
   const modulesOn = (node: NodeView): string =>
     view.pods
@@ -32,9 +33,12 @@ export function renderTable(view: ClusterView, { width, height }: { width: numbe
     { title: 'IP', textOf: (node) => node.ip, dropOrder: 4 },
     { title: 'MODULES', textOf: modulesOn, dropOrder: 2 },
   ];
+  const rollouts = [...view.moduleDeployments]
+    .sort(byName)
+    .map((entry) => cut(`${entry.name} ${progressBar(entry)}`, width));
   const nodes = section(nodeColumns, [...view.nodes].sort(byName), width);
   const pods = section(POD_COLUMNS, [...view.pods].sort(byName), width);
-  return shorten([...nodes, ...pods], { width, height });
+  return shorten([...(rollouts.length > 0 ? ['', ...rollouts] : []), ...nodes, ...pods], { width, height });
 }
 
 /** Below an empty line; nothing at all where there are no rows. */
@@ -78,6 +82,7 @@ export function changesBetween(before: ClusterView, after: ClusterView): string[
   return [
     ...differences(before.nodes, after.nodes, (node) => `node ${node.name}`, nodeText),
     ...differences(before.pods, after.pods, (pod) => `pod ${pod.name}`, podText),
+    ...differences(before.moduleDeployments, after.moduleDeployments, (entry) => `md ${entry.name}`, progressBar),
   ];
 }
 

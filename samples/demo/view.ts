@@ -39,10 +39,28 @@ export interface DeploymentView {
   readonly ready: number;
 }
 
+/** … of a ModuleDeployment; a count that the controller has not written yet is 0. */
+export interface ModuleDeploymentView {
+  readonly name: string;
+  /** How many Pods there should be. */
+  readonly wanted: number;
+  readonly observedGeneration: number;
+  readonly replicas: number;
+  readonly updated: number;
+  readonly available: number;
+  readonly revision: number;
+  /** Of the condition Progressing; empty where there is none. */
+  readonly reason: string;
+  /** While a rollout in batches runs. */
+  readonly batch?: { readonly current: number; readonly total: number };
+}
+
 export interface ClusterView {
   readonly nodes: readonly NodeView[];
   readonly pods: readonly PodView[];
   readonly deployments: readonly DeploymentView[];
+  /** None before their kind exists. */
+  readonly moduleDeployments: readonly ModuleDeploymentView[];
 }
 
 /** What a simulated base itself says. */
@@ -93,6 +111,21 @@ export function podViewOf({ metadata, spec, status }: KubeObject): PodView {
 export function deploymentViewOf({ metadata, status = {} }: KubeObject): DeploymentView {
   const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, readyReplicas = 0 } = status;
   return { name: metadata.name, observedGeneration, replicas, updated: updatedReplicas, ready: readyReplicas };
+}
+
+export function moduleDeploymentViewOf({ metadata, spec, status = {} }: KubeObject): ModuleDeploymentView {
+  const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0, revision = 0 } = status;
+  return {
+    name: metadata.name,
+    wanted: spec.replicas ?? 1,
+    observedGeneration,
+    replicas,
+    updated: updatedReplicas,
+    available: availableReplicas,
+    revision,
+    reason: conditionOf(status, 'Progressing')?.reason ?? '',
+    ...(status.batch && { batch: { current: status.batch.current, total: status.batch.total } }),
+  };
 }
 
 function moduleTextOf({ name, env = [] }: KubeObject): string {

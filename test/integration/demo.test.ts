@@ -46,11 +46,52 @@ describe('npm run demo -- --once', () => {
     expect(await leftoversOf(directory)).toEqual([]);
   });
 
+  it('with --rollout sees every step succeed, with the commands of a user, exits 0 and leaves nothing', async () => {
+    const demo = new Demo('--rollout', '--once');
+    const directory = await demo.directory();
+    expect(await demo.exited, demo.output).toBe(0);
+    expect(demo.steps()).toEqual([
+      'control plane is up',
+      'MQTT broker is up',
+      'controller is ready',
+      'rollout controller is ready, and has installed its CRD',
+      '5 bases become Ready Nodes: 3 over MQTT, 2 over HTTP',
+      'ModuleDeployment orders 1.0.0 rolls out on 4 bases',
+      'update to 2.0.0: batch 1 of 2 replaces 2 Pods on their own bases, then the rollout waits',
+      'batch 1 is confirmed, and batch 2 replaces the other Pods',
+      'rollback to 1.0.0: batch 1 of 2 replaces 2 Pods, then the rollout waits',
+      'batch 1 is confirmed, and all 4 Pods are of 1.0.0 again, on the bases where they began',
+      'ModuleDeployment orders is deleted, and the module with it',
+    ]);
+    const confirm = 'kubectl annotate --overwrite md orders platform.koupleless.io/confirm-batch=1';
+    expect(demo.output.match(/(?<=^\$ ).+$/gm)).toEqual([
+      'kubectl apply -k deploy/platform',
+      'kubectl apply -f samples/module-rollout.yaml',
+      String.raw`sed 's/1\.0\.0/2.0.0/' samples/module-rollout.yaml | kubectl apply -f -`,
+      confirm,
+      `kubectl patch md orders --type merge -p '{"spec":{"rollbackTo":{}}}'`,
+      confirm,
+      'kubectl delete md orders',
+    ]);
+    expect(demo.output).toContain(`event WaitingConfirm: batch 1 is complete; to go on: ${confirm}\n`);
+    expect(demo.output).toMatch(/ md orders: revision 2 █{10}░{10} 2 of 4 updated, 4 available, .*WaitingConfirm\n/);
+    expect(await leftoversOf(directory)).toEqual([]);
+  });
+
   it.each([
-    ['silence-base', '5 bases become Ready Nodes: 3 over MQTT, 2 over HTTP', 'node vnode.base-5: does not exist'],
-    ['refuse-jar', 'Deployment shop 1.0.0 rolls out on 3 bases', 'ZipException: zip END header not found'],
-  ])('fails with --break %s at the step that it breaks', async (name, step, lastSeen) => {
-    const demo = new Demo('--once', '--step-timeout', '10', '--break', name);
+    [
+      '--break silence-base',
+      '5 bases become Ready Nodes: 3 over MQTT, 2 over HTTP',
+      'node vnode.base-5: does not exist',
+    ],
+    ['--break refuse-jar', 'Deployment shop 1.0.0 rolls out on 3 bases', 'ZipException: zip END header not found'],
+    [
+      '--rollout --break refuse-jar',
+      'ModuleDeployment orders 1.0.0 rolls out on 4 bases',
+      'ZipException: zip END header not found',
+    ],
+  ])('fails with %s at the step that it breaks', async (flags, step, lastSeen) => {
+    const demo = new Demo('--once', '--step-timeout', '10', ...flags.split(' '));
     const directory = await demo.directory();
     expect(await demo.exited, demo.output).toBe(1);
     const [, failure = ''] = demo.output.split(`✗ ${step}: not seen within 10 s\n  last seen:\n`);
@@ -69,12 +110,12 @@ describe('npm run demo -- --once', () => {
   });
 });
 
-describe('npm run demo', () => {
+describe('npm run demo -- --rollout', () => {
   let demo: Demo;
   let client: ApiClient;
 
   beforeAll(async () => {
-    demo = new Demo('--step-timeout', '30');
+    demo = new Demo('--rollout', '--step-timeout', '30');
     client = await clientOf(await demo.printed(/^ {2}export KUBECONFIG=(\S+)\n/m));
   });
 
@@ -88,8 +129,8 @@ describe('npm run demo', () => {
     const directory = `${ROOT}samples/`;
     const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml'));
     for (const file of files) await applyManifests(client, await readFile(directory + file, 'utf8'));
-    const running = await poll(() => namesOfRunning(client, 14), { what: 'all modules to run', timeoutMs: 60_000 });
-    const copies = { audit: 5, 'cart-and-coupon': 1, hello: 1, ledger: 2, price: 2, shop: 3 };
+    const running = await poll(() => namesOfRunning(client, 18), { what: 'all modules to run', timeoutMs: 60_000 });
+    const copies = { audit: 5, 'cart-and-coupon': 1, hello: 1, ledger: 2, orders: 4, price: 2, shop: 3 };
     expect(running).toEqual(Object.entries(copies).flatMap(([app, count]) => Array(count).fill(app)));
   });
 

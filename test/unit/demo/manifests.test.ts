@@ -3,8 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import { parseManifests } from '../../../samples/control-plane/manifests.ts';
+import { simulatedScene } from '../../../samples/demo/simulated-rollout.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../../src/labels.ts';
+import { batchSizes } from '../../../src/platform/rollout/batches.ts';
+import { limitsOf } from '../../../src/platform/rollout/rollout-plan.ts';
 import { nodeLabelsOf, nodeTaintsOf } from '../../../src/vnode/node-object.ts';
 import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from '../docs/markdown.ts';
 
@@ -50,6 +53,24 @@ describe.each(samples)('samples/%s', (name) => {
     const [term] = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
     for (const { key, values } of term.matchExpressions) expect(values).toContain(labels[key]);
     expect(labels['kubernetes.io/hostname']).toBe(nodeNameOf('base-1'));
+  });
+});
+
+describe('samples/module-rollout.yaml', () => {
+  const { metadata, spec } = parseManifests(read('samples/module-rollout.yaml'))[0];
+
+  it('is what the demo says of it: two batches, and no Pod goes before another serves', () => {
+    const scene = simulatedScene({ broken: undefined });
+    expect({ name: metadata.name, replicas: spec.replicas }).toEqual({ name: scene.name, replicas: scene.replicas });
+    expect(spec.strategy.batch.needConfirm).toBe(true);
+    expect(batchSizes(spec.strategy.batch, spec.replicas)).toEqual([2, 4]);
+    expect(limitsOf(spec.strategy, spec.replicas)).toMatchObject({ type: 'Batch', maxSurge: 1, isLossless: true });
+  });
+
+  it('has the version where sed finds it, once a line', () => {
+    const text = read('samples/module-rollout.yaml');
+    const updated = text.split('\n').map((line) => line.replace(/1\.0\.0/, '2.0.0'));
+    expect(updated.join('\n')).not.toContain('1.0.0');
   });
 });
 

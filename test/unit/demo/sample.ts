@@ -1,4 +1,4 @@
-import type { BaseView, ClusterView, NodeView, PodView } from '../../../samples/demo/view.ts';
+import type { BaseView, ClusterView, ModuleDeploymentView, NodeView, PodView } from '../../../samples/demo/view.ts';
 
 export function node(number: number, part: Partial<NodeView> = {}): NodeView {
   return {
@@ -39,6 +39,21 @@ export function base(number: number, ...modules: string[]): BaseView {
   return { identity: `base-${number}`, tunnel: 'mqtt', ip: `198.51.100.${number}`, modules };
 }
 
+/** `orders`, rolled out whole with four Pods. */
+export function moduleDeployment(part: Partial<ModuleDeploymentView> = {}): ModuleDeploymentView {
+  return {
+    name: 'orders',
+    wanted: 4,
+    observedGeneration: 1,
+    replicas: 4,
+    updated: 4,
+    available: 4,
+    revision: 1,
+    reason: 'RolloutComplete',
+    ...part,
+  };
+}
+
 export function cluster(part: Partial<ClusterView> = {}): ClusterView {
-  return { nodes: [node(1), node(2)], pods: [], deployments: [], ...part };
+  return { nodes: [node(1), node(2)], pods: [], deployments: [], moduleDeployments: [], ...part };
 }

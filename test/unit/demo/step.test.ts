@@ -6,6 +6,7 @@ import { runStep, untilFaultless } from '../../../samples/demo/step.ts';
 function emptyStage(part: object = {}) {
   const listeners = new Set<() => void>();
   const stage = {
+    processes: [],
     onChange: (listener: () => void) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -44,7 +45,7 @@ it('a step that takes too long fails with its name and what was last seen', asyn
 
 it('a step fails at once when the controller ends', async () => {
   const controller = { failWhenEnded: () => Promise.reject(new Error('the controller has ended with 1')) };
-  const { stage } = emptyStage({ controller });
+  const { stage } = emptyStage({ processes: [controller] });
   const step = { name: 'rollout', run: (context: never) => untilFaultless(context, () => ['waiting']) };
   await expect(runStep(step, { stage, timeoutMs: 60_000 })).rejects.toMatchObject({
     step: 'rollout',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deploymentViewOf, nodeViewOf, podViewOf } from '../../../samples/demo/view.ts';
+import { deploymentViewOf, moduleDeploymentViewOf, nodeViewOf, podViewOf } from '../../../samples/demo/view.ts';
 
 const spec = { containers: [{ name: 'shop', env: [{ name: 'BIZ_VERSION', value: '1.0.0' }] }] };
 const metadata = { namespace: 'default', name: 'shop-1' };
@@ -57,5 +57,40 @@ it('a new Deployment counts nothing', () => {
     replicas: 0,
     updated: 0,
     ready: 0,
+  });
+});
+
+describe('a ModuleDeployment', () => {
+  const object = { metadata: { name: 'orders' }, spec: { replicas: 4 } };
+
+  it('that no controller has seen counts nothing', () => {
+    expect(moduleDeploymentViewOf(object)).toEqual({
+      name: 'orders',
+      wanted: 4,
+      observedGeneration: 0,
+      replicas: 0,
+      updated: 0,
+      available: 0,
+      revision: 0,
+      reason: '',
+    });
+  });
+
+  it('shows its batch, and why it waits', () => {
+    const status = {
+      observedGeneration: 2,
+      replicas: 4,
+      updatedReplicas: 2,
+      availableReplicas: 4,
+      revision: 2,
+      batch: { current: 1, total: 2, completed: 1, waitingConfirm: true },
+      conditions: [{ type: 'Progressing', status: 'Unknown', reason: 'WaitingConfirm' }],
+    };
+    expect(moduleDeploymentViewOf({ ...object, status })).toMatchObject({
+      updated: 2,
+      revision: 2,
+      reason: 'WaitingConfirm',
+      batch: { current: 1, total: 2 },
+    });
   });
 });
