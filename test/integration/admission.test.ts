@@ -1,5 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from '../support/eventually.ts';
@@ -9,7 +12,10 @@ import { freePort, Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
+const SAMPLES = new URL('../../samples/', import.meta.url);
 const BASES = 3;
+/** A silent base counts as dead after 60 s. */
+const BASE_DIES_WITHIN_MS = 120_000;
 const MODULE = { 'virtual-kubelet.koupleless.io/component': 'module' };
 const OF_MODULES = { 'virtual-kubelet.koupleless.io/component': 'module-deployment' };
 const SECRET = '/api/v1/namespaces/koupleless-system/secrets/module-platform-webhook';
@@ -18,6 +24,7 @@ const MODULE_DEPLOYMENTS = '/apis/platform.koupleless.io/v1alpha1/namespaces/def
 const TENANCIES = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduletenancies';
 
 let world: World;
+let fleet: Fleet;
 let platform: Platform;
 let controller: ControllerProcess;
 let port: number;
@@ -85,7 +92,7 @@ beforeAll(async () => {
   platform = await Platform.install(world);
   await platform.installPolicies();
   await world.startController();
-  await world.startFleet({ count: BASES, activateNewModule: true });
+  fleet = await world.startFleet({ count: BASES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
   port = await freePort();
   await platform.installWebhook(port);
@@ -219,6 +226,20 @@ describe('the webhook for Pods of modules', () => {
     );
   });
 
+  it('accepts every sample', async () => {
+    const samples = (await readdir(SAMPLES)).filter((name) => name.endsWith('.yaml'));
+    expect(samples.length).toBeGreaterThan(5);
+    for (const name of samples) {
+      for (const text of (await readFile(new URL(name, SAMPLES), 'utf8')).split(/^---$/m)) {
+        const object = parse(text);
+        const plural = `${object.kind.toLowerCase()}s`;
+        const root = object.apiVersion === 'v1' ? '/api/v1' : `/apis/${object.apiVersion}`;
+        const answer = world.admin.post(`${root}/namespaces/default/${plural}?dryRun=All`, object);
+        await expect(answer, name).resolves.toMatchObject({ kind: object.kind });
+      }
+    }
+  });
+
   it('changes nothing in a dry run', async () => {
     const before = [await world.admin.get(SECRET), await world.admin.get(WEBHOOKS)];
     const pod = { apiVersion: 'v1', kind: 'Pod', ...shortPod('shop') };
@@ -302,6 +323,12 @@ describe('a namespace with a ModuleTenancy', () => {
 
     const pod = modulePod('foreign', [{ name: 'payment' }]);
     expect(await refusal(pod)).toContain('containers[payment].name');
+    // Without the label nobody completes its template, and its Pods would run on every base.
+    expect(await refusal(workload('DaemonSet', 'shop'))).toContain('this namespace may use the bases base');
+    const elsewhere = modulePod('shop', [{ name: 'shop' }], {
+      spec: { nodeSelector: { 'vnode.koupleless.io/name': 'other' } },
+    });
+    expect(await refusal(elsewhere)).toContain('this namespace may use the bases base');
     await world.controlPlane.apply(workload('Deployment', 'shop-web'));
     await world.controlPlane.apply(workload('DaemonSet', 'shop', {}, OF_MODULES));
     await readyPods('shop-web', 1);
@@ -346,12 +373,12 @@ describe('while the platform is away', () => {
     move.spec.template = { metadata: { labels: metadata.labels }, spec } as never;
     await world.controlPlane.apply(move);
     const [before] = await readyPods('mover', 1);
-    await world.admin.delete(`/api/v1/namespaces/default/pods/${before?.metadata.name}`);
+    const baseOf = (pod: { spec: { nodeName?: string } } | undefined): string => pod?.spec.nodeName ?? '';
+    await fleet.base(baseOf(before).replace('vnode.', '')).kill();
     await eventually(async () => {
-      const now = await pods(world.admin, 'app=mover');
-      expect(now.map(({ metadata }) => metadata.name)).not.toContain(before?.metadata.name);
-      expect(now.filter(isReady)).toHaveLength(1);
-    });
+      const now = (await pods(world.admin, 'app=mover')).filter(isReady);
+      expect(now.map(baseOf)).toEqual([expect.not.stringMatching(baseOf(before))]);
+    }, BASE_DIES_WITHIN_MS);
 
     await world.controlPlane.apply(workload('Deployment', 'shop', { replicas: 1 }));
     await eventually(async () => {
