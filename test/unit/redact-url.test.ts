@@ -21,6 +21,8 @@ describe('a text', () => {
     ['https://user:s3c/ret@repo/x.jar', 'https://***@repo/x.jar'],
     ['https://us:er@s3cret@repo/x.jar', 'https://***@repo/x.jar'],
     ['at https://user:s3cre', 'at https://***'],
+    // What follows an empty userinfo is a host, whatever the path has.
+    ['https://@repo/@scope/x.jar', 'https://***@repo/@scope/x.jar'],
   ])('shows no secret of a URL: %s', (text, expected) => {
     expect(redactUrls(text)).toBe(expected);
   });

@@ -137,6 +137,21 @@ describe('above the rate of new bases', () => {
     expect(questions()).toHaveLength(5);
   });
 
+  it.each([
+    ['HTTP', HTTP, 4_000, 100],
+    ['MQTT', 'mqtt_tunnel_provider', 5_000, 500],
+  ] as const)('all together get %s questions without an answer: %s, then %d', async (_, tunnel, burst, perSecond) => {
+    const asked = tunnel === HTTP ? rig.http : rig.tunnel;
+    const beatOfMany = (prefix: string): number => {
+      asked.take();
+      for (let index = 0; index < 6_000; index++) rig.claim(`${prefix}-${index}`, tunnel);
+      return asked.take('health').length;
+    };
+    expect(beatOfMany('false')).toBe(burst);
+    rig.clock.skip(1_000);
+    expect(beatOfMany('more')).toBe(perSecond);
+  });
+
   it('an answer gives its question back', async () => {
     for (let index = 0; index < 1_000; index++) {
       const identity = `honest-${index}`;

@@ -108,6 +108,22 @@ describe('a rollout on the same bases', () => {
     }
   });
 
+  it('takes the places of the oldest Pods first, one for each new Pod', () => {
+    const world = settled({ limits: { maxSurge: 2 } });
+    world.use(V2);
+    const oldest = world.pods.slice(0, 2).map(({ uid }) => uid);
+    expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
+  });
+
+  it('keeps a Pod until the one in its place serves, also where some may be missing', () => {
+    const world = settled({ limits: { maxUnavailable: 1 } });
+    world.use(V2);
+    world.act();
+    world.schedule();
+    expect(world.of('r2')).toHaveLength(1);
+    expect(world.plan().deletions).toEqual([]);
+  });
+
   it('stops at the first Pod that never serves, and leaves every old one where it is', () => {
     const world = settled();
     world.use(BROKEN);

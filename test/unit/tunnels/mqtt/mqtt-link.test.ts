@@ -323,6 +323,9 @@ describe('the link of a MqttTunnel', () => {
     expect(isOver).toBe(false);
     expect(tunnel.isUp()).toBe(false);
     clock.advance(1_000);
+    // Only the socket is still to be closed.
+    for (let turn = 0; turn < 10; turn++) await settle();
+    expect(isOver).toBe(true);
     await stopped;
   });
 });
