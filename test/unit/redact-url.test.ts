@@ -57,6 +57,11 @@ describe('a text', () => {
     expect(redactUrl('x.jar')).toBe('x.jar');
   });
 
+  it('keeps a host of 300 characters, and takes nothing longer for one', () => {
+    expect(redactUrls(`https://${'h'.repeat(300)}/x.jar`)).toBe(`https://${'h'.repeat(300)}/x.jar`);
+    expect(redactUrls(`https://${'h'.repeat(301)}/x.jar`)).toBe('https://***');
+  });
+
   it('hides a word that is too long to be a URL that people read', () => {
     expect(redactUrls(`at https://h/${'x'.repeat(8_192)} now`)).toBe('at *** now');
   });

@@ -276,6 +276,15 @@ describe('the sweep', () => {
     expect(Object.fromEntries(values)).toMatchObject({ Reachable: 2, Unreachable: 1 });
   });
 
+  it('counts modules that no Pod asks for, those of a Pod that was forced away too', async () => {
+    await foundBases(1);
+    const base = rig.bases.get('b1');
+    if (base) base.answersCommands = false;
+    rig.api.drop('pod', 'p1');
+    await rig.pass(2_000);
+    expect((await rig.metrics.unknownModules.get()).values).toMatchObject([{ value: 1 }]);
+  });
+
   it('logs once that a base is silent, and once that it is dead, and for how long it was silent', async () => {
     const found: string[] = [];
     const write = (line: string): void => {

@@ -262,6 +262,17 @@ it('of several replicas each asks on its own, and the base is led after it has a
   expect(rig.leases.isHeld('vnode.b1')).toBe(true);
 });
 
+it('of several replicas a member may ask a base that has no leader, and nobody commands a base of another one', async () => {
+  const { node } = await nodeOfAnother();
+  await start({ isCluster: true, newBases: { newBasesPerMinute: 0 } });
+  rig.claim('b2', 'mqtt_tunnel_provider');
+  expect(['b1', 'b2', 'b3'].map(rig.isOurs)).toEqual([false, true, false]);
+  rig.api.put('node', node as never);
+  await rig.pass(1_000);
+  rig.membership.valid = false;
+  expect(['b1', 'b2', 'b3'].map(rig.isOurs)).toEqual([false, false, false]);
+});
+
 describe('bases that are refused', () => {
   it('are logged once a minute for each reason', async () => {
     const reasons: string[] = [];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISION_LABEL } from '../../../../src/labels.ts';
-import { limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
+import { cannotShare, limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
 import { RolloutWorld, type Template } from './rollout-world.ts';
 
 const BASES = ['a', 'b', 'c'];
@@ -196,6 +196,31 @@ describe('a rollout on the same bases', () => {
     expect(world.plan().deletions).toMatchObject([{ pod: { uid: failing?.uid }, why: 'Outdated' }]);
     run(world);
     expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+});
+
+describe('a base', () => {
+  const sharing = (...modules: string[]) => ({
+    modules: modules.map((text) => {
+      const [name = '', version = '', content = ''] = text.split(':');
+      return { name, version, content };
+    }),
+    labels: {},
+    exclusions: [],
+    isOnlyVersion: false,
+  });
+
+  it('cannot have two contents of one version, though the Pods have other modules too', () => {
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:y', 'c:1:x'))).toBe(true);
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:x', 'c:1:x'))).toBe(false);
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:2:y', 'c:1:x'))).toBe(false);
+  });
+
+  it('has one version where either Pod asks for that', () => {
+    const only = { ...sharing('b:2:y'), isOnlyVersion: true };
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), only)).toBe(true);
+    expect(cannotShare(only, sharing('a:1:x', 'b:1:x'))).toBe(true);
+    expect(cannotShare(only, sharing('a:1:x'))).toBe(false);
   });
 });
 

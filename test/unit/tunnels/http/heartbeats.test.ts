@@ -235,6 +235,15 @@ describe('heartbeats over HTTP', () => {
       expect((await post(world.port(), heart('base-2'))).status).toBe(429);
     });
 
+    it('are refused after a question for the baseline: it does not prove where a known base is', async () => {
+      await open({
+        intake: { known: limit, unknown: { ...limit, burst: 1 }, allUnknown: limit },
+        senderOf: () => 'Known',
+      });
+      const question = await post(world.port(), heart('base-1').baseMetadata, { path: '/queryBaseline' });
+      expect([question.status, (await post(world.port(), heart('base-1'))).status]).toEqual([200, 429]);
+    });
+
     it('so are the connections of one source, above 2,000', async () => {
       const sockets: Socket[] = [];
       for (let count = 0; count < 2_000; count++) sockets.push(await connected(world.port()));
