@@ -101,13 +101,12 @@ function decideInstall(input: ModuleDecisionInput, claim: Claim, record: ModuleR
       keeps: false,
     };
   }
-  const failure = record?.failure;
   const isOther = record?.failedFingerprint !== undefined && record.failedFingerprint !== claim.fingerprint;
   const isBlocked = record !== undefined && now < record.retryAt && !isOther;
   const view: ModuleView =
-    failure === undefined || isOther
+    record?.failure === undefined || isOther
       ? { kind: 'Installing', sinceMs: now }
-      : waitingFor(record, failure.reason, failure.message);
+      : waitingFor(record, record.failure.reason, record.failure.message);
   if (isBlocked) return { view, keeps: false, wakeAt: record.retryAt };
   // The strategy would take a younger Pod's version off as well.
   const { strategy: _strategy, ...plain } = claim.spec;
@@ -184,8 +183,8 @@ function decideForeignWork(input: ModuleDecisionInput, record: ModuleRecord): Mo
   return { view, keeps: true, command: 'uninstall', lookAt };
 }
 
-function waitingFor(record: ModuleRecord | undefined, reason: WaitingReason, message: string): WaitingView {
-  return { kind: 'Waiting', reason: repeatedReason(reason, record?.failures ?? 0), message, isEnded: true };
+function waitingFor({ failures }: ModuleRecord, reason: WaitingReason, message: string): WaitingView {
+  return { kind: 'Waiting', reason: repeatedReason(reason, failures), message, isEnded: true };
 }
 
 /** Two versions of a name are on the base and the other one is active. */

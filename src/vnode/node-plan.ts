@@ -153,9 +153,9 @@ function hasMetaspaceMoved({ node, facts }: NodePlanInput): boolean {
   const memory = nodeMemoryOf(facts.health);
   const capacity = kibOf(node.capacity.memory);
   const ratioStep = memory === undefined ? METASPACE_STEP_KIB : memory.capacity * METASPACE_STEP_RATIO;
-  const step = Math.max(1, Math.min(METASPACE_STEP_KIB, ratioStep));
+  const step = Math.min(METASPACE_STEP_KIB, ratioStep);
   const moved = (before: number | undefined, after: number | undefined): boolean =>
-    before === undefined || after === undefined ? before !== after : Math.abs(before - after) >= step;
+    before !== after && (before === undefined || after === undefined || Math.abs(before - after) >= step);
   const usedKib = kibOf(nodeAnnotationsOf(facts.health)[ANNOTATION.metaspaceUsed]);
   return (
     moved(capacity, memory?.capacity) ||

@@ -98,6 +98,8 @@ export class CoreRig {
   readonly vnodes: VNodeController;
   readonly liveness: LivenessController;
   readonly candidates: BaseCandidates;
+  /** Whether a command may leave for a base. */
+  readonly isOurs: (identity: string) => boolean;
   readonly #isCluster: boolean;
   readonly #maxCommands: number;
   #commandCount = 0;
@@ -130,6 +132,7 @@ export class CoreRig {
     });
     this.store = leadership.store;
     this.leases = leadership.leases;
+    this.isOurs = leadership.isOurs;
     const core = createCore(leadership, {
       tunnels: new Tunnels([this.tunnel, this.http]),
       recorder: {

@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
-import type { ObjectRef, ResourceClient } from '../../src/kube/resource.ts';
+import type { JsonPatchOperation, ObjectRef, ResourceClient, Scale } from '../../src/kube/resource.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -77,6 +77,18 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
           const ownerReferences = ownersOf(object.metadata.ownerReferences ?? [], metadata.ownerReferences ?? []);
           return { ...object, ...patch, metadata: { ...object.metadata, ownerReferences } };
         }),
+      jsonPatch: async (ref, operations) =>
+        changed(ref, (object) => {
+          for (const operation of operations) applyOperation(object, operation);
+          return object;
+        }),
+      setReplicas: async (ref, replicas, { resourceVersion } = {}) => {
+        const scaled = changed(ref, (object) => {
+          checkVersion(object, resourceVersion === undefined ? undefined : { ...object.metadata, resourceVersion });
+          return merged(object, { spec: { replicas } }) as T;
+        });
+        return scaled as KubeObject as Scale;
+      },
       delete: async (ref, { uid } = {}) => {
         const object = this.#get(ref);
         if (uid !== undefined && object.metadata.uid !== uid) throw errorOf(409, 'Conflict');
@@ -118,6 +130,21 @@ function merged(before: unknown, patch: unknown): unknown {
     else result[key] = merged(result[key], value);
   }
   return result;
+}
+
+/** To replace the version with the one that is there is allowed, and with another one it is a conflict. */
+function applyOperation(object: KubeObject, operation: JsonPatchOperation): void {
+  const { op, path } = operation;
+  if (path === '/metadata/resourceVersion') {
+    checkVersion(object, { ...object.metadata, resourceVersion: String((operation as { value: unknown }).value) });
+    return;
+  }
+  const keys = path.split('/').slice(1);
+  const last = keys.pop() ?? '';
+  let parent = object as unknown as Record<string, unknown>;
+  for (const key of keys) parent = parent[key] as Record<string, unknown>;
+  if (op === 'remove') delete parent[last];
+  else parent[last] = structuredClone(operation.value);
 }
 
 function ownersOf(before: OwnerReference[], patch: (OwnerReference & { $patch?: string })[]): OwnerReference[] {

@@ -17,7 +17,7 @@ export class FakeTunnel implements Tunnel {
   readonly specs = new Map<ModuleKey, ModuleSpec>();
   isLinkUp = true;
   /** What becomes of a message to ourselves. */
-  probe: () => Promise<boolean> = () => Promise.resolve(true);
+  probe: (timeoutMs: number) => Promise<boolean> = () => Promise.resolve(true);
   /** Commands that begin with this cannot be handed over. */
   refuses: string | undefined;
   /** Called for each message that a base receives. */
@@ -48,8 +48,8 @@ export class FakeTunnel implements Tunnel {
     this.abandonCount++;
   }
 
-  probeLink(): Promise<boolean> {
-    return this.probe();
+  probeLink(timeoutMs: number): Promise<boolean> {
+    return this.probe(timeoutMs);
   }
 
   queryModules = (base: BaseAddress): Promise<void> => this.#send('list', base);

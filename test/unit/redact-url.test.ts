@@ -21,6 +21,8 @@ describe('a text', () => {
     ['https://user:s3c/ret@repo/x.jar', 'https://***@repo/x.jar'],
     ['https://us:er@s3cret@repo/x.jar', 'https://***@repo/x.jar'],
     ['at https://user:s3cre', 'at https://***'],
+    // What follows an empty userinfo is a host, whatever the path has.
+    ['https://@repo/@scope/x.jar', 'https://***@repo/@scope/x.jar'],
   ])('shows no secret of a URL: %s', (text, expected) => {
     expect(redactUrls(text)).toBe(expected);
   });
@@ -53,6 +55,11 @@ describe('a text', () => {
     expect(redactUrl('?sig=s3cret')).toBe('?***');
     expect(redactUrl('x?sig=s3cret')).toBe('x?***');
     expect(redactUrl('x.jar')).toBe('x.jar');
+  });
+
+  it('keeps a host of 300 characters, and takes nothing longer for one', () => {
+    expect(redactUrls(`https://${'h'.repeat(300)}/x.jar`)).toBe(`https://${'h'.repeat(300)}/x.jar`);
+    expect(redactUrls(`https://${'h'.repeat(301)}/x.jar`)).toBe('https://***');
   });
 
   it('hides a word that is too long to be a URL that people read', () => {

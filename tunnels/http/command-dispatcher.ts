@@ -36,8 +36,8 @@ export interface Answered {
 interface Course {
   readonly signal: AbortSignal;
   readonly leaveWithinMs: number;
-  /** How often all had been abandoned when it was queued. */
-  readonly round: number;
+  /** The one in which it was queued. */
+  readonly round: symbol;
   readonly onLeft?: () => void;
 }
 
@@ -57,7 +57,8 @@ export class CommandDispatcher {
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
   readonly #underWay = new Set<Promise<void>>();
-  #round = 0;
+  /** Another one after each `abandon`. */
+  #round = Symbol();
 
   constructor(options: CommandDispatcherOptions) {
     this.#options = options;
@@ -84,7 +85,7 @@ export class CommandDispatcher {
 
   /** Ends running commands at once, and those that wait for them. Later commands are not affected. */
   abandon(): void {
-    this.#round += 1;
+    this.#round = Symbol();
     this.#questions.clear();
     this.#options.client.abandon(ABANDONED);
   }

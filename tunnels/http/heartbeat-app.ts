@@ -182,7 +182,7 @@ function senderOf({ ip }: Request): string {
 }
 
 function bodyOf({ body }: Request): Uint8Array {
-  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  return Buffer.isBuffer(body) ? body : new Uint8Array();
 }
 
 /**

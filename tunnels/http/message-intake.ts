@@ -13,7 +13,7 @@ import { type Accepted, type MessageType, receive } from './receive.ts';
 
 /** Of one source: a gateway may stand before 3,000 bases, which send every 12 s and start at once. */
 const SOURCE = { burst: 2_500, refillMs: 4 };
-const INTAKE: IntakeLimits = { known: SOURCE, unknown: SOURCE, allUnknown: { burst: 10_000, refillMs: 1 } };
+export const HTTP_INTAKE: IntakeLimits = { known: SOURCE, unknown: SOURCE, allUnknown: { burst: 10_000, refillMs: 1 } };
 
 export interface MessageIntakeOptions {
   readonly tunnel: TunnelName;
@@ -53,7 +53,7 @@ export class MessageIntake {
 
   constructor(options: MessageIntakeOptions) {
     this.#options = options;
-    this.#gate = new IntakeGate({ ...options, limits: options.intake ?? INTAKE });
+    this.#gate = new IntakeGate({ ...options, limits: options.intake ?? HTTP_INTAKE });
     const { tunnel, members, invalid, metrics } = options;
     this.#relay = members && new MemberRelay({ ...options, members });
     this.#inbox = new MemberInbox({

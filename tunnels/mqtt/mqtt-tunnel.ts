@@ -42,7 +42,7 @@ const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline
  * Of one identity. A known base may answer thousands of operations within seconds; one that is not known has hardly
  * anything to say.
  */
-const INTAKE: IntakeLimits = {
+export const MQTT_INTAKE: IntakeLimits = {
   known: { burst: 10_000, refillMs: 10 },
   unknown: { burst: 10, refillMs: 1_000 },
   // 2,500 bases may start at once.
@@ -75,7 +75,7 @@ export class MqttTunnel implements Tunnel {
     this.#topics = new Topics(options.env, options.clientId);
     this.#probe = new LinkProbe(options.clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
-    this.#gate = new IntakeGate({ tunnel: this.name, ...options, limits: INTAKE });
+    this.#gate = new IntakeGate({ tunnel: this.name, ...options, limits: MQTT_INTAKE });
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#connection = new MqttConnection({
       ...options,
@@ -312,7 +312,7 @@ export class MqttConnection {
 
 /** Full jitter: anything from 0 to a bound that doubles with every failure, so that many clients come back spread. */
 export function reconnectDelayMs(failures: number, random: number): number {
-  return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** Math.min(failures, 16)));
+  return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures));
 }
 
 /** Messages of the controller to itself that have not come back. */

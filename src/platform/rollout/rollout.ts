@@ -1,26 +1,22 @@
-import { isDeepStrictEqual } from 'node:util';
-import { MODULE_PODS, type ModulePod } from '../../kinds/module-pod.ts';
-import { isSameForPeers } from '../../kinds/peers.ts';
-import { type CachedNode, isReadyNode, VNODES } from '../../kinds/vnode-object.ts';
+import { MODULE_PODS } from '../../kinds/module-pod.ts';
+import { VNODES } from '../../kinds/vnode-object.ts';
 import type { PodObject } from '../../kube/objects.ts';
-import { matchesLabels } from '../../kube/placement.ts';
 import { PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
-import { controllerKeyOf, Reconciler } from '../../reconcile/reconciler.ts';
+import { Reconciler } from '../../reconcile/reconciler.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
-  type CachedModuleDeployment,
   MODULE_DEPLOYMENT_CRD,
   MODULE_DEPLOYMENTS,
   type ModuleDeploymentObject,
 } from './module-deployment.ts';
 import { reviewModuleDeployment } from './module-deployment-review.ts';
 import { PodStore } from './pod-store.ts';
-import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type Revision, type RevisionObject } from './revision.ts';
+import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
 import { RolloutController } from './rollout-controller.ts';
-import { conditionOf } from './rollout-status.ts';
+import { dependsOnNodes, isSameDeployment, isSameNode, isSamePod, keysOfOwned, keysOfPod } from './triggers.ts';
 
 const NAME = 'rollout';
 const WORKERS = 8;
@@ -82,32 +78,3 @@ export const ROLLOUT: ControllerModule = {
     return { groups: [groupOf({ rollouts: reconciler, 'leader of rollouts': leader })] };
   },
 };
-
-/** Its own, or all that it could be adopted by. */
-function keysOfPod(pod: ModulePod, deployments: readonly CachedModuleDeployment[]): string[] {
-  if (pod.controller !== undefined) return keysOfOwned(pod);
-  return deployments.filter(({ spec }) => matchesLabels(spec.selector, pod.labels)).map(objectKey);
-}
-
-function keysOfOwned({ namespace, controller }: Pick<Revision, 'namespace' | 'controller'>): string[] {
-  const key = controller && controllerKeyOf({ namespace, owners: [controller] }, MODULE_DEPLOYMENTS);
-  return key === undefined ? [] : [key];
-}
-
-/** Its status is written by this controller alone. */
-function isSameDeployment(a: CachedModuleDeployment, b: CachedModuleDeployment): boolean {
-  return a.generation === b.generation && a.isDeleting === b.isDeleting && a.confirmBatch === b.confirmBatch;
-}
-
-function isSamePod(a: ModulePod, b: ModulePod): boolean {
-  return isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
-}
-
-/** Nodes decide how many peers there are, and where the next Pod of a rollout may go. */
-function dependsOnNodes({ spec, status }: CachedModuleDeployment): boolean {
-  return spec.peer === true || conditionOf(status, 'Progressing')?.reason !== 'RolloutComplete';
-}
-
-function isSameNode(a: CachedNode, b: CachedNode): boolean {
-  return isReadyNode(a) === isReadyNode(b) && isSameForPeers(a, b);
-}

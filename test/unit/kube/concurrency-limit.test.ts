@@ -83,6 +83,14 @@ describe('a limit of what runs at a time', () => {
     expect(rig.running).toBe(2);
   });
 
+  it('leaves the smaller half of an odd number', async () => {
+    rig = new LimitRig(7);
+    rig.add(100);
+    rig.latenessMs = 2_001;
+    for (let times = 0; times < 8; times++) await rig.end(250);
+    expect(rig.limits).toEqual([7, 3, 2]);
+  });
+
   it('looks each 250 ms and not at each end', async () => {
     rig.add(100);
     rig.latenessMs = 60_000;

@@ -45,6 +45,12 @@ describe('SharedInformer.upsert', () => {
     expect(rig.informer.list()).toEqual([]);
   });
 
+  it('is followed by a deletion of the very version that it stored', async () => {
+    rig.informer.upsert(pod('a', 101));
+    watch.send(deleted(pod('a', 101)));
+    expect(await rig.take(2)).toEqual(['update a@99 a@101', 'delete a@101']);
+  });
+
   it('does not move the point where the watch resumes', async () => {
     rig.informer.upsert(pod('a', 150));
     watch.end();

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Leader } from '../../../src/kube/leader.ts';
-import { silentLogger } from '../../../src/logger.ts';
+import type { LeaseObject } from '../../../src/kube/objects.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { Host } from '../../support/lease-simulation/host.ts';
 import { LeaseServer } from '../../support/lease-simulation/lease-server.ts';
 import { type Breakage, Link, ServerMachine } from '../../support/lease-simulation/link.ts';
 import { Dice, Timeline } from '../../support/lease-simulation/timeline.ts';
+import { capturedLogger } from './support/rig.ts';
 
 const NAMESPACE = 'koupleless-system';
 const NAME = 'rollout';
@@ -50,6 +51,10 @@ class Candidate {
   readonly link: Link;
   readonly said: string[] = [];
   readonly requests: string[] = [];
+  readonly metrics = createMetrics();
+  readonly #log = capturedLogger();
+  /** Called before each request. */
+  onRequest: (verb: string) => void = () => {};
   readonly stopping = new AbortController();
   readonly ended: Promise<void>;
   readonly #leader: Leader;
@@ -57,7 +62,11 @@ class Candidate {
   constructor({ timeline, dice, server, machine }: LeaderWorld, identity: string) {
     this.identity = identity;
     this.host = new Host({ timeline, dice, rate: 1 });
-    const onRequest = (request: string): void => void this.requests.push(request.split(' ')[0] ?? '');
+    const onRequest = (request: string): void => {
+      const [verb = ''] = request.split(' ');
+      this.requests.push(verb);
+      this.onRequest(verb);
+    };
     this.link = new Link({ host: this.host, server, machine, dice, maxLatencyMs: 50, onRequest });
     this.#leader = new Leader({
       api: this.link.clientOf(NAMESPACE, { timeoutMs: 3_000, isOnce: true }),
@@ -65,14 +74,24 @@ class Candidate {
       namespace: NAMESPACE,
       identity,
       clock: this.host,
-      logger: silentLogger,
-      metrics: createMetrics(),
+      logger: this.#log.logger,
+      metrics: this.metrics,
     });
     this.#leader.addListener({
       onStarted: () => void this.said.push('started'),
       onStopped: () => void this.said.push('stopped'),
     });
     this.ended = this.#leader.run(this.stopping.signal);
+  }
+
+  /** What it has warned of. */
+  get warnings(): string[] {
+    return this.#log.lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
+  }
+
+  /** As its metric shows it. */
+  async shownAsLeading(): Promise<number | undefined> {
+    return (await this.metrics.leading.get()).values[0]?.value;
   }
 
   /** A process that stands still does nothing, whatever it believes. */
@@ -171,6 +190,37 @@ describe('the leader', () => {
     expect(world.leading).toHaveLength(1);
   });
 
+  it('leads no longer when somebody else was first to make its deleted Lease again', async () => {
+    const first = world.start('a');
+    await world.pass(10_000);
+    world.server.drop(KEY);
+    first.onRequest = (verb) => {
+      if (verb !== 'post') return;
+      const spec = { holderIdentity: 'other', leaseDurationSeconds: 15 };
+      world.server.put({ metadata: { namespace: NAMESPACE, name: NAME }, spec } as LeaseObject);
+    };
+    await world.pass(6_000);
+    expect(first.said).toEqual(['started', 'stopped']);
+  });
+
+  it('says in its metric whether it leads', async () => {
+    const [first, second] = await led();
+    expect([await first.shownAsLeading(), await second.shownAsLeading()]).toEqual([1, 0]);
+    first.stopping.abort();
+    await world.pass(6_000);
+    expect([await first.shownAsLeading(), await second.shownAsLeading()]).toEqual([0, 1]);
+  });
+
+  it('tries again every second while its renewals fail, and warns once', async () => {
+    const [first] = await led();
+    world.machine.breakage = 'Refuses';
+    first.requests.length = 0;
+    while (first.requests.length === 0) await world.pass(100);
+    await world.pass(4_000);
+    expect(first.requests).toHaveLength(5);
+    expect(first.warnings).toEqual(['leader Lease not renewed']);
+  });
+
   it('may still lead when somebody has erased it from the Lease, so nobody takes that at once', async () => {
     await led();
     const { resourceVersion } = world.server.leases.get(KEY)?.metadata ?? {};
@@ -213,6 +263,19 @@ function broken(what: { breakage: Breakage | undefined } | undefined, breakage: 
     if (what) what.breakage = undefined;
   };
 }
+
+describe('a process that does not lead', () => {
+  it('tries every 5 s, also while the API server is away, and warns once', async () => {
+    world.machine.breakage = 'Refuses';
+    const first = world.start('a');
+    await world.pass(14_900);
+    expect(first.requests).toEqual(['get', 'get', 'get']);
+    expect(first.warnings).toEqual(['leader Lease not renewed']);
+    world.machine.breakage = undefined;
+    await world.pass(5_000);
+    expect(world.leading).toEqual(['a']);
+  });
+});
 
 describe('whatever happens', () => {
   const ms = fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 9_000, max: 20_000 }));

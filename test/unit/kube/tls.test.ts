@@ -1,3 +1,5 @@
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess, TlsSettings } from '../../../src/kube/auth/cluster-access.ts';
 import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
@@ -71,6 +73,21 @@ describe('lanes over TLS', () => {
   it('shows its own certificate', async () => {
     const { cert, key } = authority.issue('controller', 'DNS:controller');
     expect(await ask({ ca: authority.ca, servername: 'kubernetes', cert, key })).toEqual({ client: 'controller' });
+  });
+
+  it('speaks HTTP/1.1, also with a server that would speak HTTP/2', async () => {
+    const both = createSecureServer({ ...identity, allowHTTP1: true }, ({ httpVersion }, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ httpVersion }));
+    });
+    await new Promise<void>((resolve) => both.listen(0, '127.0.0.1', resolve));
+    const access = {
+      ...accessWith({ ca: authority.ca, servername: 'kubernetes' }),
+      server: new URL(`https://127.0.0.1:${(both.address() as AddressInfo).port}`),
+    };
+    expect(await connect(access).rest.request({ method: 'GET', path: '/version' })).toEqual({ httpVersion: '1.1' });
+    await lanes?.close();
+    await new Promise((resolve) => both.close(resolve));
   });
 
   it('makes new connections when the CA changes, and lets running requests end', async () => {

@@ -126,3 +126,28 @@ describe('shares', () => {
     expect(excessOf({ self: 'gone', members: [member('a'), member('b')], held, isGiving: true })).toEqual([]);
   });
 });
+
+describe('a difference between shares', () => {
+  const given = (a: number, b: number) =>
+    excessOf({
+      self: 'a',
+      members: [member('a'), member('b')],
+      held: new Map([
+        ['a', a],
+        ['b', b],
+      ]),
+      isGiving: false,
+    });
+
+  it('is left where it is one base, or 5 % of a share at most', () => {
+    expect(given(4, 3)).toEqual([]);
+    expect(given(51, 49)).toEqual([]);
+    expect(given(105, 100)).toEqual([]);
+  });
+
+  it('above both is made up for', () => {
+    expect(given(4, 2)).toEqual(['b']);
+    expect(given(52, 49)).toEqual(['b']);
+    expect(given(106, 100)).toEqual(['b', 'b', 'b']);
+  });
+});

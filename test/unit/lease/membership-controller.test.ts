@@ -253,6 +253,14 @@ describe('a member that cannot renew', () => {
     expect([await fenced(member), await fences()]).toEqual([1, 1]);
   });
 
+  it('tries again every 0.5 s', async () => {
+    member.link.breakage = 'Refuses';
+    member.requests.length = 0;
+    while (member.requests.length === 0) await world.pass(10);
+    await world.pass(2_400);
+    expect(member.requests).toHaveLength(5);
+  });
+
   it('warns of that once for each outage', async () => {
     const warnings = (): number =>
       lines.filter(({ msg, level }) => msg === 'membership not renewed' && level === 40).length;

@@ -107,6 +107,18 @@ describe('the name of a record', () => {
   });
 });
 
+describe('a shard that is full to the byte', () => {
+  const stored = new Map([['b1', entryOf([])]]);
+  const bytes = 2 * bytesOf(stored);
+
+  it('takes an entry that just fits, and sends another one away for one that does not', () => {
+    const options = { ...nobody, limits: { entries: 10, bytes } };
+    expect(planShard(stored, [demand('b2')], options).data).toEqual({ b2: entryOf([], NOW) });
+    const smaller = { ...nobody, limits: { entries: 10, bytes: bytes - 1 } };
+    expect(planShard(stored, [demand('b2')], smaller).data).toEqual({ b1: null, b2: entryOf([], NOW) });
+  });
+});
+
 describe('the plan of a shard', () => {
   it('records an identity that is not there with what it keeps', () => {
     const { data, entries } = planShard(new Map(), [demand('b1', ['a:1'])], nobody);

@@ -87,6 +87,16 @@ describe('a module name', () => {
       podOf('b', 'running', { createdAt: NEW }),
       podOf('a', 'ranAndTaken'),
     ],
+    [
+      'the one with the lower UID of two that run it since one second',
+      podOf('b', 'running', { uid: '1' }),
+      podOf('a', 'running', { uid: '2' }),
+    ],
+    [
+      'one that has ended while its module is there, not to an older one that fails',
+      podOf('b', 'ended', { createdAt: NEW }),
+      podOf('a', 'failing'),
+    ],
     ['one that has ended while its module is there', podOf('b', 'ended', { createdAt: NEW }), podOf('a', 'none')],
   ])('belongs to the namespace of %s', (_, owner, other) => {
     expect(ownersOf([owner, other])).toEqual(['b']);

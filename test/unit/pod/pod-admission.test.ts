@@ -173,6 +173,18 @@ describe('PodMemory', () => {
     expect(admissions.isAwaited('vnode.b1')).toBe(false);
   });
 
+  it('judges the others too when one of them leaves before it was judged', () => {
+    const leaving = makePod({ uid: 'leaving', deleting: true });
+    expect([...new PodMemory().judge('vnode.b1', [leaving, big], NODE, 0).keys()]).toEqual(['big']);
+  });
+
+  it('knows that nothing is left of a Pod whose status says that it waited, though another process held it', () => {
+    const waiting = runningStatus('biz1:1.0.0', { state: { waiting: { reason: 'OutOfmemory' } } });
+    const held = makePod({ uid: 'held', status: { containerStatuses: [waiting] } });
+    const memory = new PodMemory();
+    expect([memory.forget(held), memory.forget(makePod({ uid: 'new' }))]).toEqual([false, true]);
+  });
+
   it('keeps a held Pod out, and its request, while it is being deleted', () => {
     const admissions = new PodMemory();
     admissions.judge('vnode.b1', [big], NODE, 0);

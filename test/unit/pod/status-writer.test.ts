@@ -119,6 +119,36 @@ describe('a status that could not be written', () => {
     expect([rig.waiting('old') !== undefined, rig.podState('old')]).not.toEqual([true, 'Running True']);
   });
 
+  it('is written though its Pod is being deleted, and another one before it', async () => {
+    await start(['biz1:1']);
+    rig.addPod({ name: 'second', modules: ['biz2:1'], createdAt: YOUNG });
+    await rig.pass(5_000);
+    base.answersCommands = false;
+    rig.deletePod('old');
+    rig.api.fail('patch pod/status ns/second', 500, 2);
+    base.modules.set('biz2:1', 'STOPPED');
+    rig.list('b1');
+    await rig.pass(10);
+    rig.deletePod('second');
+    await rig.pass(5_000);
+    expect(rig.podState('second')).toBe('Running False ContainersNotReady');
+  });
+
+  it('is not tried again for a Pod that is gone, though the watch does not show that yet', async () => {
+    await start(['biz1:1']);
+    rig.podInformer.isPaused = true;
+    rig.api.fail('patch pod/status ns/old', 500);
+    rig.api.fail('patch pod/status ns/old', 404, 100);
+    base.modules.set('biz1:1', 'STOPPED');
+    base.answersCommands = false;
+    rig.list('b1');
+    await rig.pass(1_000);
+    base.answersLists = false;
+    writes();
+    await rig.pass(10_000);
+    expect(writes()).toEqual([]);
+  });
+
   it('tells its events once, and counts one restart', async () => {
     await start(['biz1:1']);
     rig.api.fail('patch pod/status ns/old', 500, 3);

@@ -40,6 +40,15 @@ describe('among the versions of a name', () => {
     expect([of('biz1:1'), of('biz1:2')]).toEqual(['older, after it 2', 'newest']);
   });
 
+  it('the youngest of two active ones has taken over', () => {
+    const of = successionsOf([version(1), version(2), version(3)], {
+      'biz1:1': INACTIVE,
+      'biz1:2': ACTIVE,
+      'biz1:3': ACTIVE,
+    });
+    expect(of('biz1:1')).toBe('older, after it 3');
+  });
+
   it.each<[string, Partial<ModuleRecord>, string]>([
     ['is not here', {}, 'newest'],
     ['has failed', { failure: { reason: 'ErrImagePull', message: '' } }, 'newest'],
@@ -100,6 +109,11 @@ describe('of two versions of one second', () => {
         expect(replaced).toHaveLength(1);
       }
     }
+  });
+
+  it('the one whose Pod asks for it replaces the other, whichever is active', () => {
+    const of = successionsOf(pair({}, STRATEGY), { 'biz1:1': ACTIVE });
+    expect(of('biz1:1')).toContain('replaced by 2');
   });
 
   it('the one that has run is the older', () => {

@@ -77,6 +77,20 @@ describe('a work queue', () => {
     expect(await rig.take()).toEqual([]);
   });
 
+  it('shows in its metrics how long keys wait and are worked on', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('a');
+    await settle();
+    rig.queue.add('b');
+    rig.clock.advance(3_000);
+    await rig.end('a');
+    rig.clock.advance(500);
+    await rig.end('b');
+    const sumOf = async (name: 'queueSeconds' | 'queueWorkSeconds'): Promise<number | undefined> =>
+      (await rig.metrics[name].get()).values.find(({ metricName }) => metricName?.endsWith('_sum'))?.value;
+    expect([await sumOf('queueSeconds'), await sumOf('queueWorkSeconds')]).toEqual([3, 3.5]);
+  });
+
   it('works on as many keys at a time as it has workers, in order of arrival', async () => {
     const rig = new QueueRig({ workers: 2 });
     for (const key of ['a', 'b', 'c', 'd']) rig.queue.add(key);

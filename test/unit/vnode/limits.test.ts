@@ -42,6 +42,12 @@ describe('what a base says of itself may change', () => {
     ]);
   });
 
+  it('again with a further move when a minute has passed', () => {
+    const limit = new ChangeLimit(0);
+    for (const now of [0, 1, 2, 3]) limit.admit(true, now);
+    expect([60_001, 60_002, 60_003].map((now) => limit.admit(true, now))).toEqual([true, true, false]);
+  });
+
   it('to another name 10 s after a move', () => {
     const limit = new ChangeLimit(0);
     expect([limit.admit(false, 0), limit.admit(true, 5_000), limit.admit(false, 14_999)]).toEqual([true, true, false]);

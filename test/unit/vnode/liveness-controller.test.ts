@@ -99,6 +99,31 @@ describe('most bases silent at once', () => {
     expect(count('gone')).toBe(6);
   });
 
+  it('are asked nothing while they are not judged', async () => {
+    rig.tunnel.probe = () => Promise.resolve(false);
+    await foundBases(10);
+    silence(6);
+    await rig.pass(40_000);
+    rig.tunnel.take();
+    await rig.pass(130_000);
+    expect(rig.tunnel.take().filter((line) => line.endsWith(' b1'))).toEqual([]);
+  });
+
+  it('wait for a proof that is asked for again when none came for 5 s', async () => {
+    let probes = 0;
+    rig.tunnel.probe = (timeoutMs) => {
+      probes++;
+      return new Promise((resolve) => rig.clock.setTimer(() => resolve(false), timeoutMs));
+    };
+    await foundBases(10);
+    silence(6);
+    while (probes === 0) await rig.pass(1_000);
+    await rig.pass(60_000);
+    // Each second somebody looks whether it is time.
+    expect(probes).toBeGreaterThanOrEqual(10);
+    expect(probes).toBeLessThanOrEqual(13);
+  });
+
   it('get no command while they are not judged', async () => {
     rig.tunnel.probe = () => Promise.resolve(false);
     await foundBases(10);
@@ -249,6 +274,15 @@ describe('the sweep', () => {
     await rig.pass(30_000);
     const values = (await rig.metrics.vnodes.get()).values.map(({ labels, value }) => [labels.state, value]);
     expect(Object.fromEntries(values)).toMatchObject({ Reachable: 2, Unreachable: 1 });
+  });
+
+  it('counts modules that no Pod asks for, those of a Pod that was forced away too', async () => {
+    await foundBases(1);
+    const base = rig.bases.get('b1');
+    if (base) base.answersCommands = false;
+    rig.api.drop('pod', 'p1');
+    await rig.pass(2_000);
+    expect((await rig.metrics.unknownModules.get()).values).toMatchObject([{ value: 1 }]);
   });
 
   it('logs once that a base is silent, and once that it is dead, and for how long it was silent', async () => {

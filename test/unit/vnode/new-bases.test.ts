@@ -137,6 +137,21 @@ describe('above the rate of new bases', () => {
     expect(questions()).toHaveLength(5);
   });
 
+  it.each([
+    ['HTTP', HTTP, 4_000, 100],
+    ['MQTT', 'mqtt_tunnel_provider', 5_000, 500],
+  ] as const)('all together get %s questions without an answer: %s, then %d', async (_, tunnel, burst, perSecond) => {
+    const asked = tunnel === HTTP ? rig.http : rig.tunnel;
+    const beatOfMany = (prefix: string): number => {
+      asked.take();
+      for (let index = 0; index < 6_000; index++) rig.claim(`${prefix}-${index}`, tunnel);
+      return asked.take('health').length;
+    };
+    expect(beatOfMany('false')).toBe(burst);
+    rig.clock.skip(1_000);
+    expect(beatOfMany('more')).toBe(perSecond);
+  });
+
   it('an answer gives its question back', async () => {
     for (let index = 0; index < 1_000; index++) {
       const identity = `honest-${index}`;
@@ -245,6 +260,17 @@ it('of several replicas each asks on its own, and the base is led after it has a
   await rig.pass(10_000);
   expect(rig.condition('vnode.b1', 'Ready')).toBe('True KubeletReady');
   expect(rig.leases.isHeld('vnode.b1')).toBe(true);
+});
+
+it('of several replicas a member may ask a base that has no leader, and nobody commands a base of another one', async () => {
+  const { node } = await nodeOfAnother();
+  await start({ isCluster: true, newBases: { newBasesPerMinute: 0 } });
+  rig.claim('b2', 'mqtt_tunnel_provider');
+  expect(['b1', 'b2', 'b3'].map(rig.isOurs)).toEqual([false, true, false]);
+  rig.api.put('node', node as never);
+  await rig.pass(1_000);
+  rig.membership.valid = false;
+  expect(['b1', 'b2', 'b3'].map(rig.isOurs)).toEqual([false, false, false]);
 });
 
 describe('bases that are refused', () => {

@@ -13,6 +13,17 @@ beforeEach(async () => {
 
 afterEach(() => rig.stop());
 
+describe('a Node that somebody deletes before the watch has shown it', () => {
+  it('is made again as soon as a write finds that it is gone', async () => {
+    rig.nodeInformer.isPaused = true;
+    const base = await rig.foundBase('b1');
+    rig.api.drop('node', NODE);
+    base.isSilent = true;
+    await rig.pass(30_000);
+    expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+  });
+});
+
 describe('a base that is found', () => {
   it('becomes a ready Node with memory, in one write for the Lease and one for the Node', async () => {
     await rig.foundBase('b1');

@@ -283,6 +283,14 @@ describe('a replica that ends', () => {
     expect(rig.tunnel.take()).toEqual([]);
   });
 
+  it('hands over once: another call before the write is done changes nothing', async () => {
+    await leading();
+    await Promise.all([rig.leases.handOver(NODE, 'other', 'Leaving'), rig.leases.handOver(NODE, 'third', 'Leaving')]);
+    expect(rig.api.lease(NODE)?.spec).toMatchObject({ holderIdentity: 'other', leaseTransitions: 1 });
+    const { values } = await rig.metrics.leaseLosses.get();
+    expect(values.filter(({ value }) => value > 0)).toMatchObject([{ labels: { reason: 'Leaving' }, value: 1 }]);
+  });
+
   it('goes on leading what nobody else can be told of', async () => {
     await leading();
     rig.api.fail('patch lease', 409, 1, 'Conflict');

@@ -27,6 +27,7 @@ describe('the sizes of batches', () => {
   it('begin with one Pod where a beta is asked for', () => {
     expect(batchSizes({ count: 3, useBeta: true }, 7)).toEqual([1, 4, 7]);
     expect(batchSizes({ count: 1, useBeta: true }, 3)).toEqual([1, 3]);
+    expect(batchSizes({ count: 2, useBeta: true }, 2)).toEqual([1, 2]);
     expect(batchSizes({ count: 3, useBeta: true }, 1)).toEqual([1]);
   });
 

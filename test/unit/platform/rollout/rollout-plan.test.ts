@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISION_LABEL } from '../../../../src/labels.ts';
-import { limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
+import { cannotShare, limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
 import { RolloutWorld, type Template } from './rollout-world.ts';
 
 const BASES = ['a', 'b', 'c'];
@@ -108,6 +108,22 @@ describe('a rollout on the same bases', () => {
     }
   });
 
+  it('takes the places of the oldest Pods first, one for each new Pod', () => {
+    const world = settled({ limits: { maxSurge: 2 } });
+    world.use(V2);
+    const oldest = world.pods.slice(0, 2).map(({ uid }) => uid);
+    expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
+  });
+
+  it('keeps a Pod until the one in its place serves, also where some may be missing', () => {
+    const world = settled({ limits: { maxUnavailable: 1 } });
+    world.use(V2);
+    world.act();
+    world.schedule();
+    expect(world.of('r2')).toHaveLength(1);
+    expect(world.plan().deletions).toEqual([]);
+  });
+
   it('stops at the first Pod that never serves, and leaves every old one where it is', () => {
     const world = settled();
     world.use(BROKEN);
@@ -180,6 +196,31 @@ describe('a rollout on the same bases', () => {
     expect(world.plan().deletions).toMatchObject([{ pod: { uid: failing?.uid }, why: 'Outdated' }]);
     run(world);
     expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+});
+
+describe('a base', () => {
+  const sharing = (...modules: string[]) => ({
+    modules: modules.map((text) => {
+      const [name = '', version = '', content = ''] = text.split(':');
+      return { name, version, content };
+    }),
+    labels: {},
+    exclusions: [],
+    isOnlyVersion: false,
+  });
+
+  it('cannot have two contents of one version, though the Pods have other modules too', () => {
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:y', 'c:1:x'))).toBe(true);
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:x', 'c:1:x'))).toBe(false);
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:2:y', 'c:1:x'))).toBe(false);
+  });
+
+  it('has one version where either Pod asks for that', () => {
+    const only = { ...sharing('b:2:y'), isOnlyVersion: true };
+    expect(cannotShare(sharing('a:1:x', 'b:1:x'), only)).toBe(true);
+    expect(cannotShare(only, sharing('a:1:x', 'b:1:x'))).toBe(true);
+    expect(cannotShare(only, sharing('a:1:x'))).toBe(false);
   });
 });
 

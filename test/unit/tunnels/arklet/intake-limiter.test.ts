@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { IntakeLimiter, type Sender } from '../../../../tunnels/arklet/intake.ts';
+import { IntakeLimiter, type IntakeLimits, type Sender } from '../../../../tunnels/arklet/intake.ts';
+import { HTTP_INTAKE } from '../../../../tunnels/http/message-intake.ts';
+import { MQTT_INTAKE } from '../../../../tunnels/mqtt/mqtt-tunnel.ts';
 
 const LIMITS = {
   known: { burst: 5, refillMs: 100 },
   unknown: { burst: 2, refillMs: 1_000 },
   allUnknown: { burst: 2_500, refillMs: 4 },
 };
-const create = (): IntakeLimiter => new IntakeLimiter(LIMITS, { now: 0, seed: 1 });
+const create = (limits: IntakeLimits = LIMITS): IntakeLimiter => new IntakeLimiter(limits, { now: 0, seed: 1 });
 
 /** How many of `count` messages of one source are taken. */
 function taken(limiter: IntakeLimiter, source: string, sender: Sender, count: number, now = 0): number {
@@ -83,5 +85,27 @@ describe('IntakeLimiter', () => {
     flood(limiter, 'new', 10_000);
     expect(limiter.refusalOf('known', 'Known', 0)).toBe('Source');
     expect(limiter.refusalOf('unknown', 'Unknown', 0)).toBe('Unknown');
+  });
+});
+
+describe.each([
+  ['MQTT', MQTT_INTAKE, { known: [10_000, 100], unknown: [10, 1], all: [2_500, 250] }],
+  ['HTTP', HTTP_INTAKE, { known: [2_500, 250], unknown: [2_500, 250], all: [10_000, 1_000] }],
+] as const)('over %s', (_, limits, { known, unknown, all }) => {
+  it(`the source of a known base has ${known[0]} messages at once and ${known[1]} a second`, () => {
+    const limiter = create(limits);
+    const taking = [0, 1_000].map((now) => taken(limiter, 'a', 'Known', 20_000, now));
+    expect(taking).toEqual(known);
+  });
+
+  it(`any other source has ${unknown[0]} at once and ${unknown[1]} a second`, () => {
+    const limiter = create(limits);
+    const taking = [0, 1_000].map((now) => taken(limiter, 'a', 'Asked', 20_000, now));
+    expect(taking).toEqual(unknown);
+  });
+
+  it(`all unknown ones together have ${all[0]} at once and ${all[1]} a second`, () => {
+    const limiter = create(limits);
+    expect([0, 1_000].map((now) => flood(limiter, `at ${now}`, 20_000, now))).toEqual(all);
   });
 });

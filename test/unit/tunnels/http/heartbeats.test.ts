@@ -88,6 +88,10 @@ describe('heartbeats over HTTP', () => {
     expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code })).toBe(1);
   });
 
+  it('are refused without a body', async () => {
+    expect(await statusLineOf(world.port(), `${HEADER}\r\n`)).toBe('HTTP/1.1 400 Bad Request');
+  });
+
   it('may have 64 KiB', async () => {
     const text = JSON.stringify(heart('base-1'));
     expect((await post(world.port(), text.padEnd(64 * KIB))).status).toBe(200);
@@ -231,7 +235,26 @@ describe('heartbeats over HTTP', () => {
       expect((await post(world.port(), heart('base-2'))).status).toBe(429);
     });
 
-    it('so are the connections of one source', async () => {
+    it('are refused after a question for the baseline: it does not prove where a known base is', async () => {
+      await open({
+        intake: { known: limit, unknown: { ...limit, burst: 1 }, allUnknown: limit },
+        senderOf: () => 'Known',
+      });
+      const question = await post(world.port(), heart('base-1').baseMetadata, { path: '/queryBaseline' });
+      expect([question.status, (await post(world.port(), heart('base-1'))).status]).toEqual([200, 429]);
+    });
+
+    it('so are the connections of one source, above 2,000', async () => {
+      const sockets: Socket[] = [];
+      for (let count = 0; count < 2_000; count++) sockets.push(await connected(world.port()));
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Sockets' })).toBe(0);
+      await ended(await connected(world.port()));
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Sockets' })).toBe(1);
+      expect(sockets.filter(({ destroyed }) => destroyed)).toEqual([]);
+      for (const socket of sockets) socket.destroy();
+    });
+
+    it('which may come again when others have gone', async () => {
       await open({ limits: { maxConnectionsOfSource: 2 } });
       const sockets = await Promise.all(
         Array.from({ length: 3 }, async () => {
@@ -255,6 +278,12 @@ describe('heartbeats over HTTP', () => {
     });
   });
 });
+
+async function connected(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
 
 /** Resolves when the other side has closed it. */
 async function ended(socket: Socket): Promise<void> {

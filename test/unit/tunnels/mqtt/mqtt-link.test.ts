@@ -58,6 +58,7 @@ describe('the link of a MqttTunnel', () => {
     await broker.stop();
     await handler.first('linkDown');
     expect(tunnel.isUp()).toBe(false);
+    expect((await metrics.tunnelUp.get()).values).toMatchObject([{ value: 0 }]);
     await expect(tunnel.queryHealth(BASE)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
 
     broker = await TestBroker.start({ port });
@@ -87,6 +88,7 @@ describe('the link of a MqttTunnel', () => {
       'operationResult',
     ]);
     expect(await tunnel.probeLink(5_000)).toBe(true);
+    expect((await metrics.tunnelUp.get()).values).toMatchObject([{ value: 1 }]);
     expect(await metrics.registry.metrics()).toContain('tunnel_reconnects_total{tunnel="mqtt_tunnel_provider"} 1');
   });
 
@@ -273,6 +275,16 @@ describe('the link of a MqttTunnel', () => {
     expect(world.handler.calls).toEqual([]);
   });
 
+  it('ends at once while the broker has not answered yet', async () => {
+    const connected = new Promise((resolve) => {
+      broker.aedes.preConnect = resolve;
+    });
+    world = runTestTunnel(broker.url, { clock });
+    await connected;
+    await world.stop();
+    expect([clock.now(), world.handler.calls]).toEqual([0, []]);
+  });
+
   it('waits for ever longer after connections that did not live', async () => {
     broker.aedes.authenticate = (_client, _username, _password, done) => done(null, false);
     world = runTestTunnel(broker.url, { clock });
@@ -323,6 +335,9 @@ describe('the link of a MqttTunnel', () => {
     expect(isOver).toBe(false);
     expect(tunnel.isUp()).toBe(false);
     clock.advance(1_000);
+    // Only the socket is still to be closed.
+    for (let turn = 0; turn < 10; turn++) await settle();
+    expect(isOver).toBe(true);
     await stopped;
   });
 });

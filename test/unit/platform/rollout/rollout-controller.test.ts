@@ -1,0 +1,308 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ApiError } from '../../../../src/kube/transport/api-error.ts';
+import { hashOf } from '../../../../src/platform/rollout/revision.ts';
+import { podNameOf } from '../../../../src/platform/rollout/rollout-pod.ts';
+import { BASES, ControllerWorld } from './controller-world.ts';
+
+const CONFIRM = 'platform.koupleless.io/confirm-batch';
+let world: ControllerWorld;
+
+beforeEach(() => {
+  world = new ControllerWorld();
+});
+
+/** Three Pods of version 1, all Ready. */
+async function settled(spec: Record<string, unknown> = {}): Promise<void> {
+  world.apply('1.0.0', { spec });
+  await world.rest();
+  expect(world.versions).toEqual(['1.0.0', '1.0.0', '1.0.0']);
+  world.events.length = 0;
+}
+
+describe('a rollout that makes no progress', () => {
+  it.each([
+    ['the deadline of its spec', 30, { progressDeadlineSeconds: 30 }],
+    ['600 s', 600, {}],
+  ])('stops after %s, and is looked at then', async (_, seconds, spec) => {
+    await settled(spec);
+    world.brokenVersion = '2.0.0';
+    world.apply('2.0.0', { spec });
+    await world.rest();
+    world.clock.advance(1_000);
+    expect(await world.look()).toEqual({ requeueAfterMs: seconds * 1000 - 1_000 });
+    world.clock.advance(seconds * 1000 - 1_001);
+    await world.look();
+    expect(world.progress).not.toBe('ProgressDeadlineExceeded');
+    world.clock.advance(1);
+    expect(await world.look()).toBeUndefined();
+    expect(world.progress).toBe('ProgressDeadlineExceeded');
+    expect(world.events.filter((event) => event.startsWith('Warning'))).toEqual(['Warning ProgressDeadlineExceeded']);
+  });
+});
+
+describe('a Pod with minReadySeconds', () => {
+  it('is available when it has been Ready for so long', async () => {
+    world.apply('1.0.0', { spec: { minReadySeconds: 10 } });
+    await world.rest();
+    expect(world.deployment.status).toMatchObject({ readyReplicas: 3, availableReplicas: 0 });
+    world.clock.advance(4_000);
+    expect(await world.look()).toEqual({ requeueAfterMs: 6_000 });
+    world.clock.advance(6_000);
+    await world.look();
+    expect(world.deployment.status).toMatchObject({ readyReplicas: 3, availableReplicas: 3 });
+  });
+
+  it('begins again when it was not Ready meanwhile', async () => {
+    world.apply('1.0.0', { spec: { minReadySeconds: 10 } });
+    await world.rest();
+    world.clock.advance(9_000);
+    const [pod] = world.pods;
+    world.setReady(pod?.metadata.name ?? '', false);
+    await world.look();
+    world.clock.advance(1_000);
+    await world.look();
+    expect(world.deployment.status).toMatchObject({ readyReplicas: 3, availableReplicas: 2 });
+  });
+});
+
+describe('a ModuleDeployment of peers', () => {
+  it('has one Pod for each base that there is', async () => {
+    world.apply('1.0.0', { replicas: 1, spec: { peer: true } });
+    await world.rest();
+    expect(world.deployment.spec.replicas).toBe(3);
+    expect(world.pods.map(({ spec }) => spec.nodeName).sort()).toEqual(BASES);
+    world.nodes.delete('vnode.c');
+    await world.rest();
+    expect([world.deployment.spec.replicas, world.versions.length]).toEqual([2, 2]);
+    expect(world.events.filter((event) => event.endsWith('PeerScaled'))).toHaveLength(2);
+  });
+
+  it('is not scaled where nobody asked for that', async () => {
+    await settled();
+    world.nodes.delete('vnode.c');
+    await world.rest();
+    expect([world.deployment.spec.replicas, world.events]).toEqual([3, []]);
+  });
+});
+
+describe('a rollback', () => {
+  beforeEach(async () => {
+    await settled();
+    world.apply('2.0.0');
+    await world.rest();
+    world.apply('3.0.0');
+    await world.rest();
+    world.events.length = 0;
+  });
+
+  it.each([
+    ['to the previous revision', {}, '2.0.0'],
+    ['to revision 0, the previous one', { revision: 0 }, '2.0.0'],
+    ['to revision 1', { revision: 1 }, '1.0.0'],
+  ])('%s brings its template back', async (_, rollbackTo, version) => {
+    world.edit(({ spec }) => {
+      spec.rollbackTo = rollbackTo;
+    });
+    await world.rest();
+    expect(world.deployment.spec.rollbackTo).toBeUndefined();
+    expect(world.deployment.spec.template.metadata.labels.version).toBe(version);
+    expect(world.versions).toEqual([version, version, version]);
+    expect(world.events).toContain('Normal RollbackDone');
+    expect(world.revisions.at(-1)?.revision).toBe(4);
+  });
+
+  it('to a revision that is not there changes nothing', async () => {
+    world.edit(({ spec }) => {
+      spec.rollbackTo = { revision: 7 };
+    });
+    await world.rest();
+    expect(world.deployment.spec.rollbackTo).toBeUndefined();
+    expect(world.versions).toEqual(['3.0.0', '3.0.0', '3.0.0']);
+    expect(world.events).toEqual(['Warning RollbackRevisionNotFound']);
+  });
+});
+
+describe('the history', () => {
+  it.each([
+    ['10 old revisions', {}, 10],
+    ['as many as its limit says', { revisionHistoryLimit: 2 }, 2],
+    ['none where the limit is 0', { revisionHistoryLimit: 0 }, 0],
+  ])('has %s', async (_, spec, count) => {
+    for (let version = 1; version <= 13; version++) {
+      world.apply(`${version}.0.0`, { spec });
+      await world.rest();
+    }
+    const numbers = world.revisions.map(({ revision }) => revision);
+    expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13].slice(-1 - count));
+  });
+});
+
+describe('the confirmation of a batch', () => {
+  const strategy = { type: 'Batch', batch: { count: 3, needConfirm: true } };
+
+  it('is of one rollout: a new template takes it away', async () => {
+    await settled({ strategy });
+    world.apply('2.0.0', { spec: { strategy } });
+    world.edit(({ metadata }) => {
+      metadata.annotations = { [CONFIRM]: '3' };
+    });
+    await world.rest();
+    expect(world.deployment.metadata.annotations?.[CONFIRM]).toBeUndefined();
+    expect([world.progress, world.versions.filter((version) => version === '2.0.0').length]).toEqual([
+      'WaitingConfirm',
+      1,
+    ]);
+  });
+
+  it('lets the next batch begin', async () => {
+    await settled({ strategy });
+    world.apply('2.0.0', { spec: { strategy } });
+    await world.rest();
+    world.edit(({ metadata }) => {
+      metadata.annotations = { [CONFIRM]: '1' };
+    });
+    await world.rest();
+    expect(world.versions.filter((version) => version === '2.0.0')).toHaveLength(2);
+    expect(world.progress).toBe('WaitingConfirm');
+  });
+
+  it('that is no number is ignored, and said to be', async () => {
+    await settled({ strategy });
+    world.apply('2.0.0', { spec: { strategy } });
+    await world.rest();
+    world.edit(({ metadata }) => {
+      metadata.annotations = { [CONFIRM]: 'yes' };
+    });
+    await world.look();
+    expect(world.events).toContain('Warning ConfirmIgnored');
+    expect(world.versions.filter((version) => version === '2.0.0')).toHaveLength(1);
+  });
+
+  it('is not needed with an interval, after which the next batch is looked at', async () => {
+    const resting = { strategy: { type: 'Batch', batch: { count: 3, intervalSeconds: 20 } } };
+    await settled(resting);
+    world.apply('2.0.0', { spec: resting });
+    await world.rest();
+    world.clock.advance(5_000);
+    expect(await world.look()).toEqual({ requeueAfterMs: 15_000 });
+    world.clock.advance(15_000);
+    await world.rest();
+    expect(world.versions.filter((version) => version === '2.0.0')).toHaveLength(2);
+  });
+});
+
+describe('new Pods', () => {
+  const refused = new ApiError('exceeded quota', { status: 403, reason: 'Forbidden' });
+
+  it.each([
+    [1, 1],
+    [2, 3],
+    [4, 7],
+    [128, 191],
+  ])(
+    'are created in groups of 1, 2, 4, … and 64: of a refusal from number %d on come %d calls',
+    async (from, calls) => {
+      let writes = 0;
+      world.onPodWrite = () => {
+        writes += 1;
+        if (writes >= from) throw refused;
+      };
+      world.apply('1.0.0', { replicas: 200 });
+      await expect(world.look()).rejects.toBe(refused);
+      expect(writes).toBe(calls);
+      expect(world.events).toContain('Warning FailedCreate');
+      expect(world.deployment.status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'ReplicaFailure', reason: 'FailedCreate' }),
+      );
+    },
+  );
+
+  it('have names that every version of the controller finds from the same state', () => {
+    expect(podNameOf({ name: 'shop', uid: 'u1' }, 'hash', () => false)).toBe('shop-hash-wszsg');
+    expect(podNameOf({ name: 'shop', uid: 'u1' }, 'hash', (name) => name === 'shop-hash-wszsg')).toBe(
+      'shop-hash-fz89f',
+    );
+  });
+
+  it('carry a hash of their template that is the same in every version of the controller', () => {
+    const template = { metadata: { labels: { app: 'shop' } }, spec: { containers: [] } };
+    expect(hashOf(template as never)).toBe('z5lksz85xg');
+    expect(hashOf({ spec: { containers: [] }, metadata: { labels: { app: 'shop' } } } as never)).toBe('z5lksz85xg');
+    expect(hashOf(template as never, 1)).toBe('mnhrdkk5mw');
+  });
+
+  it('come at once for one that was lost before the cache had shown it for long', async () => {
+    world.apply('1.0.0');
+    await world.look();
+    const [pod] = world.pods;
+    world.removePod(pod?.metadata.name ?? '');
+    await world.look();
+    expect(world.versions).toHaveLength(3);
+  });
+});
+
+describe('before its first deletion', () => {
+  it('a process asks the API server for all Pods, once', async () => {
+    await settled();
+    expect(world.podLists).toBe(0);
+    world.apply('2.0.0');
+    await world.rest();
+    expect(world.podLists).toBe(1);
+    world.restart();
+    await world.rest();
+    expect(world.podLists).toBe(1);
+    world.apply('3.0.0');
+    await world.rest();
+    expect(world.podLists).toBe(2);
+  });
+
+  it('a Pod that is not there any more is no Pod, whatever the cache shows', async () => {
+    await settled();
+    world.edit(({ spec }) => {
+      spec.replicas = 2;
+    });
+    let deletions = 0;
+    world.onPodWrite = () => {
+      deletions += 1;
+    };
+    await world.rest();
+    expect([deletions, world.versions.length]).toEqual([1, 2]);
+  });
+});
+
+describe('a deletion', () => {
+  it('that got no answer is asked for again before anything else, and only once when it is answered', async () => {
+    await settled();
+    const unavailable = new ApiError('later', { status: 503, reason: 'ServiceUnavailable' });
+    let deletions = 0;
+    world.onPodWrite = () => {
+      deletions += 1;
+      if (deletions === 1) throw unavailable;
+    };
+    world.edit(({ spec }) => {
+      spec.replicas = 2;
+    });
+    await expect(world.look()).rejects.toBe(unavailable);
+    expect(world.events).toContain('Warning FailedDelete');
+    await world.rest();
+    expect([deletions, world.versions.length]).toEqual([2, 2]);
+  });
+
+  it('that the API server refuses is decided again', async () => {
+    await settled();
+    const refused = new ApiError('no', { status: 403, reason: 'Forbidden' });
+    world.onPodWrite = () => {
+      throw refused;
+    };
+    world.edit(({ spec }) => {
+      spec.replicas = 2;
+    });
+    await expect(world.look()).rejects.toBe(refused);
+    world.onPodWrite = () => {};
+    world.edit(({ spec }) => {
+      spec.replicas = 3;
+    });
+    await world.rest();
+    expect(world.versions).toHaveLength(3);
+  });
+});

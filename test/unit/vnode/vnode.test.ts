@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { VNode } from '../../../src/vnode/vnode.ts';
+import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
+
+const NOW = 100_000;
+
+function vnode(change: Partial<VNode> = {}): VNode {
+  const made = new VNode({ base: makeBase('b1'), tunnel: 'mqtt_tunnel_provider', now: 0, ledger: LEDGER_OPTIONS });
+  made.hear(10_000, undefined);
+  return Object.assign(made, change);
+}
+
+describe('a base whose leader changes', () => {
+  const unready = { wasReady: false, mayBeSilentSince: 90_000 };
+
+  it('that looked dead is unreachable: the next leader judges by what it hears itself', () => {
+    const dead = vnode({ liveness: 'Dead', isConfirmedSilent: true });
+    dead.changeLeader(NOW, unready);
+    expect(dead).toMatchObject({ liveness: 'Unreachable', isConfirmedSilent: false, lastHeardAt: 10_000 });
+  });
+
+  it('stays reachable where this replica hears it', () => {
+    const heard = vnode();
+    heard.changeLeader(NOW, unready);
+    expect(heard).toMatchObject({ liveness: 'Reachable', lastHeardAt: 10_000 });
+  });
+
+  it('that was only heard of by others is unreachable, and silent since its leader may have been', () => {
+    const hearsay = vnode({ isHearsay: true });
+    hearsay.changeLeader(NOW, unready);
+    expect(hearsay).toMatchObject({ liveness: 'Unreachable', isHearsay: false, lastHeardAt: 90_000 });
+  });
+
+  it('that its leader had Ready is so, and silent since then at the latest', () => {
+    const ready = vnode({ liveness: 'Unreachable' });
+    ready.changeLeader(NOW, { ...unready, wasReady: true });
+    expect(ready).toMatchObject({ liveness: 'Reachable', lastHeardAt: 90_000 });
+    const recent = vnode({ lastHeardAt: 95_000 });
+    recent.changeLeader(NOW, { ...unready, wasReady: true });
+    expect(recent.lastHeardAt).toBe(95_000);
+  });
+});
+
+describe('a base after operations', () => {
+  it('is asked 4 s after the last one, and 20 s after the first one at the latest', () => {
+    const busy = vnode();
+    const due = [0, 3_000, 10_000, 15_000, 17_000].map((now) => {
+      busy.operationEnded(now);
+      return busy.refresh?.at;
+    });
+    expect(due).toEqual([4_000, 7_000, 14_000, 19_000, 20_000]);
+  });
+});
