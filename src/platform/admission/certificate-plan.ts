@@ -45,7 +45,7 @@ export type CertificateStep =
 
 export function nextStep(state: CertificateState): CertificateStep {
   const { now, authority, bundle, serving, trusted } = state;
-  if (authority === undefined || authority.certificate.notAfter - now < AUTHORITY_RENEWED_BEFORE_MS) {
+  if (authority === undefined || authority.certificate.notAfter - now <= AUTHORITY_RENEWED_BEFORE_MS) {
     return { kind: 'MakeAuthority', formerly: stillTrusted(now, now, [...bundle, ...trusted.flat()]) };
   }
   const [newest, ...older] = bundle;
