@@ -68,6 +68,16 @@ describe('the manager', () => {
     expect(rig.told).toEqual(['start a', 'stop a', 'end a']);
   });
 
+  it('stops while a part waits for what never comes', async () => {
+    const rig = new ManagerRig();
+    const never = new Promise(() => {});
+    const running = rig.run([rig.part('a', { ready: never })], [rig.part('b')]);
+    await settle();
+    rig.abort.abort();
+    await running;
+    expect(rig.told).toEqual(['start a', 'stop a', 'end a']);
+  });
+
   it('starts nothing when it was stopped before', async () => {
     const rig = new ManagerRig();
     rig.abort.abort();

@@ -1,0 +1,155 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PODS } from '../../../../src/kube/resource.ts';
+import { silentLogger } from '../../../../src/logger.ts';
+import { createMetrics } from '../../../../src/metrics.ts';
+import { registerPodWebhooks } from '../../../../src/platform/admission/pod-webhooks.ts';
+import { webhookApp } from '../../../../src/platform/admission/webhook-app.ts';
+import { type Verdict, Webhooks } from '../../../../src/reconcile/webhooks.ts';
+import { metricOf } from '../../../support/metric-text.ts';
+
+const COMPONENT = 'virtual-kubelet.koupleless.io/component';
+const BASE_NAME = 'platform.koupleless.io/base-name';
+
+function review(plural: string, operation: string, object: unknown, oldObject?: unknown) {
+  const resource = { group: plural === 'pods' ? '' : 'apps', version: 'v1', resource: plural };
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    request: { uid: 'u', operation, resource, namespace: 'default', object, oldObject },
+  };
+}
+
+describe('the webhook server', () => {
+  const servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  async function serve(webhooks: Webhooks) {
+    const metrics = createMetrics();
+    const server = createServer(webhookApp({ webhooks, logger: silentLogger, metrics }));
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const post = (path: string, body: string) => fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body });
+    const count = async (label: string) =>
+      metricOf(await metrics.registry.metrics(), 'module_controller_admission_reviews_total', (own) =>
+        own.includes(label),
+      );
+    return { post, count };
+  }
+
+  const pod = review('pods', 'CREATE', { metadata: { name: 'p' }, spec: { containers: [] } });
+
+  it('answers what a controller has registered for, and denies the rest', async () => {
+    const webhooks = new Webhooks();
+    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: false, message: 'not this one' }));
+    const { post, count } = await serve(webhooks);
+    const answerOf = async (path: string, body: unknown) => (await post(path, JSON.stringify(body))).json();
+    expect(await answerOf('/validate', pod)).toMatchObject({
+      response: { uid: 'u', allowed: false, status: { message: 'not this one' } },
+    });
+    for (const [path, body] of [
+      ['/mutate', pod],
+      ['/validate', review('pods', 'UPDATE', pod.request.object)],
+      ['/validate', review('deployments', 'CREATE', pod.request.object)],
+    ] as const) {
+      expect(await answerOf(path, body)).toMatchObject({
+        response: { allowed: false, status: { message: /^unsupported/ } },
+      });
+    }
+    expect([await count('result="denied"'), await count('result="unsupported"')]).toEqual([1, 3]);
+  });
+
+  it('answers 400 to what is no AdmissionReview, and 413 to what is too large', async () => {
+    const { post, count } = await serve(new Webhooks());
+    expect((await post('/mutate', '{"a": ')).status).toBe(400);
+    expect((await post('/mutate', '')).status).toBe(400);
+    const answer = await post('/mutate', '{}');
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      'apiVersion and kind must be admission.k8s.io/v1 AdmissionReview\n',
+    ]);
+    expect((await post('/mutate', JSON.stringify({ a: 'x'.repeat(7 * 1024 * 1024) }))).status).toBe(413);
+    expect((await post('/other', '{}')).status).toBe(404);
+    expect(await count('result="invalid"')).toBe(4);
+  });
+
+  it('leaves to the API server what it cannot complete, and fails where it cannot judge', async () => {
+    const webhooks = new Webhooks();
+    const fail = (): Verdict => {
+      throw new Error('a fault');
+    };
+    for (const path of ['mutate', 'validate'] as const) webhooks.register(path, PODS, ['CREATE'], fail);
+    const { post, count } = await serve(webhooks);
+    const mutated = await post('/mutate', JSON.stringify(pod));
+    expect(await mutated.json()).toMatchObject({ response: { allowed: true } });
+    expect((await post('/validate', JSON.stringify(pod))).status).toBe(500);
+    expect(await count('result="error"')).toBe(2);
+  });
+});
+
+describe('Pods of modules', () => {
+  const webhooks = new Webhooks();
+  registerPodWebhooks(webhooks, 'dev');
+
+  function mutated(plural: string, object: unknown, oldObject?: unknown) {
+    const [operation, apiVersion] = [oldObject ? 'UPDATE' : 'CREATE', plural === 'pods' ? 'v1' : 'apps/v1'];
+    const handler = webhooks.find('mutate', operation, apiVersion, plural);
+    const verdict = handler?.({ operation, namespace: 'default', object, oldObject } as never);
+    return (verdict?.isAllowed && verdict.object) as never as {
+      spec: { tolerations?: unknown[]; template: { spec: { tolerations?: unknown[]; affinity?: unknown } } };
+    };
+  }
+
+  function daemonSet(annotations?: Record<string, string>, spec: object = {}) {
+    const containers = [{ name: 'shop', image: 'https://jars.example.com/shop-1.jar' }];
+    const metadata = { labels: { [COMPONENT]: 'module' }, ...(annotations && { annotations }) };
+    return { metadata: { name: 'd' }, spec: { template: { metadata, spec: { containers, ...spec } } } };
+  }
+
+  const onBase = (name: string) => ({
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          { matchExpressions: [{ key: 'vnode.koupleless.io/name', operator: 'In', values: [name] }] },
+        ],
+      },
+    },
+  });
+
+  it('are completed, and others are left alone', () => {
+    const spec = { containers: [{ name: 'shop', image: 'x' }] };
+    expect(mutated('pods', { metadata: { labels: { [COMPONENT]: 'module' } }, spec }).spec.tolerations).toHaveLength(2);
+    expect(mutated('pods', { metadata: {}, spec })).toBeUndefined();
+    expect(mutated('daemonsets', { metadata: {}, spec: { template: { spec } } })).toBeUndefined();
+  });
+
+  it('have templates that say where they may run, and no version', () => {
+    for (const plural of ['daemonsets', 'deployments']) {
+      const { template } = mutated(plural, daemonSet({ [BASE_NAME]: 'a' })).spec;
+      expect(template.spec).toMatchObject({ affinity: onBase('a'), containers: [{ name: 'shop' }] });
+      expect(template.spec.tolerations).toHaveLength(2);
+      expect(JSON.stringify(template)).not.toContain('BIZ_VERSION');
+    }
+  });
+
+  it('follow an annotation that changes, and one that goes', () => {
+    const before = mutated('daemonsets', daemonSet({ [BASE_NAME]: 'a' }));
+    const { affinity } = before.spec.template.spec;
+    const affinityWith = (annotations?: Record<string, string>) =>
+      mutated('daemonsets', daemonSet(annotations, { affinity }), before).spec.template.spec.affinity;
+    expect(affinityWith({ [BASE_NAME]: 'b' })).toEqual(onBase('b'));
+    expect(affinityWith({ [BASE_NAME]: 'a' })).toEqual(onBase('a'));
+    expect(affinityWith()).toEqual({ nodeAffinity: {} });
+  });
+
+  it('keep the affinity that their author wrote beside an annotation that changes', () => {
+    const own = onBase('mine');
+    const before = daemonSet({ [BASE_NAME]: 'a' }, { affinity: own });
+    const after = mutated('daemonsets', daemonSet({ [BASE_NAME]: 'b' }, { affinity: own }), before);
+    expect(after.spec.template.spec.affinity).toEqual(own);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ModuleDeploymentObject,
+  projectModuleDeployment,
+} from '../../../../src/platform/rollout/module-deployment.ts';
+import { reviewModuleDeployment } from '../../../../src/platform/rollout/module-deployment-review.ts';
+import { projectRevision } from '../../../../src/platform/rollout/revision.ts';
+import { moduleDeployment } from '../../../support/rollouts.ts';
+
+function deployment(change: (object: ReturnType<typeof moduleDeployment>) => void = () => {}) {
+  const object = moduleDeployment();
+  change(object);
+  return object as unknown as ModuleDeploymentObject;
+}
+
+function revision(number: number, { spec }: ModuleDeploymentObject) {
+  return projectRevision({
+    metadata: { name: `r-${number}`, labels: { 'controller-revision-hash': `hash-${number}` } },
+    data: { spec: { template: spec.template } },
+    revision: number,
+  } as never);
+}
+
+function review(
+  object: ModuleDeploymentObject,
+  {
+    oldObject,
+    history = [],
+    others = [],
+  }: {
+    oldObject?: ModuleDeploymentObject;
+    history?: ReturnType<typeof revision>[];
+    others?: ModuleDeploymentObject[];
+  } = {},
+) {
+  const deployments = others.map(projectModuleDeployment);
+  const request = { operation: oldObject ? 'UPDATE' : 'CREATE', namespace: 'default', object, oldObject } as const;
+  return reviewModuleDeployment(request, { historyOf: () => history, deploymentsOf: () => deployments });
+}
+
+describe('a ModuleDeployment', () => {
+  it('is allowed, without a warning', () => {
+    expect(review(deployment())).toEqual({ isAllowed: true, warnings: [] });
+  });
+
+  it('needs a version for each module, as its Pods will have it', () => {
+    const withoutEnv = (image: string) =>
+      deployment(({ spec }) => {
+        for (const container of spec.template.spec.containers) Object.assign(container, { env: [], image });
+      });
+    expect(review(withoutEnv('https://jars.example.com/shop-1.0.0-ark-biz.jar')).isAllowed).toBe(true);
+    expect(review(withoutEnv('https://jars.example.com/latest.jar'))).toEqual({
+      isAllowed: false,
+      message: expect.stringContaining('spec.template.spec.containers[shop].env: BIZ_VERSION is missing'),
+    });
+  });
+
+  it('can be rolled back to a revision that there is', () => {
+    const [first, second] = ['1.0.0', '2.0.0'].map(
+      (version) => moduleDeployment({ version }) as unknown as ModuleDeploymentObject,
+    );
+    if (!first || !second) throw new Error('two versions are needed');
+    const history = [revision(1, first), revision(2, second)];
+    const asked = (number?: number) => ({
+      ...second,
+      spec: { ...second.spec, rollbackTo: number === undefined ? {} : { revision: number } },
+    });
+    for (const number of [undefined, 0, 1, 2])
+      expect(review(asked(number), { oldObject: second, history }).isAllowed).toBe(true);
+    expect(review(asked(7), { oldObject: second, history })).toEqual({
+      isAllowed: false,
+      message: 'spec.rollbackTo.revision: there is no revision 7, there are 1, 2',
+    });
+    expect(review(asked(0), { oldObject: second, history: history.slice(1) })).toMatchObject({
+      message: 'spec.rollbackTo.revision: there is no earlier revision, there are 2',
+    });
+    expect(review(asked(1), { history })).toMatchObject({
+      message: 'spec.rollbackTo.revision: there is no revision 1',
+    });
+  });
+
+  it('is allowed with a warning when it shares labels with another', () => {
+    const other = deployment((object) => {
+      object.metadata.name = 'canary';
+    });
+    const warnings = [expect.stringContaining('ModuleDeployment canary')];
+    expect(review(deployment(), { others: [other] })).toEqual({ isAllowed: true, warnings });
+    const gone = { ...other, metadata: { ...other.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    expect(review(deployment(), { others: [deployment(), gone] })).toEqual({ isAllowed: true, warnings: [] });
+  });
+});
