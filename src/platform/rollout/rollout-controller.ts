@@ -49,6 +49,7 @@ export interface RolloutControllerOptions {
 const DEFAULT_DEADLINE_SECONDS = 600;
 /** Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. */
 const MAX_AT_ONCE = 64;
+const SCALE_INTERVAL_MS = 1_000;
 
 /** A ModuleDeployment with what one reconcile has found out about it. */
 interface Rollout {
@@ -74,6 +75,9 @@ export class RolloutController {
   /** By key; with the UID that it is about. Emptied as ModuleDeployments go. */
   readonly #seen = new Map<string, { readonly uid: string; readonly firstSeen: FirstSeen }>();
 
+  /** When its replicas were set to the number of bases, by UID: while these come one by one, once a second at most. */
+  readonly #scaledAt = new Map<string, number>();
+
   constructor(options: RolloutControllerOptions) {
     this.#options = options;
   }
@@ -84,7 +88,8 @@ export class RolloutController {
     const seen = this.#seenOf(key, deployment?.uid);
     if (deployment === undefined || seen === undefined || deployment.isDeleting) return undefined;
     const { pods, revisions } = this.#options;
-    if (await this.#followPeers(deployment)) return undefined;
+    const followed = await this.#followPeers(deployment);
+    if (followed !== undefined) return followed;
     if (deployment.spec.rollbackTo !== undefined) {
       await this.#rollBack(deployment);
       return undefined;
@@ -317,17 +322,19 @@ export class RolloutController {
     await revisions.prune(deployment, needed);
   }
 
-  /** Whether the number of Pods was changed to that of bases: the rest follows with the new version. */
-  async #followPeers(deployment: CachedModuleDeployment): Promise<boolean> {
-    const { client, nodes, permit, env } = this.#options;
-    if (!deployment.spec.peer) return false;
+  /** Undefined where the number of Pods is that of bases. Else the rest follows with the new version. */
+  async #followPeers(deployment: CachedModuleDeployment): Promise<Result | undefined> {
+    const { client, clock, nodes, permit, env } = this.#options;
+    if (!deployment.spec.peer) return undefined;
     const wanted = countPeers(placementOf(completePlacement(deployment.spec.template, env).spec), nodes.list());
     const replicas = replicasOf(deployment.spec);
-    if (wanted === replicas) return false;
+    if (wanted === replicas) return undefined;
+    const waitMs = (this.#scaledAt.get(deployment.uid) ?? Number.NEGATIVE_INFINITY) + SCALE_INTERVAL_MS - clock.now();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     await client.setReplicas(deployment, wanted, { resourceVersion: deployment.resourceVersion, permit });
-    const message = `${wanted} bases fit: scaled from ${replicas} to ${wanted} replicas`;
-    this.#event(deployment, 'Normal', 'PeerScaled', message);
-    return true;
+    this.#scaledAt.set(deployment.uid, clock.now());
+    this.#event(deployment, 'Normal', 'PeerScaled', `${wanted} bases fit: scaled from ${replicas} to ${wanted}`);
+    return {};
   }
 
   /** Restores an earlier template. Only of the version that it was decided from: done twice, it would go back again. */
@@ -368,6 +375,7 @@ export class RolloutController {
     if (known !== undefined) {
       pods.forget(known.uid);
       revisions.forget(known.uid);
+      this.#scaledAt.delete(known.uid);
       this.#seen.delete(key);
     }
     if (uid === undefined) return undefined;

@@ -72,6 +72,9 @@ describe('a ModuleDeployment of peers', () => {
     expect(world.deployment.spec.replicas).toBe(3);
     expect(world.pods.map(({ spec }) => spec.nodeName).sort()).toEqual(BASES);
     world.nodes.delete('vnode.c');
+    const waits = (await world.look())?.requeueAfterMs;
+    expect([waits, world.deployment.spec.replicas]).toEqual([1_000, 3]);
+    world.clock.advance(1_000);
     await world.rest();
     expect([world.deployment.spec.replicas, world.versions.length]).toEqual([2, 2]);
     expect(world.events.filter((event) => event.endsWith('PeerScaled'))).toHaveLength(2);
