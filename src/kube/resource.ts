@@ -17,6 +17,14 @@ export interface ResourceKind {
 
 export const PODS: ResourceKind = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
 
+export const DEPLOYMENTS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  isNamespaced: true,
+};
+
 /** One object; `namespace` is required for namespaced kinds, and not used for others. */
 export interface ObjectRef {
   readonly namespace?: string | undefined;

@@ -1,6 +1,6 @@
 import { completePlacement, completePod, type PodTemplate } from '../../kinds/pod-defaults.ts';
 import type { KubeObject, NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
-import { PODS, type ResourceKind } from '../../kube/resource.ts';
+import { DEPLOYMENTS, PODS, type ResourceKind } from '../../kube/resource.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VNODE_LABEL } from '../../labels.ts';
 import type { AdmissionRequest, Verdict, Webhooks } from '../../reconcile/webhooks.ts';
 
@@ -9,13 +9,6 @@ export interface Workload extends KubeObject {
   readonly spec: { readonly template: PodTemplate };
 }
 
-const DEPLOYMENTS: ResourceKind = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  isNamespaced: true,
-};
 const DAEMON_SETS: ResourceKind = {
   group: 'apps',
   version: 'v1',

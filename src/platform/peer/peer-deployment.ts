@@ -1,18 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
 import { type Placement, placementOf } from '../../kube/placement.ts';
-import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import { collectionPathOf, DEPLOYMENTS } from '../../kube/resource.ts';
 import type { CachedObject } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, PEER_STRATEGY, REPLICAS_CONTROL_LABEL, STRATEGY_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
-
-export const DEPLOYMENTS: ResourceKind = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  isNamespaced: true,
-};
 
 export interface DeploymentObject extends KubeObject {
   readonly spec?: {

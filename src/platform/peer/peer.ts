@@ -1,10 +1,11 @@
 import { isSameForPeers } from '../../kinds/peers.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
+import { DEPLOYMENTS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
 import { Reconciler } from '../../reconcile/reconciler.ts';
 import { PeerController } from './peer-controller.ts';
-import { DEPLOYMENTS, type DeploymentObject, isSameDeployment, isScaled, PEER_DEPLOYMENTS } from './peer-deployment.ts';
+import { type DeploymentObject, isSameDeployment, isScaled, PEER_DEPLOYMENTS } from './peer-deployment.ts';
 
 const NAME = 'peer';
 const WORKERS = 4;
