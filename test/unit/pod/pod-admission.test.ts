@@ -92,6 +92,17 @@ describe('a Pod that is bound by nodeName', () => {
     expect(reasonOf({ spec: { tolerations } }, { taints })).toBe(isAdmitted ? undefined : 'TaintToleration');
   });
 
+  it('is told which taint it does not tolerate, also one without a value', () => {
+    const messageFor = (value?: string): string | undefined => {
+      const pod = makePod({});
+      const taints = [{ key: 'a', effect: 'NoExecute', ...(value && { value }) }];
+      const input = { pods: [pod], node: { ...NODE, taints }, isCandidate: () => true, isOutside: () => false };
+      return rejectionsOf(input).get(pod)?.message;
+    };
+    expect(messageFor('b')).toContain('taint a=b:NoExecute');
+    expect(messageFor()).toContain('taint a=:NoExecute');
+  });
+
   it('has to fit beside the admitted Pods, oldest first, whatever the order of the list', () => {
     const ran = makePod({
       memory: '50Mi',

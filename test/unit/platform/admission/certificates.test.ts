@@ -193,6 +193,17 @@ describe('the plan of certificates', () => {
     expect(world.now - START).toBe(2_000);
   });
 
+  it('looks at every CA that a configuration trusts', async () => {
+    const world = new CertificateWorld();
+    await world.settle();
+    world.now += 700 * DAY_MS;
+    await world.settle();
+    const other = await authorityAt(world.now);
+    expect(world.bundle).toHaveLength(2);
+    world.trusted = [world.bundle, [world.bundle[0] as CertificateFacts, other.certificate]];
+    expect(nextStep(world.state())).toEqual({ kind: 'Trust' });
+  });
+
   it.each([
     ['the key of the CA is lost', () => ({ key: '' })],
     ['a configuration is installed again', ({ bundle }: CertificateWorld) => ({ trusted: [[], bundle] })],
