@@ -153,6 +153,7 @@ export default defineConfig({
       }),
       e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 5 }),
       sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 6 }),
+      integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 8 }),
       // What is measured there is memory: nothing else runs beside it.
       sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 7 }),
     ],
