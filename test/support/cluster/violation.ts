@@ -16,6 +16,9 @@ export interface Violation {
 export interface CheckOptions {
   /** Wall clock, ms: what happened before is not judged, but known. */
   readonly since?: number;
-  /** Commands of a replica that may come late: the one in flight when it was stopped. Default 0. */
+  /**
+   * Commands of a replica that may come late: the one in flight when it was stopped, and the questions that it asked in
+   * the same turn of its event loop. Default 0.
+   */
   readonly allowedLate?: Readonly<Record<string, number>>;
 }

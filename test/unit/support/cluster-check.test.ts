@@ -104,6 +104,16 @@ describe('two leaders', () => {
     expect(found.map((violation) => violation.at)).toEqual([at(11_001), at(11_002)]);
   });
 
+  it('are not told by the questions of the same turn, but by those of a later one and by every change', () => {
+    const question = (since: number, base: string) => command(since, 'r0', { base, command: 'queryAllBiz', module: '' });
+    const leases = [...TAKEN, lease(0, 'r0', { base: 'b2' }), lease(10_000, 'r1', { base: 'b2' })];
+    const allowed = { allowedLate: { r0: 1 } };
+    const commands = [question(11_000, 'b1'), question(11_001, 'b2'), command(11_002, 'r0'), question(11_020, 'b1')];
+    const found = commandsOfOthers(facts({ leases, commands }), allowed);
+    expect(found.map((violation) => violation.at)).toEqual([at(11_002), at(11_020)]);
+    expect(commandsOfOthers(facts({ leases, commands }))).toHaveLength(4);
+  });
+
   it('are forgotten before the time that is asked for', () => {
     const commands = [command(11_000, 'r0')];
     expect(commandsOfOthers(facts({ leases: TAKEN, commands }), { since: at(11_001) })).toEqual([]);
