@@ -61,6 +61,27 @@ export const ANNOTATION = {
   confirmBatch: 'platform.koupleless.io/confirm-batch',
 } as const;
 
+/** Of a Service that is exported to load balancers. */
+export const EXPORT_LABEL = {
+  /** The group of balancers that takes it. */
+  group: 'BCSGROUP',
+  /** `roundrobin`, `source` or `leastconn`. */
+  balance: 'BCSBALANCE',
+  /** `BCS-WEIGHT-{x}`: the share of the Pods whose weight label is `x`. */
+  weightPrefix: 'BCS-WEIGHT-',
+} as const;
+
+export const EXPORT_ANNOTATION = {
+  /** Several groups, separated by commas: a label value holds none. */
+  groups: 'platform.koupleless.io/export-groups',
+  /** JSON, by the name of the port: `domainName`, `path`, `protocol`. */
+  ports: 'platform.koupleless.io/export-ports',
+  maxConnections: 'platform.koupleless.io/max-conn',
+  ssl: 'platform.koupleless.io/ssl',
+  /** The label of Pods whose values `BCS-WEIGHT-{x}` names. */
+  weightLabel: 'platform.koupleless.io/weight-label',
+} as const;
+
 /** arklet's install strategies; `uninstallThenInstall` takes all other versions of the name off the base first. */
 export const INSTALL_STRATEGIES = ['installOnly', 'uninstallThenInstall'] as const;
 export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];

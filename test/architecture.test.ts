@@ -4,6 +4,7 @@ import { VARIABLES, type Variable, WITHOUT_EFFECT } from '../src/config/variable
 import { ERROR_CATALOGUE } from '../src/errors.ts';
 import { MODULE_TENANCY_SCHEMAS } from '../src/kinds/module-tenancy.ts';
 import { createMetrics } from '../src/metrics.ts';
+import { EXPORT_SERVICE_SCHEMAS } from '../src/platform/export/export-service.ts';
 import { MODULE_DEPLOYMENT_SCHEMAS } from '../src/platform/rollout/module-deployment.ts';
 import { MODULE_STATES } from '../src/tunnel/module.ts';
 import {
@@ -178,11 +179,12 @@ describe('the pages', () => {
   });
 
   it.each([
-    ['ModuleDeployment', 'docs/module-deployments.md', 'Fields', MODULE_DEPLOYMENT_SCHEMAS.spec],
-    ['ModuleTenancy', 'docs/admission.md', 'Limits of a namespace', MODULE_TENANCY_SCHEMAS.spec],
-  ])('have the fields of a %s', (_kind, page, heading, schema) => {
+    ['ModuleDeployment', 'docs/module-deployments.md', 'Fields', 'spec', MODULE_DEPLOYMENT_SCHEMAS.spec],
+    ['ModuleTenancy', 'docs/admission.md', 'Limits of a namespace', 'spec', MODULE_TENANCY_SCHEMAS.spec],
+    ['ExportService', 'docs/export.md', 'Status', 'status', EXPORT_SERVICE_SCHEMAS.status],
+  ])('have the fields of a %s', (_kind, page, heading, part, schema) => {
     const rows = tableOf(sectionOf(readText(page), heading));
-    const shown = rows.map((row) => `${codesOf(row['Field of `spec`'] ?? '')[0]}: ${row.Meaning}`);
+    const shown = rows.map((row) => `${codesOf(row[`Field of \`${part}\``] ?? '')[0]}: ${row.Meaning}`);
     expect(shown).toEqual(fieldsOf(schema));
   });
 

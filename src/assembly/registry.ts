@@ -8,6 +8,7 @@ export const REGISTRY: Registry = new Map([
   ['vk', async () => (await import('./vk.ts')).VK],
   ['peer', async () => (await import('../platform/peer/peer.ts')).PEER],
   ['rollout', async () => (await import('../platform/rollout/rollout.ts')).ROLLOUT],
+  ['export', async () => (await import('../platform/export/export.ts')).EXPORT],
   // Last: it waits for its certificate, and asks the others about requests.
   ['admission', async () => (await import('../platform/admission/admission.ts')).ADMISSION],
 ]);

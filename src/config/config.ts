@@ -44,6 +44,22 @@ export interface WebhookConfig {
   readonly files: { readonly certPath: string; readonly keyPath: string } | undefined;
 }
 
+export interface ExportConfig {
+  /** Names this cluster to load balancers. */
+  readonly cluster: string;
+  /** Modules of a base that is silent get no requests. */
+  readonly dropsLost: boolean;
+  /** undefined = it is not served. */
+  readonly feed:
+    | {
+        readonly port: number;
+        readonly certPath: string;
+        readonly keyPath: string;
+        readonly tokensPath: string | undefined;
+      }
+    | undefined;
+}
+
 export interface NewBasesConfig {
   readonly maxVNodes: number;
   readonly newNodesPerMinute: number;
@@ -69,6 +85,8 @@ export interface Config {
   readonly http: HttpConfig | undefined;
   /** undefined = there is no webhook server. */
   readonly webhook: WebhookConfig | undefined;
+  /** undefined = no Service is exported. */
+  readonly export: ExportConfig | undefined;
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly unknownModulePolicy: 'remove' | 'keep';
@@ -102,6 +120,7 @@ const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN
 /** The controller of bases and modules: without it no tunnel and no membership is needed. */
 const VIRTUAL_KUBELET = 'vk';
 const ADMISSION = 'admission';
+const EXPORT = 'export';
 /** Of `deploy/platform`. */
 const WEBHOOK_SERVICE = 'module-platform-webhook';
 
@@ -122,6 +141,7 @@ export function loadConfig(
   const http = isKubelet ? httpOf(values) : undefined;
   const cluster = isKubelet ? clusterOf(values, faults) : undefined;
   const webhook = controllers.includes(ADMISSION) ? webhookOf(values, faults) : undefined;
+  const exported = controllers.includes(EXPORT) ? exportOf(values, faults) : undefined;
   if (isKubelet && values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
@@ -143,6 +163,7 @@ export function loadConfig(
     mqtt,
     http,
     webhook,
+    export: exported,
     installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
     uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
     unknownModulePolicy: values.UNKNOWN_MODULE_POLICY,
@@ -233,6 +254,19 @@ function webhookOf(values: Values, faults: string[]): WebhookConfig {
     port: values.WEBHOOK_PORT,
     hosts: values.WEBHOOK_HOSTS ?? [service, `${service}.cluster.local`],
     files: certPath && keyPath ? { certPath, keyPath } : undefined,
+  });
+}
+
+function exportOf(values: Values, faults: string[]): ExportConfig {
+  const { EXPORT_CERT_PATH: certPath, EXPORT_KEY_PATH: keyPath, EXPORT_TOKENS_PATH: tokensPath } = values;
+  if ((certPath === undefined) !== (keyPath === undefined))
+    faults.push('EXPORT_CERT_PATH and EXPORT_KEY_PATH: set both or none');
+  if (tokensPath !== undefined && certPath === undefined)
+    faults.push('EXPORT_TOKENS_PATH: the feed is served with EXPORT_CERT_PATH and EXPORT_KEY_PATH only');
+  return Object.freeze({
+    cluster: values.EXPORT_CLUSTER,
+    dropsLost: values.EXPORT_DROP_LOST,
+    feed: certPath && keyPath ? { port: values.EXPORT_PORT, certPath, keyPath, tokensPath } : undefined,
   });
 }
 

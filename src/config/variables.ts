@@ -32,7 +32,7 @@ export const VARIABLES = {
   ),
   CONTROLLERS: variable(
     rules.names,
-    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `admission`: the webhook that completes Pods of modules.',
+    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `export`: ExportServices for load balancers; `admission`: the webhook that completes Pods of modules.',
     'vk',
   ),
   CLIENT_ID: variable(
@@ -140,6 +140,30 @@ export const VARIABLES = {
     'PEM file with the certificate of the webhook server, such as cert-manager makes it; only together with WEBHOOK_KEY_PATH. Not set: the controller makes certificates itself, and puts their CA into the webhook configurations.',
   ),
   WEBHOOK_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
+  EXPORT_CLUSTER: variable(
+    rules.labelValue,
+    'Name of this cluster in what load balancers get, with `export`.',
+    'kubernetes',
+  ),
+  EXPORT_DROP_LOST: variable(
+    rules.boolean,
+    'Load balancers send nothing to a base as soon as it is silent. `false`: its modules stay backends until it is given up.',
+    'false',
+  ),
+  EXPORT_PORT: variable(
+    rules.port,
+    'Port of the feed for load balancers, with `export` and EXPORT_CERT_PATH; 0 = any free one.',
+    '9444',
+  ),
+  EXPORT_CERT_PATH: variable(
+    rules.text,
+    'PEM file with the certificate of the feed; only together with EXPORT_KEY_PATH. Read again every minute. Not set: the feed is not served.',
+  ),
+  EXPORT_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
+  EXPORT_TOKENS_PATH: variable(
+    rules.text,
+    'Directory with the tokens of load balancers, such as a mounted Secret: a file for each group, one token of at least 32 characters in each line. Read again every minute.',
+  ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),
   LOG_LEVEL: variable(rules.oneOf('trace', 'debug', 'info', 'warn', 'error'), 'Lowest level that is logged.', 'info'),

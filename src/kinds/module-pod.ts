@@ -5,7 +5,9 @@ import {
   type LabelSelector,
   type ObjectMeta,
   type OwnerReference,
+  type PodCondition,
   type PodObject,
+  type PodStatus,
 } from '../kube/objects.ts';
 import { exclusionsOf } from '../kube/placement.ts';
 import { collectionPathOf, PODS } from '../kube/resource.ts';
@@ -21,7 +23,7 @@ export const MODULE_PODS: WatchedKind<ModulePod> = {
   kind: 'ModulePod',
   path: collectionPathOf(PODS),
   labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
-  indexers: OWNER_INDEXERS,
+  indexers: { ...OWNER_INDEXERS, namespace: ({ namespace }) => namespace, node: ({ nodeName }) => nodeName },
   project: projectModulePod,
 };
 
@@ -55,13 +57,19 @@ export interface ModulePod extends CachedObject, BaseSharing {
   /** The UID of the Pod whose place it takes. */
   readonly replaces: string | undefined;
   readonly isReady: boolean;
+  /** Its modules serve and its gates are True, whatever is known of its base now. */
+  readonly isServing: boolean;
+  /** The address of its base. */
+  readonly ip: string | undefined;
+  /** Its named ports. */
+  readonly ports: Readonly<Record<string, number>>;
   /** Since when it is ready or not, ms of the wall clock. */
   readonly readyChangedAt: number | undefined;
 }
 
 export function projectModulePod(object: KubeObject): ModulePod {
   const { metadata, spec, status = {} } = object as PodObject;
-  const ready = status.conditions?.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(status, 'Ready');
   const changedAt = Date.parse(ready?.lastTransitionTime ?? '');
   return {
     namespace: metadata.namespace ?? '',
@@ -76,9 +84,28 @@ export function projectModulePod(object: KubeObject): ModulePod {
     pinnedTo: pinnedNodeOf(spec),
     replaces: metadata.annotations?.[ANNOTATION.replaces],
     isReady: ready?.status === 'True',
+    isServing: ['ContainersReady', ...gatesOf(spec)].every((type) => conditionOf(status, type)?.status === 'True'),
+    ip: status.podIP,
+    ports: portsOf(spec),
     readyChangedAt: Number.isNaN(changedAt) ? undefined : changedAt,
     ...sharingOf(metadata, spec),
   };
+}
+
+function conditionOf({ conditions = [] }: PodStatus, wanted: string): PodCondition | undefined {
+  return conditions.find(({ type }) => type === wanted);
+}
+
+function gatesOf({ readinessGates = [] }: PodObject['spec']): string[] {
+  return readinessGates.map(({ conditionType }) => conditionType);
+}
+
+/** A name that several containers use is that of the first, as for Services of Kubernetes. */
+function portsOf({ containers }: PodObject['spec']): Record<string, number> {
+  const named = containers
+    .flatMap(({ ports = [] }) => ports)
+    .flatMap(({ name, containerPort }) => (name === undefined ? [] : [[name, containerPort] as const]));
+  return Object.fromEntries(named.reverse());
 }
 
 /** Of a Pod or of a Pod template. */

@@ -37,6 +37,19 @@ const spec = Type.Object({
   maxPreStopSeconds: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Longest `lifecycle.preStop.sleep`, s. Not set: any.' }),
   ),
+  exportGroups: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+      maxItems: MAX_ENTRIES,
+      description: 'Groups of load balancers that Services may be exported to. Not set: any.',
+    }),
+  ),
+  exportHosts: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 253, pattern: '^(\\*\\.)?[a-z0-9.-]+$' }), {
+      maxItems: MAX_ENTRIES,
+      description:
+        'Host names that exported Services may have; `*.shop.example.com` is each one that ends so. Not set: any.',
+    }),
+  ),
 });
 
 export const MODULE_TENANCY_SCHEMAS = { spec };

@@ -27,11 +27,13 @@ export interface LeaderTiming {
   readonly leaseMs: number;
   /** Counted from when its last successful renewal was sent, a leader leads no longer. Well below `leaseMs`. */
   readonly fenceMs: number;
-  /** From one try to the next. */
+  /** From one renewal to the next. */
   readonly periodMs: number;
+  /** Others look this often: what they see late, they take over late. */
+  readonly lookMs: number;
 }
 
-const DEFAULT_TIMING: LeaderTiming = { leaseMs: 15_000, fenceMs: 12_000, periodMs: 5_000 };
+const DEFAULT_TIMING: LeaderTiming = { leaseMs: 15_000, fenceMs: 12_000, periodMs: 5_000, lookMs: 3_000 };
 /** A leader whose renewal has failed tries again this soon. */
 const RETRY_MS = 1_000;
 /** What a process that gives the Lease up writes into it, as client-go does: nobody leads. */
@@ -94,10 +96,17 @@ export class Leader {
     while (!signal.aborted) {
       const startedAt = clock.now();
       await this.#try();
-      const periodMs = this.#isFailing && this.#isHolder ? RETRY_MS : this.#timing.periodMs;
-      await sleep(clock, Math.max(0, startedAt + periodMs - clock.now()), signal);
+      await sleep(clock, Math.max(0, this.#nextAt(startedAt) - clock.now()), signal);
     }
     await this.#release();
+  }
+
+  #nextAt(startedAt: number): number {
+    const { periodMs, lookMs } = this.#timing;
+    if (this.#isHolder) return startedAt + (this.#isFailing ? RETRY_MS : periodMs);
+    // One that is free already is not waited for: the last try has failed.
+    const freeAt = this.#freeAt();
+    return freeAt > this.#options.clock.now() ? Math.min(startedAt + lookMs, freeAt) : startedAt + lookMs;
   }
 
   async #try(): Promise<void> {
@@ -194,12 +203,16 @@ export class Leader {
    * else has erased may still lead.
    */
   #isFree(): boolean {
-    if (this.#observed === undefined) return false;
+    return this.#options.clock.now() >= this.#freeAt();
+  }
+
+  /** On the monotonic clock; Infinity where it was never seen. */
+  #freeAt(): number {
+    if (this.#observed === undefined) return Number.POSITIVE_INFINITY;
     const { lease, at } = this.#observed;
     const { holderIdentity, leaseDurationSeconds = 0 } = lease.spec ?? {};
-    if (!holderIdentity && leaseDurationSeconds === RELEASED_SECONDS) return true;
-    const ownMs = 1000 * leaseDurationSeconds;
-    return this.#options.clock.now() - at >= Math.max(this.#timing.leaseMs, ownMs);
+    if (!holderIdentity && leaseDurationSeconds === RELEASED_SECONDS) return Number.NEGATIVE_INFINITY;
+    return at + Math.max(this.#timing.leaseMs, 1000 * leaseDurationSeconds);
   }
 
   get #leaseSeconds(): number {

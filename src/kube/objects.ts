@@ -170,6 +170,7 @@ export interface Container extends ResourceContainer {
   args?: string[];
   env?: EnvVar[];
   envFrom?: unknown[];
+  ports?: { name?: string; containerPort: number }[];
   lifecycle?: { preStop?: { sleep?: { seconds?: number } } };
 }
 
@@ -191,6 +192,18 @@ export interface PodObject extends KubeObject {
     terminationGracePeriodSeconds?: number;
   };
   status?: PodStatus;
+}
+
+export interface ServicePort {
+  name?: string;
+  protocol?: string;
+  appProtocol?: string;
+  port: number;
+  targetPort?: number | string;
+}
+
+export interface ServiceObject extends KubeObject {
+  spec?: { selector?: Record<string, string>; ports?: ServicePort[] };
 }
 
 export interface LeaseSpec {

@@ -17,6 +17,14 @@ export interface ResourceKind {
 
 export const PODS: ResourceKind = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
 
+export const SERVICES: ResourceKind = {
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  isNamespaced: true,
+};
+
 export const DEPLOYMENTS: ResourceKind = {
   group: 'apps',
   version: 'v1',

@@ -34,6 +34,8 @@ describe('gauges of a /metrics text', () => {
     metrics.vnodes.set({ state: 'Reachable' }, 0);
     expect(Object.keys(sizeGaugesOf(await metrics.registry.metrics())).sort()).toEqual([
       'informer_objects{kind="Pod"}',
+      'module_controller_export_watches',
+      'module_controller_exported_services',
       'module_controller_leases_held',
       'module_controller_leases_known',
       'module_controller_members',

@@ -105,7 +105,8 @@ describe('two leaders', () => {
   });
 
   it('are not told by the questions of the same turn, but by those of a later one and by every change', () => {
-    const question = (since: number, base: string) => command(since, 'r0', { base, command: 'queryAllBiz', module: '' });
+    const question = (since: number, base: string) =>
+      command(since, 'r0', { base, command: 'queryAllBiz', module: '' });
     const leases = [...TAKEN, lease(0, 'r0', { base: 'b2' }), lease(10_000, 'r1', { base: 'b2' })];
     const allowed = { allowedLate: { r0: 1 } };
     const commands = [question(11_000, 'b1'), question(11_001, 'b2'), command(11_002, 'r0'), question(11_020, 'b1')];

@@ -1,0 +1,84 @@
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FeedService } from './haproxy-config.ts';
+
+export interface FeedWatchOptions {
+  /** Of each replica, or of a Service before them: `https://host:9444`. The next one is asked when one fails. */
+  readonly urls: readonly string[];
+  readonly group: string;
+  readonly token: string;
+  /** PEM of the CA of the feed. Default: those that come with Node. */
+  readonly ca: string | undefined;
+  /** Gets all Services of the group whenever something has changed. */
+  readonly onChange: (services: readonly FeedService[]) => void;
+  readonly say: (line: string) => void;
+}
+
+interface Line {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'SYNCED';
+  readonly object?: FeedService;
+}
+
+/** An empty line comes every 15 s: without two of them the connection is dead. */
+const SILENT_FOR_MS = 35_000;
+const AGAIN_MS = 200;
+
+/** Follows the feed until `signal` is aborted. What is known stays while no replica answers. */
+export async function followFeed(options: FeedWatchOptions, signal: AbortSignal): Promise<void> {
+  const { urls, say } = options;
+  for (let index = 0; !signal.aborted; index++) {
+    const url = urls[index % urls.length] ?? '';
+    try {
+      await followOne(url, options, signal);
+      say(`${url}: the feed has ended`);
+    } catch (error) {
+      if (!signal.aborted) say(`${url}: ${error instanceof Error ? error.message : error}`);
+    }
+    await delay(AGAIN_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+async function followOne(url: string, options: FeedWatchOptions, signal: AbortSignal): Promise<void> {
+  const response = await open(url, options, signal);
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`HTTP ${response.statusCode}`);
+  }
+  options.say(`${url}: following group ${options.group}`);
+  const services = new Map<string, FeedService>();
+  let isSynced = false;
+  let rest = '';
+  response.setEncoding('utf8').setTimeout(SILENT_FOR_MS, () => response.destroy(new Error('nothing came for 35 s')));
+  for await (const chunk of response) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') isSynced = take(services, JSON.parse(line)) || isSynced;
+    // Half of a first list is no list.
+    if (isSynced && lines.some((line) => line !== '')) options.onChange([...services.values()]);
+  }
+}
+
+/** True at the end of the first list. */
+function take(services: Map<string, FeedService>, { type, object }: Line): boolean {
+  if (type === 'SYNCED' || object === undefined) return true;
+  const key = `${object.namespace}/${object.serviceName}`;
+  if (type === 'DELETED') services.delete(key);
+  else services.set(key, object);
+  return false;
+}
+
+function open(url: string, { group, token, ca }: FeedWatchOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  request(
+    `${url}/v1/exportservices?watch=1&group=${encodeURIComponent(group)}`,
+    { headers: { Authorization: `Bearer ${token}` }, ...(ca !== undefined && { ca }), signal, timeout: 5_000 },
+    resolve,
+  )
+    .once('error', reject)
+    .once('timeout', function (this: { destroy(error: Error): void }) {
+      this.destroy(new Error('no answer within 5 s'));
+    })
+    .end();
+  return promise;
+}

@@ -1,0 +1,108 @@
+/** What the feed says of one Service: docs/export.md. */
+export interface FeedService {
+  readonly namespace: string;
+  readonly serviceName: string;
+  readonly ports: readonly FeedPort[];
+  readonly balance: string;
+  readonly maxconn: number;
+}
+
+export interface FeedPort {
+  readonly name: string;
+  readonly BCSVHost: string;
+  readonly path: string;
+  readonly protocol: string;
+  readonly servicePort: number;
+  readonly backends: readonly { readonly targetIP: string; readonly targetPort: number; readonly weight: number }[];
+}
+
+export interface HaproxyOptions {
+  /** Where it listens. */
+  readonly bind: string;
+  /** Added to each port of a Service, so that it may run beside others. */
+  readonly portOffset: number;
+}
+
+interface Route {
+  readonly service: FeedService;
+  readonly port: FeedPort;
+  readonly backend: string;
+}
+
+/**
+ * A configuration of HAProxy 2.6 or newer for all Services of a group. Equal Services give equal text. HTTPS and UDP
+ * are left out: they need a certificate, and another balancer.
+ */
+export function haproxyConfigOf(services: readonly FeedService[], options: HaproxyOptions): string {
+  const routes = services
+    .flatMap((service) => service.ports.map((port) => ({ service, port, backend: backendNameOf(service, port) })))
+    .filter(({ port }) => port.protocol === 'http' || port.protocol === 'tcp')
+    .sort((a, b) => (a.backend < b.backend ? -1 : 1));
+  const ports = [...new Set(routes.map(({ port }) => port.servicePort))].sort((a, b) => a - b);
+  const sections = [
+    HEAD,
+    ...ports.map((port) =>
+      frontendOf(
+        port,
+        routes.filter((route) => route.port.servicePort === port),
+        options,
+      ),
+    ),
+    ...routes.map(backendOf),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+/** Connections of a worker that is replaced end by themselves; `hard-stop-after` is for those that never do. */
+const HEAD = `global
+  maxconn 10000
+  hard-stop-after 60s
+
+defaults
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+  # A base that has just gone: the call goes to another one.
+  option redispatch 1
+  retries 2`;
+
+function frontendOf(servicePort: number, routes: readonly Route[], { bind, portOffset }: HaproxyOptions): string {
+  const lines = [`frontend port-${servicePort}`, `  bind ${bind}:${servicePort + portOffset}`];
+  const [first] = routes;
+  lines.push(`  maxconn ${Math.max(...routes.map(({ service }) => service.maxconn))}`);
+  if (first?.port.protocol === 'tcp') return [...lines, '  mode tcp', `  default_backend ${first.backend}`].join('\n');
+  lines.push('  mode http');
+  for (const { port, backend } of [...routes].sort(byPrecision)) {
+    const host = hostTest(port.BCSVHost);
+    const path = port.path.replace(/\/$/, '');
+    const tests = path === '' ? [host] : [`${host} { path ${path} }`, `${host} { path_beg ${path}/ }`];
+    lines.push(`  use_backend ${backend} if ${tests.join(' or ')}`);
+  }
+  return lines.join('\n');
+}
+
+/** Names before wildcards, then long paths before short ones: `/` is the beginning of all. */
+function byPrecision(a: Route, b: Route): number {
+  const isWildcard = ({ port }: Route): number => (port.BCSVHost.startsWith('*.') ? 1 : 0);
+  const order = isWildcard(a) - isWildcard(b) || b.port.path.length - a.port.path.length;
+  return order || (a.backend < b.backend ? -1 : 1);
+}
+
+/** The name may come with a port. */
+function hostTest(host: string): string {
+  const name = 'hdr(host),field(1,:)';
+  return host.startsWith('*.') ? `{ ${name} -i -m end ${host.slice(1)} }` : `{ ${name} -i ${host} }`;
+}
+
+function backendOf({ service, port, backend }: Route): string {
+  const lines = [`backend ${backend}`, `  mode ${port.protocol}`, `  balance ${service.balance}`];
+  for (const [index, { targetIP, targetPort, weight }] of port.backends.entries()) {
+    const host = targetIP.includes(':') ? `[${targetIP}]` : targetIP;
+    lines.push(`  server s${index} ${host}:${targetPort} weight ${weight}`);
+  }
+  return lines.join('\n');
+}
+
+function backendNameOf({ namespace, serviceName }: FeedService, { name }: FeedPort): string {
+  return `${namespace}.${serviceName}.${name}`;
+}

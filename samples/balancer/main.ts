@@ -1,0 +1,65 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { followFeed } from './feed-watch.ts';
+import { Haproxy } from './haproxy.ts';
+import { type FeedService, haproxyConfigOf } from './haproxy-config.ts';
+
+const HELP = `An HAProxy that serves what a group of ExportServices says: docs/export.md
+
+Environment:
+  FEED_URLS     of each replica, separated by commas: https://10.0.0.1:9444,https://10.0.0.2:9444
+  FEED_GROUP    default external
+  FEED_TOKEN    of the group, or of a service account that may get ExportServices
+  FEED_CA_PATH  PEM of the CA of the feed; default: those that come with Node
+  BIND          default 0.0.0.0
+  PORT_OFFSET   added to each port of a Service; default 0`;
+
+function say(line: string): void {
+  console.log(`${new Date().toISOString()} ${line}`);
+}
+
+async function main(): Promise<number> {
+  const {
+    FEED_URLS = '',
+    FEED_GROUP: group = 'external',
+    FEED_TOKEN: token = '',
+    FEED_CA_PATH,
+    BIND,
+    PORT_OFFSET,
+  } = process.env;
+  const urls = FEED_URLS.split(',').filter((url) => url !== '');
+  const portOffset = Number(PORT_OFFSET ?? 0);
+  if (urls.length === 0 || token === '' || !Number.isInteger(portOffset) || process.argv.includes('--help')) {
+    console.log(HELP);
+    return process.argv.includes('--help') ? 0 : 2;
+  }
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
+  const haproxy = new Haproxy({ directory: mkdtempSync(join(tmpdir(), 'balancer-')), say });
+  let wanted: readonly FeedService[] | undefined;
+  let isLoading = false;
+  // What comes while it loads is loaded after that, the newest only.
+  const load = async (services: readonly FeedService[]): Promise<void> => {
+    wanted = services;
+    if (isLoading) return;
+    isLoading = true;
+    while (wanted !== undefined) {
+      const next = wanted;
+      wanted = undefined;
+      try {
+        await haproxy.load(haproxyConfigOf(next, { bind: BIND ?? '0.0.0.0', portOffset }));
+        say(`${next.length} Services, ${haproxy.reloads} reloads`);
+      } catch (error) {
+        say(`not loaded, the former configuration stays: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+    isLoading = false;
+  };
+  const ca = FEED_CA_PATH === undefined ? undefined : readFileSync(FEED_CA_PATH, 'utf8');
+  await followFeed({ urls, group, token, ca, say, onChange: (services) => void load(services) }, stopping.signal);
+  await haproxy.stop();
+  return 0;
+}
+
+process.exitCode = await main();

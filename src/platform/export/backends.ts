@@ -1,0 +1,155 @@
+import type { ModulePod } from '../../kinds/module-pod.ts';
+import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { ANNOTATION } from '../../labels.ts';
+import type { ExportedPort, ExportSettings } from './exported-service.ts';
+
+/** One address of a port, as balancers take it. */
+export interface Backend {
+  readonly targetIP: string;
+  readonly targetPort: number;
+  /** The value of the weight label, if the Pod has one. */
+  readonly label: readonly string[];
+  /** 1 or more, relative to the others of the port. */
+  readonly weight: number;
+}
+
+/** A Pod that serves, and its Node. */
+export interface ServingPod {
+  readonly pod: ModulePod;
+  readonly ip: string;
+  readonly node: CachedNode;
+}
+
+export interface ServingOptions {
+  readonly nodeOf: (name: string) => CachedNode | undefined;
+  /** Pods of a base that is silent, and not given up yet, are left out. */
+  readonly dropsLost: boolean;
+}
+
+/**
+ * The Pods that balancers may send requests to: Ready ones on a base. While a base cannot be reached by the controller,
+ * or the controller by nobody, its modules serve as they did: they stay until the base is given up.
+ */
+export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: ServingOptions): ServingPod[] {
+  const serving: ServingPod[] = [];
+  for (const pod of pods) {
+    const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
+    if (node === undefined || pod.ip === undefined || pod.isDeleting || pod.isTerminal) continue;
+    const isLost = pod.isServing && !isReadyNode(node);
+    if (pod.isReady || (isLost && !dropsLost)) serving.push({ pod, ip: pod.ip, node });
+  }
+  // Of two Pods with one address the younger one counts: the base activates its module.
+  return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
+}
+
+export interface PortBackends {
+  readonly backends: readonly Backend[];
+  /** Values of the weight label that the Service does not name, though it names others. */
+  readonly unknownWeights: readonly string[];
+  /** The port is that of an arklet: whoever reached it could install modules. */
+  readonly isOfArklet: boolean;
+}
+
+export function backendsOf(
+  { target }: ExportedPort,
+  serving: readonly ServingPod[],
+  { weightLabel, weights }: Pick<ExportSettings, 'weightLabel' | 'weights'>,
+): PortBackends {
+  const found = new Map<string, Address>();
+  const unknownWeights = new Set<string>();
+  let isOfArklet = false;
+  for (const { pod, ip, node } of serving) {
+    const port = portOf(target, pod);
+    if (port === undefined) continue;
+    if (node.annotations[ANNOTATION.arkletPort] === String(port)) {
+      isOfArklet = true;
+      continue;
+    }
+    const label = Object.hasOwn(pod.labels, weightLabel) ? pod.labels[weightLabel] : undefined;
+    // Two versions on one base each keep their share; without shares a base gets no more requests for it.
+    const key = JSON.stringify(hasWeights(weights) ? [ip, port, label] : [ip, port]);
+    if (!found.has(key)) found.set(key, { ip, port, label });
+  }
+  const shares = [...found.values()].map(({ label }) => label);
+  const weightOf = weighing(shares, weights);
+  const backends = [...found.values()].flatMap(({ ip, port, label }): Backend[] => {
+    if (label !== undefined && hasWeights(weights) && !Object.hasOwn(weights, label)) unknownWeights.add(label);
+    const weight = weightOf(label);
+    return weight === 0 ? [] : [{ targetIP: ip, targetPort: port, label: label === undefined ? [] : [label], weight }];
+  });
+  backends.sort(byAddress);
+  return { backends, unknownWeights: [...unknownWeights].sort(), isOfArklet };
+}
+
+interface Address {
+  readonly ip: string;
+  readonly port: number;
+  readonly label: string | undefined;
+}
+
+function portOf(target: number | string, { ports }: ModulePod): number | undefined {
+  if (typeof target === 'number') return target;
+  return Object.hasOwn(ports, target) ? ports[target] : undefined;
+}
+
+function byAddress(a: Backend, b: Backend): number {
+  const order = compare(a.targetIP, b.targetIP) || a.targetPort - b.targetPort;
+  return order || compare(a.label.join(), b.label.join());
+}
+
+/** HAProxy takes no greater weight. */
+const MAX_BACKEND_WEIGHT = 256;
+/** Exact whole numbers are looked for up to here. */
+const MAX_MULTIPLE = 1_000_000;
+
+/**
+ * The weight of a backend with a label, so that all backends of that label together have the share that the Service
+ * gives them: whole numbers, as small as possible. A label without a share counts as a backend with share 1. All are 1
+ * where fewer than two shares are named; 0: no requests.
+ */
+function weighing(
+  labels: readonly (string | undefined)[],
+  weights: Readonly<Record<string, number>>,
+): (label: string | undefined) => number {
+  const shareOf = (label: string | undefined): number | undefined =>
+    label !== undefined && Object.hasOwn(weights, label) ? weights[label] : undefined;
+  if (!hasWeights(weights)) return (label) => (shareOf(label) === 0 ? 0 : 1);
+  const counts = new Map<string, number>();
+  for (const label of labels)
+    if (label !== undefined && shareOf(label)) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const eachOf = (label: string | undefined): number =>
+    label === undefined ? 1 : (shareOf(label) ?? 1) / (counts.get(label) ?? 1);
+  const scaled = scaling(labels.map(eachOf), [...counts.values()]);
+  return (label) => (shareOf(label) === 0 ? 0 : scaled(eachOf(label)));
+}
+
+/** Makes whole numbers of quotients that have one of the `divisors` each: exact ones where those are small enough. */
+function scaling(quotients: readonly number[], divisors: readonly number[]): (quotient: number) => number {
+  const greatest = Math.max(...quotients, Number.MIN_VALUE);
+  const multiple = divisors.reduce(leastCommonMultiple, 1);
+  if (multiple <= MAX_MULTIPLE) {
+    const common = quotients.map((quotient) => Math.round(quotient * multiple)).reduce(greatestCommonDivisor, 0) || 1;
+    if ((greatest * multiple) / common <= MAX_BACKEND_WEIGHT) {
+      return (quotient) => Math.round((quotient * multiple) / common);
+    }
+  }
+  return (quotient) => Math.max(1, Math.round((quotient * MAX_BACKEND_WEIGHT) / greatest));
+}
+
+/** One share alone is a share of nothing. */
+function hasWeights(weights: Readonly<Record<string, number>>): boolean {
+  return Object.keys(weights).length >= 2;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}
+
+/** Infinity and numbers that are not exact any more are beyond every bound. */
+function leastCommonMultiple(a: number, b: number): number {
+  return a > MAX_MULTIPLE ? a : (a / greatestCommonDivisor(a, b)) * b;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,165 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../clock.ts';
+import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import type { KubeObject, ServiceObject } from '../../kube/objects.ts';
+import { apiVersionOf, type ResourceClient, SERVICES } from '../../kube/resource.ts';
+import { isConflict, isNotFound } from '../../kube/transport/api-error.ts';
+import type { Informer } from '../../kube/watch/informer-types.ts';
+import type { Logger } from '../../logger.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Result } from '../../reconcile/reconciler.ts';
+import {
+  type CachedExportService,
+  EXPORT_SERVICES,
+  type ExportServiceObject,
+  projectExportService,
+} from './export-service.ts';
+import type { ExportEntry, ExportTable } from './export-table.ts';
+import { exportStatusOf } from './export-view.ts';
+import { exportSettingsOf } from './exported-service.ts';
+
+export interface ExportControllerOptions {
+  readonly table: ExportTable;
+  readonly exports: Informer<CachedExportService>;
+  readonly client: ResourceClient<ExportServiceObject>;
+  readonly services: Pick<ResourceClient<KubeObject>, 'get'>;
+  readonly permit: () => boolean;
+  readonly recorder: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'exportWrites'>;
+}
+
+/** Each object is written once in this time at most. */
+const WRITE_EVERY_MS = 1_000;
+/** A cache that is behind is looked at again this soon. */
+const LOOK_AGAIN_MS = 1_000;
+
+/** Keeps one ExportService for each exported Service. A key is that of both. */
+export class ExportController {
+  readonly #options: ExportControllerOptions;
+  /** When the status of an object was last written, by key. */
+  readonly #writtenAt = new Map<string, number>();
+
+  constructor(options: ExportControllerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string): Promise<Result | undefined> {
+    const { table, exports } = this.#options;
+    const entry = table.get(key);
+    const stored = exports.get(key);
+    if (entry === undefined && stored === undefined) this.#writtenAt.delete(key);
+    if (stored?.isDeleting) return undefined;
+    try {
+      if (entry === undefined) return stored && (await this.#remove(key, stored));
+      if (stored === undefined) return await this.#create(entry);
+      if (stored.controller?.uid !== entry.uid) return await this.#replace(entry, stored);
+      return await this.#write(entry, stored);
+    } catch (error) {
+      // Somebody else was faster: the caches are behind.
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+      return { requeueAfterMs: LOOK_AGAIN_MS };
+    }
+  }
+
+  async #create(entry: ExportEntry): Promise<Result | undefined> {
+    const { client, exports, permit, logger } = this.#options;
+    const { namespace, name, uid, key } = entry;
+    const created = await client.create(
+      {
+        metadata: {
+          namespace,
+          name,
+          ownerReferences: [
+            {
+              apiVersion: apiVersionOf(SERVICES),
+              kind: SERVICES.kind,
+              name,
+              uid,
+              controller: true,
+              blockOwnerDeletion: true,
+            },
+          ],
+        },
+        spec: { serviceRef: { name } },
+      },
+      { permit },
+    );
+    logger.info({ exportService: key }, 'Service is exported');
+    exports.upsert(created);
+    return this.#write(entry, projectExportService(created));
+  }
+
+  /** Of an earlier Service of this name it goes; one that somebody else has made stays, and says so. */
+  async #replace(entry: ExportEntry, stored: CachedExportService): Promise<Result | undefined> {
+    const { controller } = stored;
+    const isOfEarlierService = controller?.kind === SERVICES.kind && controller.apiVersion === apiVersionOf(SERVICES);
+    if (isOfEarlierService) {
+      await this.#delete(stored);
+      return { requeueAfterMs: LOOK_AGAIN_MS };
+    }
+    const { namespace, name, uid } = entry;
+    this.#options.recorder.event(
+      { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid },
+      'Warning',
+      'OutControl',
+      `${EXPORT_SERVICES.kind} ${namespace}/${name} already exists and is not of this Service: it is not changed`,
+    );
+    return undefined;
+  }
+
+  async #write(entry: ExportEntry, stored: CachedExportService): Promise<Result | undefined> {
+    const { client, exports, permit, clock, metrics } = this.#options;
+    const { key, namespace, name } = entry;
+    const status = exportStatusOf({
+      view: entry.view,
+      conflicts: entry.conflicts,
+      generation: stored.generation,
+      stored: stored.status,
+      nowText: clock
+        .wallTime()
+        .toISOString()
+        .replace(/\.\d+Z$/, 'Z'),
+    });
+    if (isDeepStrictEqual(status, stored.status)) return undefined;
+    const waitMs = (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + WRITE_EVERY_MS - clock.now();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    this.#writtenAt.set(key, clock.now());
+    const { resourceVersion } = stored;
+    const object = { metadata: { namespace, name, resourceVersion }, spec: { serviceRef: { name } }, status };
+    exports.upsert(await client.update(object, { subresource: 'status', permit }));
+    metrics.exportWrites.inc();
+    return undefined;
+  }
+
+  /** The cache may not know of a Service yet that the API server has. */
+  async #remove(key: string, stored: CachedExportService): Promise<Result | undefined> {
+    const { services, permit, logger } = this.#options;
+    const { namespace, name, controller } = stored;
+    if (controller?.kind !== SERVICES.kind) return undefined;
+    const service = await this.#serviceOf({ namespace, name }, services);
+    const isExported = service !== undefined && exportSettingsOf(service) !== undefined;
+    if (isExported && service.metadata.uid === controller.uid) return { requeueAfterMs: LOOK_AGAIN_MS };
+    if (!permit()) return undefined;
+    await this.#delete(stored);
+    logger.info({ exportService: key }, 'Service is exported no longer');
+    return undefined;
+  }
+
+  async #serviceOf(
+    ref: { readonly namespace: string; readonly name: string },
+    services: ExportControllerOptions['services'],
+  ): Promise<ServiceObject | undefined> {
+    try {
+      return (await services.get(ref)) as ServiceObject;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #delete({ namespace, name, uid }: CachedExportService): Promise<void> {
+    await this.#options.client.delete({ namespace, name }, { uid, permit: this.#options.permit });
+  }
+}

@@ -1,0 +1,282 @@
+import type { Clock } from '../../clock.ts';
+import type { ModulePod } from '../../kinds/module-pod.ts';
+import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
+import { ANNOTATION } from '../../labels.ts';
+import type { Logger } from '../../logger.ts';
+import type { Metrics } from '../../metrics.ts';
+import { servingPods } from './backends.ts';
+import type { CachedService } from './cached-service.ts';
+import { type Conflict, conflictsOf } from './conflicts.ts';
+import { type ExportView, viewOf } from './export-view.ts';
+import type { ExportSettings } from './exported-service.ts';
+
+export interface ExportTableOptions {
+  readonly services: Informer<CachedService>;
+  readonly pods: Informer<ModulePod>;
+  readonly nodes: Informer<CachedNode>;
+  /** Names this cluster in what balancers get. */
+  readonly cluster: string;
+  readonly dropsLost: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'exportedServices' | 'exportViewSeconds'>;
+}
+
+/** One exported Service, as this replica sees it. */
+export interface ExportEntry {
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of the Service. */
+  readonly uid: string;
+  readonly createdAt: string;
+  readonly settings: ExportSettings;
+  readonly view: ExportView;
+  /** Why it is left out, by group. */
+  readonly conflicts: ReadonlyMap<string, Conflict>;
+}
+
+/** Called with the keys whose entry has changed, come or gone. */
+export type ExportListener = (keys: ReadonlySet<string>) => void;
+
+/** Events of one burst are one calculation: balancers see no difference, and the process does. */
+const GATHER_MS = 20;
+/** Each watch brings a bookmark every minute: a replica that hears nothing for two and a half is cut off. */
+const STALE_AFTER_MS = 150_000;
+
+/**
+ * All exported Services with their backends, calculated from the caches of this replica: it needs no other one, and
+ * writes nothing. An entry is replaced and never changed.
+ */
+export class ExportTable {
+  readonly #options: ExportTableOptions;
+  readonly #entries = new Map<string, ExportEntry>();
+  /** The Pods that a Service selects, by the key of the Service. */
+  readonly #members = new Map<string, Map<string, ModulePod>>();
+  readonly #groups = new Map<string, Set<string>>();
+  readonly #listeners: ExportListener[] = [];
+  readonly #dirty = new Map<string, number>();
+  #isScheduled = false;
+  #version = 0;
+  #wasWhole = false;
+
+  constructor(options: ExportTableOptions) {
+    this.#options = options;
+    const { services, pods, nodes } = options;
+    services.addHandler({
+      onAdd: (service) => this.#onService(service),
+      onUpdate: (_old, service) => this.#onService(service),
+      onDelete: (service) => this.#onServiceGone(objectKey(service)),
+    });
+    pods.addHandler({
+      onAdd: (pod) => this.#onPod(pod),
+      onUpdate: (old, pod) => this.#onPod(pod, old),
+      onDelete: (pod) => this.#onPodGone(pod),
+    });
+    nodes.addHandler({
+      onAdd: ({ name }) => this.#onNode(name),
+      onUpdate: (old, node) => isSameNode(old, node) || this.#onNode(node.name),
+      onDelete: ({ name }) => this.#onNode(name),
+    });
+  }
+
+  get(key: string): ExportEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  /** What balancers of a group get, sorted by namespace and name. */
+  entriesOf(group: string): ExportEntry[] {
+    const keys = [...(this.#groups.get(group) ?? [])].sort();
+    return keys.flatMap((key) => {
+      const entry = this.#entries.get(key);
+      return entry === undefined || entry.conflicts.has(group) ? [] : [entry];
+    });
+  }
+
+  /** Raised with every change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Whether others may act on what it says: the caches were whole, everything in them has been calculated, and their
+   * watches are alive.
+   */
+  isCurrent(): boolean {
+    const { services, pods, nodes } = this.#options;
+    const caches = [services, pods, nodes];
+    this.#wasWhole ||= caches.every((one) => one.hasSynced()) && this.#dirty.size === 0;
+    return this.#wasWhole && caches.every((one) => one.lastEventAgeMs() < STALE_AFTER_MS);
+  }
+
+  addListener(listener: ExportListener): void {
+    this.#listeners.push(listener);
+  }
+
+  #onService(service: CachedService): void {
+    const key = objectKey(service);
+    const { exported } = service;
+    if (exported === undefined) {
+      this.#onServiceGone(key);
+      return;
+    }
+    const { pods } = this.#options;
+    // A Service is edited rarely: its Pods are looked for once again.
+    const selected = pods.byIndex('namespace', service.namespace).filter((pod) => selects(exported, pod));
+    this.#members.set(key, new Map(selected.map((pod) => [pod.name, pod])));
+    this.#touch(key);
+  }
+
+  #onServiceGone(key: string): void {
+    if (this.#members.delete(key)) this.#touch(key);
+  }
+
+  #onPod(pod: ModulePod, old?: ModulePod): void {
+    if (old !== undefined && isSamePod(old, pod)) return;
+    for (const service of this.#options.services.byIndex('exported', pod.namespace)) {
+      const key = objectKey(service);
+      const members = this.#members.get(key);
+      if (members === undefined || service.exported === undefined) continue;
+      const was = members.get(pod.name)?.uid === pod.uid;
+      if (selects(service.exported, pod)) members.set(pod.name, pod);
+      else if (!was || !members.delete(pod.name)) continue;
+      this.#touch(key);
+    }
+  }
+
+  #onPodGone(pod: ModulePod): void {
+    for (const service of this.#options.services.byIndex('exported', pod.namespace)) {
+      const key = objectKey(service);
+      const members = this.#members.get(key);
+      if (members?.get(pod.name)?.uid !== pod.uid) continue;
+      members.delete(pod.name);
+      this.#touch(key);
+    }
+  }
+
+  #onNode(name: string): void {
+    for (const { namespace, name: podName, uid } of this.#options.pods.byIndex('node', name)) {
+      for (const service of this.#options.services.byIndex('exported', namespace)) {
+        const key = objectKey(service);
+        if (this.#members.get(key)?.get(podName)?.uid === uid) this.#touch(key);
+      }
+    }
+  }
+
+  #touch(key: string): void {
+    const { clock } = this.#options;
+    if (!this.#dirty.has(key)) this.#dirty.set(key, clock.now());
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    clock.setTimer(() => this.#flush(), GATHER_MS);
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const dirty = new Map(this.#dirty);
+    this.#dirty.clear();
+    const changed = new Set<string>();
+    const groups = new Set<string>();
+    for (const key of dirty.keys()) {
+      const old = this.#entries.get(key);
+      const entry = this.#entryOf(key, old);
+      if (entry === old) continue;
+      changed.add(key);
+      for (const group of this.#place(key, old, entry)) groups.add(group);
+    }
+    for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
+    const { clock, metrics, logger } = this.#options;
+    metrics.exportedServices.set(this.#entries.size);
+    if (changed.size === 0) return;
+    this.#version++;
+    for (const listener of this.#listeners) {
+      try {
+        listener(changed);
+      } catch (error) {
+        logger.error({ err: error }, 'listener of exported Services threw');
+      }
+    }
+    for (const [key, at] of dirty) if (changed.has(key)) metrics.exportViewSeconds.observe((clock.now() - at) / 1000);
+  }
+
+  /** The entry as it should be: `old` itself when nothing has changed. */
+  #entryOf(key: string, old: ExportEntry | undefined): ExportEntry | undefined {
+    const { services, nodes, cluster, dropsLost } = this.#options;
+    const members = this.#members.get(key);
+    const service = services.get(key);
+    if (members === undefined || service?.exported === undefined) return undefined;
+    const { namespace, name, uid, createdAt, exported: settings } = service;
+    const serving = servingPods(members.values(), { nodeOf: (nodeName) => nodes.get(nodeName), dropsLost });
+    const view = viewOf({ cluster, namespace, name, settings, serving });
+    if (old !== undefined && old.uid === uid && isSameView(old.view, view)) return old;
+    const conflicts = new Map([...(old?.conflicts ?? [])].filter(([group]) => settings.groups.includes(group)));
+    return { key, namespace, name, uid, createdAt, settings, view, conflicts };
+  }
+
+  /** Stores an entry; returns the groups in which conflicts may have changed. */
+  #place(key: string, old: ExportEntry | undefined, entry: ExportEntry | undefined): Iterable<string> {
+    if (entry === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
+    const [before, after] = [old?.settings.groups ?? [], entry?.settings.groups ?? []];
+    if (old?.uid === entry?.uid && JSON.stringify(old?.settings) === JSON.stringify(entry?.settings)) return [];
+    for (const group of before) if (!after.includes(group)) this.#leave(group, key);
+    for (const group of after) {
+      const keys = this.#groups.get(group) ?? new Set();
+      this.#groups.set(group, keys.add(key));
+    }
+    return new Set([...before, ...after]);
+  }
+
+  #leave(group: string, key: string): void {
+    const keys = this.#groups.get(group);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#groups.delete(group);
+  }
+
+  /** Judges the conflicts of a group again; returns the keys for which they changed. */
+  #settle(group: string): string[] {
+    const keys = [...(this.#groups.get(group) ?? [])];
+    const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
+    const found = conflictsOf(entries.map(({ key, createdAt, settings: { ports } }) => ({ key, createdAt, ports })));
+    return entries.flatMap((entry) => {
+      const conflicts = new Map(entry.conflicts);
+      const conflict = found.get(entry.key);
+      if (conflict === undefined) conflicts.delete(group);
+      else conflicts.set(group, conflict);
+      if (JSON.stringify([...conflicts]) === JSON.stringify([...entry.conflicts])) return [];
+      this.#entries.set(entry.key, { ...entry, conflicts });
+      return [entry.key];
+    });
+  }
+}
+
+function selects({ selector }: ExportSettings, { labels }: ModulePod): boolean {
+  const wanted = Object.entries(selector);
+  return wanted.length > 0 && wanted.every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
+}
+
+/** Whether an update changes nothing that backends are made of. */
+function isSamePod(a: ModulePod, b: ModulePod): boolean {
+  const factsOf = ({ labels, nodeName, ip, ports, isReady, isServing, isDeleting, isTerminal }: ModulePod): string =>
+    JSON.stringify([labels, nodeName, ip, ports, isReady, isServing, isDeleting, isTerminal]);
+  return factsOf(a) === factsOf(b);
+}
+
+function isSameNode(a: CachedNode, b: CachedNode): boolean {
+  return isReadyNode(a) === isReadyNode(b) && arkletPortOf(a) === arkletPortOf(b);
+}
+
+function arkletPortOf({ annotations }: CachedNode): string | undefined {
+  return annotations[ANNOTATION.arkletPort];
+}
+
+function isSameView(a: ExportView, b: ExportView): boolean {
+  return (
+    a.json === b.json && JSON.stringify([a.faults, a.unknownWeights]) === JSON.stringify([b.faults, b.unknownWeights])
+  );
+}

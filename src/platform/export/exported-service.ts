@@ -1,0 +1,247 @@
+import type { KubeObject, ObjectMeta, ServiceObject, ServicePort } from '../../kube/objects.ts';
+import { EXPORT_ANNOTATION, EXPORT_LABEL, MODULE_LABEL } from '../../labels.ts';
+
+export const BALANCES = ['roundrobin', 'source', 'leastconn'] as const;
+export type Balance = (typeof BALANCES)[number];
+
+export const PROTOCOLS = ['http', 'https', 'tcp', 'udp'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
+
+const DEFAULT_MAX_CONNECTIONS = 50_000;
+const MAX_CONNECTIONS = 10_000_000;
+export const MAX_GROUPS = 16;
+export const MAX_PORTS = 64;
+/** Shares are made of quotients: more would not be exact. */
+const MAX_WEIGHT = 1_000_000;
+const MAX_WEIGHTS = 64;
+const MAX_PATH_LENGTH = 1024;
+const MAX_HOST_LENGTH = 253;
+
+/** What balancers copy into their configuration: no character of these means anything there. */
+const GROUP = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+const HOST = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const PATH = /^\/[A-Za-z0-9._~%+,=:@/-]*$/;
+const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+
+/** One port of an exported Service. */
+export interface ExportedPort {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly servicePort: number;
+  /** A number, or the name of a port of the Pods. */
+  readonly target: number | string;
+  /** '' where balancers do not go by host names. */
+  readonly host: string;
+  /** '' as well. */
+  readonly path: string;
+}
+
+/** What a Service says about its export. */
+export interface ExportSettings {
+  readonly groups: readonly string[];
+  readonly balance: Balance;
+  readonly maxConnections: number;
+  readonly isSsl: boolean;
+  readonly weightLabel: string;
+  /** Shares by the value of that label. */
+  readonly weights: Readonly<Record<string, number>>;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly ports: readonly ExportedPort[];
+  /** What is wrong, each with its field. What is wrong is left out, or has its default, and the rest counts. */
+  readonly faults: readonly string[];
+}
+
+/** What a Service asks for; undefined when it is not exported. Never throws. */
+export function exportSettingsOf(service: KubeObject): ExportSettings | undefined {
+  const { metadata, spec = {} } = service as ServiceObject;
+  if (!isExported(metadata)) return undefined;
+  const { labels = {}, annotations = {} } = metadata;
+  const faults: string[] = [];
+  const { selector = {} } = spec;
+  // Kubernetes has no Endpoints for it either; here it would be all Pods.
+  if (Object.keys(selector).length === 0) faults.push('spec.selector: an exported Service must select Pods');
+  return {
+    groups: groupsOf(metadata, faults),
+    balance: balanceOf(labels[EXPORT_LABEL.balance], faults),
+    maxConnections: maxConnectionsOf(annotations[EXPORT_ANNOTATION.maxConnections], faults),
+    isSsl: sslOf(annotations[EXPORT_ANNOTATION.ssl], faults),
+    weightLabel: weightLabelOf(annotations[EXPORT_ANNOTATION.weightLabel], faults),
+    weights: weightsOf(labels, faults),
+    selector,
+    ports: portsOf(spec.ports ?? [], annotations[EXPORT_ANNOTATION.ports], faults),
+    faults,
+  };
+}
+
+function isExported({ labels = {}, annotations = {} }: ObjectMeta): boolean {
+  return labels[EXPORT_LABEL.group] !== undefined || annotations[EXPORT_ANNOTATION.groups] !== undefined;
+}
+
+function labelField(key: string): string {
+  return `metadata.labels[${key}]`;
+}
+
+function annotationField(key: string): string {
+  return `metadata.annotations[${key}]`;
+}
+
+/** Of the label and of the annotation together, each once, in order. */
+function groupsOf({ labels = {}, annotations = {} }: ObjectMeta, faults: string[]): string[] {
+  const named = [
+    { field: labelField(EXPORT_LABEL.group), names: [labels[EXPORT_LABEL.group] ?? ''] },
+    {
+      field: annotationField(EXPORT_ANNOTATION.groups),
+      names: (annotations[EXPORT_ANNOTATION.groups] ?? '').split(',').map((name) => name.trim()),
+    },
+  ];
+  const groups = new Set<string>();
+  for (const { field, names } of named) {
+    for (const name of names.filter((one) => one !== '')) {
+      if (GROUP.test(name)) groups.add(name);
+      else faults.push(`${field}: ${quoted(name)} is no group: letters, digits, "-", "_" and ".", at most 63`);
+    }
+  }
+  if (groups.size === 0) faults.push(`${labelField(EXPORT_LABEL.group)}: names no group, such as "external"`);
+  if (groups.size > MAX_GROUPS)
+    faults.push(`${annotationField(EXPORT_ANNOTATION.groups)}: more than ${MAX_GROUPS} groups`);
+  return [...groups].sort().slice(0, MAX_GROUPS);
+}
+
+function balanceOf(text: string | undefined, faults: string[]): Balance {
+  const found = BALANCES.find((balance) => balance === text);
+  if (text !== undefined && found === undefined)
+    faults.push(`${labelField(EXPORT_LABEL.balance)}: ${quoted(text)} is none of ${BALANCES.join(', ')}`);
+  return found ?? 'roundrobin';
+}
+
+function maxConnectionsOf(text: string | undefined, faults: string[]): number {
+  if (text === undefined) return DEFAULT_MAX_CONNECTIONS;
+  const count = /^\d{1,8}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_CONNECTIONS) return count;
+  const field = annotationField(EXPORT_ANNOTATION.maxConnections);
+  faults.push(`${field}: ${quoted(text)} is no integer from 1 to ${MAX_CONNECTIONS}`);
+  return DEFAULT_MAX_CONNECTIONS;
+}
+
+function sslOf(text: string | undefined, faults: string[]): boolean {
+  if (text !== undefined && text !== 'true' && text !== 'false')
+    faults.push(`${annotationField(EXPORT_ANNOTATION.ssl)}: ${quoted(text)} is neither true nor false`);
+  return text === 'true';
+}
+
+function weightLabelOf(text: string | undefined, faults: string[]): string {
+  if (text === undefined) return MODULE_LABEL.version;
+  if (LABEL_KEY.test(text)) return text;
+  faults.push(`${annotationField(EXPORT_ANNOTATION.weightLabel)}: ${quoted(text)} is no name of a label`);
+  return MODULE_LABEL.version;
+}
+
+function weightsOf(labels: Readonly<Record<string, string>>, faults: string[]): Record<string, number> {
+  const weights: [string, number][] = [];
+  for (const [key, text] of Object.entries(labels).filter(([name]) => name.startsWith(EXPORT_LABEL.weightPrefix))) {
+    const weight = /^\d{1,7}$/.test(text) ? Number(text) : MAX_WEIGHT + 1;
+    if (weight <= MAX_WEIGHT) weights.push([key.slice(EXPORT_LABEL.weightPrefix.length), weight]);
+    else faults.push(`${labelField(key)}: ${quoted(text)} is no integer from 0 to ${MAX_WEIGHT}`);
+  }
+  if (weights.length > MAX_WEIGHTS) faults.push(`metadata.labels: more than ${MAX_WEIGHTS} weights`);
+  return Object.fromEntries(weights.sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_WEIGHTS));
+}
+
+function portsOf(ports: readonly ServicePort[], text: string | undefined, faults: string[]): ExportedPort[] {
+  const described = descriptionsOf(text, faults);
+  const names = ports.map(nameOf);
+  for (const name of described.keys()) {
+    if (!names.includes(name))
+      faults.push(`${portField(name)}: the Service has no port of this name, only ${names.join(', ')}`);
+  }
+  if (ports.length > MAX_PORTS) faults.push(`spec.ports: more than ${MAX_PORTS}`);
+  return ports
+    .slice(0, MAX_PORTS)
+    .flatMap((port) => portOf(port, described.get(nameOf(port)) ?? {}, faults) ?? [])
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The only port of a Service may have no name. */
+function nameOf({ name, port }: ServicePort): string {
+  return name || String(port);
+}
+
+function portField(name: string, field?: string): string {
+  return `${annotationField(EXPORT_ANNOTATION.ports)}.${name}${field === undefined ? '' : `.${field}`}`;
+}
+
+type PortDescription = Readonly<Record<string, unknown>>;
+const DESCRIBED = ['domainName', 'path', 'protocol'];
+
+function descriptionsOf(text: string | undefined, faults: string[]): Map<string, PortDescription> {
+  if (text === undefined) return new Map();
+  const field = annotationField(EXPORT_ANNOTATION.ports);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    faults.push(`${field}: is no JSON`);
+    return new Map();
+  }
+  if (!isRecord(parsed)) {
+    faults.push(`${field}: is no object with the names of ports`);
+    return new Map();
+  }
+  const described = new Map<string, PortDescription>();
+  for (const [name, description] of Object.entries(parsed)) {
+    if (!isRecord(description)) {
+      faults.push(`${portField(name)}: is no object with ${DESCRIBED.join(', ')}`);
+      continue;
+    }
+    const unknown = Object.keys(description).filter((key) => !DESCRIBED.includes(key));
+    for (const key of unknown) faults.push(`${portField(name, key)}: is none of ${DESCRIBED.join(', ')}`);
+    described.set(name, description);
+  }
+  return described;
+}
+
+/** Undefined where balancers could not use it. */
+function portOf(port: ServicePort, description: PortDescription, faults: string[]): ExportedPort | undefined {
+  const name = nameOf(port);
+  const protocol = protocolOf(port, description.protocol, faults);
+  if (protocol === undefined) return undefined;
+  const common = { name, protocol, servicePort: port.port, target: port.targetPort ?? port.port };
+  if (protocol === 'tcp' || protocol === 'udp') return { ...common, host: '', path: '' };
+  const { domainName: host, path = '/' } = description;
+  if (typeof host !== 'string' || host.length > MAX_HOST_LENGTH || !HOST.test(host)) {
+    const what = host === undefined ? `a port of ${protocol} needs a host name` : `${quoted(host)} is no host name`;
+    faults.push(`${portField(name, 'domainName')}: ${what}, such as shop.example.com`);
+    return undefined;
+  }
+  if (typeof path !== 'string' || path.length > MAX_PATH_LENGTH || !PATH.test(path)) {
+    faults.push(
+      `${portField(name, 'path')}: ${quoted(path)} must begin with "/" and have letters, digits and ._~%+,=:@/-`,
+    );
+    return undefined;
+  }
+  return { ...common, host, path };
+}
+
+const APP_PROTOCOLS: Readonly<Record<string, Protocol>> = { http: 'http', https: 'https', 'kubernetes.io/h2c': 'http' };
+
+function protocolOf(port: ServicePort, described: unknown, faults: string[]): Protocol | undefined {
+  const { protocol = 'TCP', appProtocol = '' } = port;
+  const known = Object.hasOwn(APP_PROTOCOLS, appProtocol) ? APP_PROTOCOLS[appProtocol] : undefined;
+  const wanted = described ?? known ?? protocol.toLowerCase();
+  const found = PROTOCOLS.find((one) => one === wanted);
+  if (found === undefined)
+    faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} is none of ${PROTOCOLS.join(', ')}`);
+  return found;
+}
+
+function isRecord(value: unknown): value is PortDescription {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const MAX_QUOTED = 80;
+
+/** As a message repeats what somebody has written: short, and without characters that do anything. */
+function quoted(value: unknown): string {
+  const text = JSON.stringify(value) ?? '';
+  return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`;
+}

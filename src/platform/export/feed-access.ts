@@ -1,0 +1,159 @@
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { KubeObject } from '../../kube/objects.ts';
+import type { ResourceClient, ResourceKind } from '../../kube/resource.ts';
+import type { Logger } from '../../logger.ts';
+import { LruMap } from '../../lru-map.ts';
+import { TokenBucket } from '../../token-bucket.ts';
+import { type ConsumerTokens, digestOf } from './consumer-tokens.ts';
+import { EXPORT_SERVICES } from './export-service.ts';
+
+export const TOKEN_REVIEWS: ResourceKind = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'TokenReview',
+  plural: 'tokenreviews',
+  isNamespaced: false,
+};
+
+export const SUBJECT_ACCESS_REVIEWS: ResourceKind = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  isNamespaced: false,
+};
+
+/** `authentication.k8s.io/v1` UserInfo. */
+interface UserInfo {
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface TokenReviewObject extends KubeObject {
+  readonly spec: { readonly token: string };
+  readonly status?: { readonly authenticated?: boolean; readonly user?: UserInfo };
+}
+
+export interface AccessReviewObject extends KubeObject {
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: { readonly allowed: boolean };
+}
+
+/**
+ * What becomes of a request. `Unauthenticated`: nobody knows the token. `Forbidden`: its owner may not read these
+ * objects. `Busy`: too many unknown tokens come. `Unknown`: the API server did not answer, which is no.
+ */
+export type Access = 'Allowed' | 'Unauthenticated' | 'Forbidden' | 'Busy' | 'Unknown';
+
+/** What a request wants to read. */
+export interface FeedScope {
+  readonly group: string;
+  /** Undefined: of all namespaces. */
+  readonly namespace: string | undefined;
+}
+
+/** Who asks. */
+export interface Caller {
+  readonly header: string | undefined;
+  readonly source: string;
+}
+
+export interface FeedAccessOptions {
+  /** Undefined: there are no tokens but those of the cluster. */
+  readonly tokens: Pick<ConsumerTokens, 'groupsOf'> | undefined;
+  readonly tokenReviews: Pick<ResourceClient<TokenReviewObject>, 'create'>;
+  readonly accessReviews: Pick<ResourceClient<AccessReviewObject>, 'create'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A token that is taken back works for no longer than this. */
+const ALLOWED_FOR_MS = 60_000;
+/** Long enough to keep a client that tries again and again from the API server. */
+const REFUSED_FOR_MS = 10_000;
+const MAX_ANSWERS = 1_000;
+/** A JWT with many claims has a few thousand characters. */
+const MAX_TOKEN_LENGTH = 16_384;
+/** Questions to the API server: whoever sends random tokens costs it no more, and others not at all. */
+const QUESTIONS = { burst: 100, refillMs: 50 };
+const QUESTIONS_OF_SOURCE = { burst: 20, refillMs: 500 };
+const MAX_SOURCES = 1_000;
+const REVIEW_TIMEOUT_MS = 5_000;
+
+interface Answer {
+  readonly access: Promise<Access>;
+  readonly until: number;
+}
+
+/**
+ * Who may read the feed: whoever may `get` ExportServices, in the namespace that is asked for or in all of them, and
+ * the balancers that have a token of the group.
+ */
+export class FeedAccess {
+  readonly #options: FeedAccessOptions;
+  /** By token and namespace. Oldest first. */
+  readonly #answers = new Map<string, Answer>();
+  readonly #questions: TokenBucket;
+  readonly #questionsOf = new LruMap<TokenBucket>(MAX_SOURCES);
+
+  constructor(options: FeedAccessOptions) {
+    this.#options = options;
+    this.#questions = new TokenBucket(QUESTIONS, options.clock.now());
+  }
+
+  /** `header`: `Authorization: Bearer …`. `source`: the address that the request comes from. Never rejects. */
+  async of({ header, source }: Caller, { group, namespace }: FeedScope): Promise<Access> {
+    const token = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? '')?.[1];
+    if (token === undefined || token.length > MAX_TOKEN_LENGTH) return 'Unauthenticated';
+    const digest = digestOf(token);
+    const groups = this.#options.tokens?.groupsOf(digest);
+    if (groups !== undefined) return groups.has(group) ? 'Allowed' : 'Forbidden';
+    const now = this.#options.clock.now();
+    const key = `${digest} ${namespace ?? ''}`;
+    const known = this.#answers.get(key);
+    if (known !== undefined && now < known.until) return known.access;
+    const ofSource = this.#questionsOf.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
+    if (!ofSource.tryTake(now) || !this.#questions.tryTake(now)) return 'Busy';
+    const access = this.#ask(token, namespace);
+    // While it is asked, others with this token wait for the same answer.
+    this.#remember(key, { access, until: now + ALLOWED_FOR_MS });
+    const found = await access;
+    if (found === 'Unknown') this.#answers.delete(key);
+    else if (found !== 'Allowed') this.#remember(key, { access, until: now + REFUSED_FOR_MS });
+    return found;
+  }
+
+  #remember(key: string, answer: Answer): void {
+    this.#answers.delete(key);
+    this.#answers.set(key, answer);
+    const oldest = this.#answers.keys().next();
+    if (this.#answers.size > MAX_ANSWERS && !oldest.done) this.#answers.delete(oldest.value);
+  }
+
+  async #ask(token: string, namespace: string | undefined): Promise<Access> {
+    const { tokenReviews, accessReviews, logger } = this.#options;
+    const options = { timeoutMs: REVIEW_TIMEOUT_MS };
+    try {
+      const review = await tokenReviews.create({ metadata: { name: '' }, spec: { token } }, options);
+      const { authenticated, user } = review.status ?? {};
+      if (authenticated !== true || user === undefined) return 'Unauthenticated';
+      const { username, uid, groups, extra } = user;
+      const resourceAttributes = {
+        group: EXPORT_SERVICES.group,
+        version: EXPORT_SERVICES.version,
+        resource: EXPORT_SERVICES.plural,
+        verb: 'get',
+        ...(namespace !== undefined && { namespace }),
+      };
+      const spec = { user: username, uid, groups, extra, resourceAttributes };
+      const { status } = await accessReviews.create({ metadata: { name: '' }, spec }, options);
+      return status?.allowed === true ? 'Allowed' : 'Forbidden';
+    } catch (error) {
+      logger.warn({ reason: messageOf(error) }, 'access to the feed could not be judged');
+      return 'Unknown';
+    }
+  }
+}

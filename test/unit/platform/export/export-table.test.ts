@@ -1,0 +1,465 @@
+import { describe, expect, it } from 'vitest';
+import { exportStatusOf } from '../../../../src/platform/export/export-view.ts';
+import {
+  ExportWorld,
+  fleet,
+  HTTP_PORT,
+  nodeOf,
+  podOf,
+  type ServiceOptions,
+  serviceOf,
+  TCP_PORT,
+} from './export-world.ts';
+
+const DESCRIBED = { 'platform.koupleless.io/export-ports': '{"http":{"domainName":"a.example.com","path":"/x"}}' };
+
+function weighted(weights: Record<string, string>, more: ServiceOptions = {}) {
+  const labels = { BCSGROUP: 'external' } as Record<string, string>;
+  for (const [name, weight] of Object.entries(weights)) labels[`BCS-WEIGHT-${name}`] = weight;
+  return serviceOf('shop', { labels, ...more });
+}
+
+describe('an exported Service', () => {
+  it('has what balancers need, in the fields of bk-bcs', () => {
+    const service = serviceOf('shop', {
+      labels: { BCSGROUP: 'external', BCSBALANCE: 'leastconn' },
+      annotations: { ...DESCRIBED, 'platform.koupleless.io/max-conn': '100', 'platform.koupleless.io/ssl': 'true' },
+      ports: [HTTP_PORT],
+    });
+    const { table } = new ExportWorld().put(service, ...fleet('shop', 2));
+    expect(table.get('t1/shop')?.view.exported).toEqual({
+      cluster: 'test',
+      namespace: 't1',
+      serviceName: 'shop',
+      serviceWeight: {},
+      ports: [
+        {
+          name: 'http',
+          BCSVHost: 'a.example.com',
+          path: '/x',
+          protocol: 'http',
+          servicePort: 80,
+          backends: [
+            { targetIP: '10.0.0.1', targetPort: 8080, label: ['1.0.0'], weight: 1 },
+            { targetIP: '10.0.0.2', targetPort: 8080, label: ['1.0.0'], weight: 1 },
+          ],
+        },
+      ],
+      BCSGroup: ['external'],
+      sslcert: true,
+      balance: 'leastconn',
+      maxconn: 100,
+    });
+  });
+
+  it('is every Service with a group, and no other one', () => {
+    const world = new ExportWorld().put(
+      serviceOf('plain', { labels: {} }),
+      serviceOf('by-label'),
+      serviceOf('by-annotation', {
+        labels: {},
+        annotations: { 'platform.koupleless.io/export-groups': 'external, exporter' },
+        ports: [{ ...TCP_PORT, port: 1 }],
+      }),
+    );
+    expect(world.namesOf('external')).toEqual(['t1/by-annotation', 't1/by-label']);
+    expect(world.namesOf('exporter')).toEqual(['t1/by-annotation']);
+    expect(world.namesOf('other')).toEqual([]);
+  });
+
+  it('goes with its label, and with itself', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), serviceOf('cart', { ports: [{ port: 1 }] }));
+    world.put(serviceOf('shop', { labels: {} }));
+    expect(world.namesOf('external')).toEqual(['t1/cart']);
+    world.remove(serviceOf('cart'));
+    expect(world.namesOf('external')).toEqual([]);
+    expect([...world.table.keys()]).toEqual([]);
+  });
+
+  it('takes the port of a Pod by its name', () => {
+    const ports = [{ ...TCP_PORT, targetPort: 'web' }];
+    const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'), nodeOf('vnode.b'));
+    world.put(
+      podOf('shop', 'shop-1', { node: 'vnode.a', ports: [{ name: 'web', containerPort: 9090 }] }),
+      podOf('shop', 'shop-2', { node: 'vnode.b', ports: [{ name: 'admin', containerPort: 1 }] }),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:9090']);
+  });
+
+  it('tells nobody what has not changed', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 2));
+    world.changes.length = 0;
+    world.put(serviceOf('shop'), ...fleet('shop', 2));
+    expect(world.changes).toEqual([]);
+    const { version } = world.table;
+    world.put(podOf('other', 'other-1'));
+    expect(world.table.version).toBe(version);
+  });
+
+  it('never shows an empty list while it is edited', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 2));
+    const seen: number[] = [];
+    world.table.addListener(() => seen.push(world.backends('t1/shop').length));
+    world.put(serviceOf('shop', { labels: { BCSGROUP: 'external', BCSBALANCE: 'source' } }));
+    world.put(serviceOf('shop', { ports: [{ ...TCP_PORT, targetPort: 9090 }] }));
+    expect(seen).toEqual([2, 2]);
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:9090', '10.0.0.2:9090']);
+  });
+
+  it('of a name that is used again is another one', () => {
+    const world = new ExportWorld().put(serviceOf('shop'));
+    world.put(serviceOf('shop', { uid: 'another' }));
+    expect(world.table.get('t1/shop')?.uid).toBe('another');
+  });
+
+  it('does not reach another namespace', () => {
+    const world = new ExportWorld().put(serviceOf('shop', { namespace: 't2' }), ...fleet('shop', 2));
+    expect(world.backends('t2/shop')).toEqual([]);
+  });
+
+  it('without a selector has no backends: it would be all Pods', () => {
+    const world = new ExportWorld().put(serviceOf('shop', { selector: {} }), ...fleet('shop', 2));
+    expect(world.backends('t1/shop')).toEqual([]);
+    expect(world.table.get('t1/shop')?.view.faults).toEqual(['spec.selector: an exported Service must select Pods']);
+  });
+});
+
+describe('backends', () => {
+  it('are the Pods that are Ready on a base', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
+    const node = nodeOf('vnode.here');
+    for (const state of [
+      { isReady: false },
+      { isDeleting: true },
+      { node: 'worker-1' },
+      { labels: { app: 'other' } },
+    ]) {
+      world.put(node, podOf('shop', 'shop-2', { node: 'vnode.here', ...state }));
+      expect([state, world.backends('t1/shop')]).toEqual([state, ['10.0.0.1:8080']]);
+    }
+    world.put(podOf('shop', 'shop-2', { node: 'vnode.here' }));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080', '10.0.0.2:8080']);
+    world.remove(podOf('shop', 'shop-1'));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+  });
+
+  it('stay while their base is silent, and while no controller reaches the API server', () => {
+    for (const ready of ['False', 'Unknown'] as const) {
+      const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
+      world.put(nodeOf('vnode.shop-1', ready));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true }));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true, gates: { 'example.com/gate': 'False' } }));
+      expect(world.backends('t1/shop')).toEqual([]);
+      world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true, gates: { 'example.com/gate': 'True' } }));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      // The base is given up.
+      world.remove(nodeOf('vnode.shop-1'));
+      expect(world.backends('t1/shop')).toEqual([]);
+    }
+  });
+
+  it('go with a silent base where that is wanted', () => {
+    const world = new ExportWorld({ dropsLost: true }).put(serviceOf('shop'), ...fleet('shop', 2));
+    world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', { isReady: false, isServing: true }));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+  });
+
+  it('that are not Ready on a base that is reachable get nothing, although their containers are', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
+    world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true }));
+    expect(world.backends('t1/shop')).toEqual([]);
+  });
+
+  it('of one address are one, with the label of the younger Pod; with shares, one for each label', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), nodeOf('vnode.a'), nodeOf('vnode.b'));
+    const onOne = { node: 'vnode.a', ip: '10.0.0.1' };
+    world.put(
+      podOf('shop', 'shop-1', onOne),
+      podOf('shop', 'shop-2', { ...onOne, version: '2.0.0', createdAt: '2026-01-02T00:00:00Z' }),
+      podOf('shop', 'shop-3', { node: 'vnode.b' }),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080', '10.0.0.3:8080']);
+    const { backends } = world.table.get('t1/shop')?.view.exported.ports[0] ?? {};
+    expect(backends?.[0]?.label).toEqual(['2.0.0']);
+    world.put(weighted({ '1.0.0': '9', '2.0.0': '1' }));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*9', '10.0.0.1:8080*2', '10.0.0.3:8080*9']);
+  });
+
+  it('are never the arklet of a base', () => {
+    const world = new ExportWorld().put(
+      serviceOf('shop', { ports: [{ ...TCP_PORT, targetPort: 1238 }] }),
+      nodeOf('vnode.shop-1', 'True', 1238),
+      podOf('shop', 'shop-1'),
+    );
+    expect(world.backends('t1/shop')).toEqual([]);
+    expect(world.table.get('t1/shop')?.view.faults).toEqual([
+      'spec.ports[tcp].targetPort: is the port of the arklet of a base',
+    ]);
+    world.put(nodeOf('vnode.shop-1', 'True', 1239));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
+  });
+
+  it('follow a Pod that changes its labels', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
+    world.put(podOf('shop', 'shop-1', { labels: { app: 'debug' } }));
+    expect(world.backends('t1/shop')).toEqual([]);
+    world.put(podOf('shop', 'shop-1'));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+  });
+});
+
+describe('weights', () => {
+  function shares(weights: Record<string, string>, counts: Record<string, number>): Record<string, number> {
+    let next = 1;
+    const pods = Object.entries(counts).flatMap(([version, count]) => {
+      next += count;
+      return fleet('shop', count, { version }, next - count);
+    });
+    const world = new ExportWorld().put(weighted(weights), ...pods);
+    const { backends = [] } = world.table.get('t1/shop')?.view.exported.ports[0] ?? {};
+    const total = backends.reduce((sum, { weight }) => sum + weight, 0);
+    const found: Record<string, number> = {};
+    for (const { label, weight } of backends) {
+      const name = label[0] ?? '';
+      found[name] = (found[name] ?? 0) + weight / total;
+    }
+    return found;
+  }
+
+  it('are whole and small: 9 to 1 over three Pods and one', () => {
+    const world = new ExportWorld().put(
+      weighted({ '1.0.0': '9', '2.0.0': '1' }),
+      ...fleet('shop', 3),
+      ...fleet('shop', 1, { version: '2.0.0' }, 4),
+    );
+    expect(world.backends('t1/shop')).toEqual([
+      '10.0.0.1:8080*3',
+      '10.0.0.2:8080*3',
+      '10.0.0.3:8080*3',
+      '10.0.0.4:8080',
+    ]);
+    expect(world.table.get('t1/shop')?.view.exported.serviceWeight).toEqual({ '1.0.0': 9, '2.0.0': 1 });
+  });
+
+  it.each([
+    [
+      { '1.0.0': '9', '2.0.0': '1' },
+      { '1.0.0': 3, '2.0.0': 3 },
+    ],
+    [
+      { '1.0.0': '9', '2.0.0': '1' },
+      { '1.0.0': 7, '2.0.0': 2 },
+    ],
+    [
+      { '1.0.0': '50', '2.0.0': '50' },
+      { '1.0.0': 19, '2.0.0': 1 },
+    ],
+    [
+      { '1.0.0': '97', '2.0.0': '2', '3.0.0': '1' },
+      { '1.0.0': 13, '2.0.0': 11, '3.0.0': 1 },
+    ],
+    [
+      { '1.0.0': '1000000', '2.0.0': '1000000' },
+      { '1.0.0': 1, '2.0.0': 17 },
+    ],
+  ])('give %o over %o the shares that were named', (weights, counts) => {
+    const total = Object.values(weights).reduce((sum, weight) => sum + Number(weight), 0);
+    const found = shares(weights, counts);
+    for (const [name, weight] of Object.entries(weights)) {
+      expect(Math.abs((found[name] ?? 0) - Number(weight) / total)).toBeLessThan(0.02);
+    }
+  });
+
+  it('are no more than a balancer takes', () => {
+    const world = new ExportWorld().put(
+      weighted({ '1.0.0': '1000000', '2.0.0': '1' }),
+      ...fleet('shop', 1),
+      ...fleet('shop', 2, { version: '2.0.0' }, 2),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*256', '10.0.0.2:8080', '10.0.0.3:8080']);
+  });
+
+  it('of 0 take all requests away, also where it is the only one', () => {
+    const pods = [...fleet('shop', 1), ...fleet('shop', 1, { version: '2.0.0' }, 2)];
+    for (const weights of [{ '1.0.0': '9', '2.0.0': '0' }, { '2.0.0': '0' }]) {
+      expect(new ExportWorld().put(weighted(weights), ...pods).backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+    }
+  });
+
+  it('that are not named are 1, and are reported', () => {
+    const world = new ExportWorld().put(
+      weighted({ '1.0.0': '2', '2.0.0': '1' }),
+      ...fleet('shop', 1),
+      ...fleet('shop', 1, { version: '3.0.0' }, 2),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*2', '10.0.0.2:8080']);
+    expect(world.table.get('t1/shop')?.view.unknownWeights).toEqual(['3.0.0']);
+  });
+
+  it('may be of another label', () => {
+    const annotations = { 'platform.koupleless.io/weight-label': 'team' };
+    const world = new ExportWorld().put(
+      weighted({ summer: '3', wingame: '7' }, { annotations }),
+      ...fleet('shop', 1, { labels: { team: 'summer' } }),
+      ...fleet('shop', 1, { labels: { team: 'wingame' } }, 2),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*3', '10.0.0.2:8080*7']);
+  });
+});
+
+describe('conflicts', () => {
+  const older = serviceOf('b-older', { createdAt: '2026-01-01T00:00:00Z' });
+  const younger = serviceOf('a-younger', { createdAt: '2026-01-01T00:00:01Z' });
+
+  it('are won by the older Service, and end with it', () => {
+    const world = new ExportWorld().put(younger);
+    expect(world.namesOf('external')).toEqual(['t1/a-younger']);
+    world.put(older);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+    expect(world.table.get('t1/a-younger')?.conflicts.get('external')).toEqual({
+      winner: 't1/b-older',
+      what: 'TCP port 28800',
+    });
+    world.remove(older);
+    expect(world.namesOf('external')).toEqual(['t1/a-younger']);
+    expect(world.table.get('t1/a-younger')?.conflicts.size).toBe(0);
+  });
+
+  it('are of one group', () => {
+    const annotations = { 'platform.koupleless.io/export-groups': 'exporter' };
+    const both = serviceOf('a-younger', { annotations, createdAt: '2026-01-01T00:00:01Z' });
+    const world = new ExportWorld().put(older, both);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+    expect(world.namesOf('exporter')).toEqual(['t1/a-younger']);
+    // Out of the group in which it has lost.
+    world.put(serviceOf('a-younger', { labels: {}, annotations, createdAt: '2026-01-01T00:00:01Z' }));
+    expect(world.table.get('t1/a-younger')?.conflicts.size).toBe(0);
+  });
+
+  it('leave a third Service alone that wants what only the loser has', () => {
+    const ports = [TCP_PORT, { name: 'more', port: 9000 }];
+    const loser = serviceOf('loser', { ports, createdAt: '2026-01-01T00:00:01Z' });
+    const third = serviceOf('third', { ports: [{ port: 9000 }], createdAt: '2026-01-01T00:00:02Z' });
+    expect(new ExportWorld().put(older, loser, third).namesOf('external')).toEqual(['t1/b-older', 't1/third']);
+  });
+
+  it.each([
+    ['the same host and path', [HTTP_PORT], [HTTP_PORT], '/x', '/x', true],
+    ['another path', [HTTP_PORT], [HTTP_PORT], '/x', '/y', false],
+    ['another port of HTTP', [HTTP_PORT], [{ ...HTTP_PORT, port: 8080 }], '/x', '/x', false],
+    ['TCP on the port of HTTP', [HTTP_PORT], [{ name: 'http', port: 80 }], '/x', undefined, true],
+    ['HTTP on a port of TCP', [{ name: 'http', port: 80 }], [HTTP_PORT], undefined, '/x', true],
+    [
+      'UDP beside TCP',
+      [{ name: 'http', port: 80 }],
+      [{ name: 'http', port: 80, protocol: 'UDP' }],
+      undefined,
+      undefined,
+      false,
+    ],
+    ['UDP twice', [{ port: 53, protocol: 'UDP' }], [{ port: 53, protocol: 'UDP' }], undefined, undefined, true],
+  ] as const)('are about %s', (_name, first, second, firstPath, secondPath, isConflict) => {
+    const describedBy = (path: string | undefined) =>
+      path === undefined
+        ? {}
+        : { 'platform.koupleless.io/export-ports': JSON.stringify({ http: { domainName: 'a.example.com', path } }) };
+    const world = new ExportWorld().put(
+      serviceOf('a', { ports: [...first], annotations: describedBy(firstPath) }),
+      serviceOf('b', { ports: [...second], annotations: describedBy(secondPath), createdAt: '2026-01-02T00:00:00Z' }),
+    );
+    expect(world.namesOf('external')).toEqual(isConflict ? ['t1/a'] : ['t1/a', 't1/b']);
+  });
+
+  it('between Services of one second go by their names, as every replica sees them', () => {
+    const twins = ['x', 'y'].map((name) => serviceOf(name));
+    for (const order of [twins, twins.toReversed()])
+      expect(new ExportWorld().put(...order).namesOf('external')).toEqual(['t1/x']);
+  });
+});
+
+describe('the status of an ExportService', () => {
+  const nowText = '2026-01-01T00:00:10Z';
+  function statusOf(world: ExportWorld, key: string, stored?: ReturnType<typeof exportStatusOf>) {
+    const entry = world.table.get(key);
+    if (entry === undefined) throw new Error(`no entry ${key}`);
+    const { view, conflicts } = entry;
+    return exportStatusOf({ view, conflicts, generation: 1, stored, nowText });
+  }
+  const conditionsOf = (status: ReturnType<typeof exportStatusOf>) =>
+    Object.fromEntries(status.conditions.map(({ type, status: isTrue, reason }) => [type, `${isTrue} ${reason}`]));
+
+  it('says that all is well', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 2));
+    const status = statusOf(world, 't1/shop');
+    expect(conditionsOf(status)).toEqual({
+      Conflict: 'False NoConflict',
+      Invalid: 'False ValidService',
+      Ready: 'True Exported',
+      UnknownWeight: 'False AllWeighted',
+    });
+    expect(status.summary).toEqual({ groups: 'external', ports: '28800/tcp', backends: 2 });
+  });
+
+  it('says what is not', () => {
+    const labels = { BCSGROUP: 'external', BCSBALANCE: 'random', 'BCS-WEIGHT-1': '1', 'BCS-WEIGHT-2': '1' };
+    const world = new ExportWorld().put(
+      serviceOf('b-older'),
+      serviceOf('shop', { labels, createdAt: '2026-01-02T00:00:00Z' }),
+      ...fleet('shop', 1),
+    );
+    const status = statusOf(world, 't1/shop');
+    expect(conditionsOf(status)).toEqual({
+      Conflict: 'True TakenByOther',
+      Invalid: 'True InvalidService',
+      Ready: 'False Conflict',
+      UnknownWeight: 'True NoSuchWeight',
+    });
+    expect(status.conditions.map(({ message }) => message)).toEqual([
+      'group external: t1/b-older is older and has TCP port 28800',
+      'metadata.labels[BCSBALANCE]: "random" is none of roundrobin, source, leastconn',
+      'no group of balancers takes it',
+      'no BCS-WEIGHT- label for 1.0.0: each has weight 1',
+    ]);
+    expect(conditionsOf(statusOf(world, 't1/b-older'))).toMatchObject({ Ready: 'False NoBackends' });
+  });
+
+  it('keeps the time of a condition that does not change', () => {
+    const world = new ExportWorld().put(serviceOf('shop'));
+    const first = statusOf(world, 't1/shop');
+    const stored = { ...first, conditions: first.conditions.map((one) => ({ ...one, lastTransitionTime: 'before' })) };
+    world.put(...fleet('shop', 1));
+    const times = statusOf(world, 't1/shop', stored).conditions.map((one) => [one.type, one.lastTransitionTime]);
+    expect(Object.fromEntries(times)).toEqual({
+      Conflict: 'before',
+      Invalid: 'before',
+      Ready: nowText,
+      UnknownWeight: 'before',
+    });
+  });
+});
+
+describe('the table', () => {
+  it('is not to be acted upon before all caches are whole and calculated, and while a watch is dead', () => {
+    const world = new ExportWorld();
+    world.pods.synced = false;
+    expect(world.table.isCurrent()).toBe(false);
+    world.pods.synced = true;
+    world.services.deliver({ type: 'PUT', object: serviceOf('shop') });
+    expect(world.table.isCurrent()).toBe(false);
+    world.clock.advance(100);
+    expect(world.table.isCurrent()).toBe(true);
+    // Later changes do not make it wait.
+    world.services.deliver({ type: 'PUT', object: serviceOf('cart') });
+    expect(world.table.isCurrent()).toBe(true);
+  });
+
+  it('gathers the events of a burst', () => {
+    const world = new ExportWorld();
+    for (const object of [serviceOf('shop'), serviceOf('cart')]) world.services.deliver({ type: 'PUT', object });
+    expect(world.changes).toEqual([]);
+    world.clock.advance(20);
+    expect(world.changes).toEqual([['t1/cart', 't1/shop']]);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { reviewService } from '../../../../src/platform/export/export-review.ts';
+import { exportSettingsOf } from '../../../../src/platform/export/exported-service.ts';
+import { HTTP_PORT, type ServiceOptions, serviceOf, TCP_PORT } from './export-world.ts';
+
+const PORTS = 'platform.koupleless.io/export-ports';
+
+function settingsOf(options: ServiceOptions) {
+  const settings = exportSettingsOf(serviceOf('shop', options));
+  if (settings === undefined) throw new Error('not exported');
+  return settings;
+}
+
+function withPorts(text: string, ports = [HTTP_PORT]) {
+  return settingsOf({ annotations: { [PORTS]: text }, ports });
+}
+
+describe('what a Service says about its export', () => {
+  it('has defaults', () => {
+    expect(settingsOf({})).toMatchObject({
+      groups: ['external'],
+      balance: 'roundrobin',
+      maxConnections: 50_000,
+      isSsl: false,
+      weightLabel: 'module.koupleless.io/version',
+      weights: {},
+      faults: [],
+    });
+  });
+
+  it.each(['roundrobin', 'source', 'leastconn'])('may balance by %s', (balance) => {
+    expect(settingsOf({ labels: { BCSGROUP: 'external', BCSBALANCE: balance } })).toMatchObject({
+      balance,
+      faults: [],
+    });
+  });
+
+  it('joins the groups of label and annotation', () => {
+    const annotations = { 'platform.koupleless.io/export-groups': 'exporter,external, b' };
+    expect(settingsOf({ annotations }).groups).toEqual(['b', 'exporter', 'external']);
+  });
+
+  it('takes the protocol from the annotation, from appProtocol, from the protocol', () => {
+    const protocolOf = (port: object, described?: string) => {
+      const description = { domainName: 'a.example.com', ...(described && { protocol: described }) };
+      return withPorts(JSON.stringify({ p: description }), [{ name: 'p', port: 80, ...port }]).ports[0]?.protocol;
+    };
+    expect(protocolOf({})).toBe('tcp');
+    expect(protocolOf({ protocol: 'UDP' })).toBe('udp');
+    expect(protocolOf({ appProtocol: 'http' })).toBe('http');
+    expect(protocolOf({ appProtocol: 'https' })).toBe('https');
+    expect(protocolOf({ appProtocol: 'kubernetes.io/h2c' })).toBe('http');
+    expect(protocolOf({ appProtocol: 'redis' })).toBe('tcp');
+    expect(protocolOf({ appProtocol: 'http' }, 'tcp')).toBe('tcp');
+    expect(protocolOf({ protocol: 'SCTP' })).toBeUndefined();
+  });
+
+  it('calls the only port by its number where it has no name, and targets it where nothing else is said', () => {
+    expect(settingsOf({ ports: [{ port: 9000 }] }).ports).toEqual([
+      { name: '9000', protocol: 'tcp', servicePort: 9000, target: 9000, host: '', path: '' },
+    ]);
+  });
+
+  it('sorts its ports by name', () => {
+    const ports = [TCP_PORT, { name: 'a', port: 1 }];
+    expect(settingsOf({ ports }).ports.map(({ name }) => name)).toEqual(['a', 'tcp']);
+  });
+
+  it('may name a wildcard host', () => {
+    expect(withPorts('{"http":{"domainName":"*.example.com"}}')).toMatchObject({
+      faults: [],
+      ports: [{ host: '*.example.com', path: '/' }],
+    });
+  });
+});
+
+describe('faults of an exported Service', () => {
+  const labels = (more: Record<string, string>) => ({ labels: { BCSGROUP: 'external', ...more } });
+  const annotation = (name: string, value: string) => ({ annotations: { [`platform.koupleless.io/${name}`]: value } });
+
+  it.each([
+    [labels({ 'BCS-WEIGHT-2.0.0': 'x' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "x" is no integer from 0 to 1000000'],
+    [labels({ 'BCS-WEIGHT-2.0.0': '' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "" is no integer from 0 to 1000000'],
+    [labels({ 'BCS-WEIGHT-2.0.0': '1000001' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "1000001" is no integer from 0'],
+    [
+      labels({ BCSBALANCE: 'random' }),
+      'metadata.labels[BCSBALANCE]: "random" is none of roundrobin, source, leastconn',
+    ],
+    [{ labels: { BCSGROUP: '' } }, 'metadata.labels[BCSGROUP]: names no group'],
+    [
+      annotation('export-groups', 'a b'),
+      'metadata.annotations[platform.koupleless.io/export-groups]: "a b" is no group',
+    ],
+    [annotation('export-groups', 'a'.repeat(64)), 'is no group'],
+    [annotation('export-groups', Array.from({ length: 17 }, (_, index) => `g${index}`).join()), 'more than 16 groups'],
+    [annotation('max-conn', '0'), 'metadata.annotations[platform.koupleless.io/max-conn]: "0" is no integer from 1'],
+    [annotation('max-conn', '10000001'), 'is no integer from 1'],
+    [annotation('ssl', 'yes'), 'metadata.annotations[platform.koupleless.io/ssl]: "yes" is neither true nor false'],
+    [
+      annotation('weight-label', 'a/b/c'),
+      'metadata.annotations[platform.koupleless.io/weight-label]: "a/b/c" is no name',
+    ],
+  ])('are named: %o', (options, fault) => {
+    const { faults } = settingsOf(options);
+    expect(faults).toEqual([expect.stringContaining(fault)]);
+  });
+
+  it.each([
+    ['{', 'is no JSON'],
+    ['[]', 'is no object with the names of ports'],
+    ['{"http":1}', '.http: is no object with domainName, path, protocol'],
+    ['{"http":{"domainName":"a.b"},"htp":{}}', '.htp: the Service has no port of this name, only http'],
+    ['{"http":{"domainName":"a.b","host":"c"}}', '.http.host: is none of domainName, path, protocol'],
+    ['{"http":{"domainName":"a.b","protocol":"quic"}}', '.http.protocol: "quic" is none of http, https, tcp, udp'],
+    ['{"http":{"domainName":"a.b","protocol":7}}', '.http.protocol: 7 is none of http, https, tcp, udp'],
+    ['{"http":{}}', '.http.domainName: a port of http needs a host name, such as shop.example.com'],
+    ['{"http":{"domainName":"A.b"}}', '.http.domainName: "A.b" is no host name'],
+    [
+      '{"http":{"domainName":"a.b\\n  server evil 1.2.3.4"}}',
+      '.http.domainName: "a.b\\n  server evil 1.2.3.4" is no host name',
+    ],
+    ['{"http":{"domainName":"a.b","path":"x"}}', '.http.path: "x" must begin with "/"'],
+    ['{"http":{"domainName":"a.b","path":"/x y"}}', '.http.path: "/x y" must begin with "/"'],
+    ['{"http":{"domainName":"a.b","path":"/x;}"}}', '.http.path'],
+    ['{"http":{"domainName":"a.b","path":7}}', '.http.path: 7 must begin'],
+  ])('are named in %s', (text, fault) => {
+    const { faults } = withPorts(text);
+    expect(faults[0]).toContain(`metadata.annotations[${PORTS}]`);
+    expect(faults[0]).toContain(fault);
+  });
+
+  it('leave out what balancers could not use, and nothing else', () => {
+    const { ports, faults } = withPorts('{"http":{"path":"/"}}', [HTTP_PORT, TCP_PORT]);
+    expect(ports.map(({ name }) => name)).toEqual(['tcp']);
+    expect(faults).toHaveLength(1);
+    expect(settingsOf(labels({ 'BCS-WEIGHT-1': '2', 'BCS-WEIGHT-2': 'x' })).weights).toEqual({ 1: 2 });
+  });
+
+  it('repeat little of a long text', () => {
+    const [fault = ''] = settingsOf(annotation('ssl', 'x'.repeat(5_000))).faults;
+    expect(fault.length).toBeLessThan(250);
+  });
+});
+
+describe('the review of a Service', () => {
+  const broken = (name: string) => serviceOf('shop', { labels: { BCSGROUP: 'external', [`BCS-WEIGHT-${name}`]: 'x' } });
+  const review = (object: ReturnType<typeof serviceOf>, oldObject?: ReturnType<typeof serviceOf>) =>
+    reviewService({ operation: oldObject ? 'UPDATE' : 'CREATE', namespace: 't1', object, oldObject });
+
+  it('refuses faults, and nothing of a Service that is not exported', () => {
+    expect(review(broken('1'))).toEqual({ isAllowed: false, message: expect.stringContaining('BCS-WEIGHT-1') });
+    expect(review(serviceOf('shop'))).toEqual({ isAllowed: true });
+    expect(review(serviceOf('shop', { labels: { BCSBALANCE: 'x' } }))).toEqual({ isAllowed: true });
+  });
+
+  it('lets one with faults be changed that had them before', () => {
+    expect(review(broken('1'), broken('1'))).toEqual({ isAllowed: true });
+    expect(review(broken('2'), broken('1'))).toMatchObject({ isAllowed: false });
+  });
+});

@@ -1,0 +1,418 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { silentLogger } from '../../../../src/logger.ts';
+import { ConsumerTokens, digestOf } from '../../../../src/platform/export/consumer-tokens.ts';
+import { type Access, FeedAccess } from '../../../../src/platform/export/feed-access.ts';
+import { feedApp } from '../../../../src/platform/export/feed-app.ts';
+import { BEAT_MS, FeedWatches, MAX_WATCHES, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+/** Reads a stream of lines, as many as are asked for. */
+async function readLines(
+  response: Response,
+  count: number,
+): Promise<{ type: string; object?: { serviceName: string } }[]> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (text.split('\n').filter((line) => line !== '').length < count) {
+    const { value, done = true } = (await reader?.read()) ?? {};
+    if (done) break;
+    text += value;
+  }
+  reader?.releaseLock();
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+async function serve(world: ExportWorld, access: () => Access = () => 'Allowed') {
+  const { table, clock, metrics } = world;
+  const watches = new FeedWatches({ table, clock, metrics });
+  const asked: unknown[] = [];
+  const app = feedApp({
+    table,
+    watches,
+    metrics,
+    access: {
+      of: async (caller, scope) => {
+        asked.push([caller.header, scope]);
+        return access();
+      },
+    },
+  });
+  const server = createServer(app);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const get = (query: string, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${port}/v1/exportservices${query}`, { headers });
+  return { get, asked, port };
+}
+
+describe('the feed', () => {
+  const world = () =>
+    new ExportWorld().put(
+      serviceOf('shop'),
+      serviceOf('cart', { namespace: 't2', ports: [{ port: 1 }] }),
+      ...fleet('shop', 2),
+    );
+
+  it('is a list of what balancers of the group take', async () => {
+    const own = world();
+    const { get } = await serve(own);
+    const answer = await get('?group=external');
+    expect(answer.headers.get('content-type')).toMatch('application/json');
+    const expected = [own.table.get('t1/shop')?.view.exported, own.table.get('t2/cart')?.view.exported];
+    expect(await answer.json()).toEqual(expected);
+    expect(await (await get('?group=other')).json()).toEqual([]);
+    expect(await (await get('?group=external&namespace=t2')).json()).toEqual([expected[1]]);
+  });
+
+  it('has an ETag that is equal for equal content, on each replica', async () => {
+    const own = world();
+    const [{ get }, other] = [await serve(own), await serve(world())];
+    const etag = (await get('?group=external')).headers.get('etag') ?? '';
+    expect((await other.get('?group=external')).headers.get('etag')).toBe(etag);
+    expect((await other.get('?group=external', { 'If-None-Match': etag })).status).toBe(304);
+    // Away and back.
+    own.put(podOf('shop', 'shop-1', { isReady: false }));
+    expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(200);
+    own.put(podOf('shop', 'shop-1'));
+    expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(304);
+  });
+
+  it.each([
+    ['', 400, 'group: is missing'],
+    ['?group=', 400, 'group: is missing'],
+    ['?group=a&group=b', 400, 'group: is missing'],
+    ['?group=a&namespace=', 400, 'namespace: is to be given once'],
+    ['?group=a&grop=b', 400, 'grop: there are only group, namespace, watch'],
+    ['/more?group=a', 404, 'there is only GET /v1/exportservices'],
+  ])('says what is wrong with %s', async (query, status, text) => {
+    const { get, asked } = await serve(world());
+    const answer = await get(query);
+    expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(text)]);
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['Unauthenticated', 401],
+    ['Forbidden', 403],
+    ['Busy', 429],
+    ['Unknown', 503],
+  ] as const)('gives nothing to one who is %s', async (access, status) => {
+    const { get } = await serve(world(), () => access);
+    const answer = await get('?group=external');
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).not.toContain('10.0.0');
+    expect(answer.headers.has('retry-after')).toBe(status === 429 || status === 503);
+  });
+
+  it('asks about the token and the scope', async () => {
+    const { get, asked } = await serve(world());
+    await get('?group=external&namespace=t1', { Authorization: 'Bearer abc' });
+    expect(asked).toEqual([['Bearer abc', { group: 'external', namespace: 't1' }]]);
+  });
+
+  it('answers nothing before its caches are whole: an empty list would take all traffic away', async () => {
+    const own = new ExportWorld();
+    own.services.synced = false;
+    const { get } = await serve(own);
+    const answer = await get('?group=external');
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('ask another one')]);
+    expect((await get('?group=external&watch=1')).status).toBe(503);
+  });
+
+  it('counts its answers', async () => {
+    const own = world();
+    const { get } = await serve(own);
+    await (await get('?group=external')).text();
+    await (await get('')).text();
+    const counted = (await own.metrics.exportRequests.get()).values.map(({ labels, value }) => [labels.code, value]);
+    expect(counted).toEqual([
+      ['200', 1],
+      ['400', 1],
+    ]);
+  });
+});
+
+describe('a watch of the feed', () => {
+  it('begins with all, and goes on with changes in order', async () => {
+    const own = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
+    const { get } = await serve(own);
+    const answer = await get('?group=external&watch=1');
+    own.put(podOf('shop', 'shop-1', { isReady: false }));
+    own.put(serviceOf('cart', { ports: [{ port: 1 }] }));
+    own.remove(serviceOf('shop'));
+    const lines = await readLines(answer, 5);
+    expect(lines.map(({ type, object }) => `${type} ${object?.serviceName ?? ''}`)).toEqual([
+      'ADDED shop',
+      'SYNCED ',
+      'MODIFIED shop',
+      'ADDED cart',
+      'DELETED shop',
+    ]);
+  });
+
+  function streamOf() {
+    const state = { text: '', isEnded: false, isDestroyed: false };
+    const stream: WatchStream & { writableLength: number } = {
+      write: (text) => {
+        state.text += text;
+      },
+      end: () => {
+        state.isEnded = true;
+      },
+      destroy: () => {
+        state.isDestroyed = true;
+      },
+      writableLength: 0,
+    };
+    return { state, stream };
+  }
+
+  function watched(own: ExportWorld, scope = { group: 'external', namespace: undefined as string | undefined }) {
+    const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
+    const access = { isAllowed: true };
+    const { state, stream } = streamOf();
+    const close = watches.open(scope, stream, async () => access.isAllowed);
+    return { watches, state, stream, access, close: close ?? (() => {}), scope };
+  }
+
+  it('shows a Service that loses a conflict as one that goes, and comes back', () => {
+    const own = new ExportWorld().put(serviceOf('shop', { createdAt: '2026-01-02T00:00:00Z' }));
+    const { state } = watched(own);
+    state.text = '';
+    own.put(serviceOf('older'));
+    own.remove(serviceOf('older'));
+    const types = state.text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line).type));
+    expect(types.filter((type) => type !== '').sort()).toEqual(['ADDED', 'ADDED', 'DELETED', 'DELETED']);
+  });
+
+  it('sees its own namespace and group only', () => {
+    const own = new ExportWorld().put(serviceOf('shop'));
+    const { state } = watched(own, { group: 'external', namespace: 't2' });
+    own.put(...fleet('shop', 1));
+    expect(state.text).toBe('{"type":"SYNCED"}\n');
+  });
+
+  it('is told from time to time that it lives, by one timer for all', () => {
+    const own = new ExportWorld();
+    const { watches, state, close, scope } = watched(own);
+    const second = watches.open(scope, streamOf().stream, async () => true);
+    expect(own.clock.pending).toBe(1);
+    state.text = '';
+    own.clock.advance(2 * BEAT_MS);
+    expect(state.text).toBe('\n\n');
+    close();
+    second?.();
+    expect(own.clock.pending).toBe(0);
+  });
+
+  it('ends when its token may not read any more', async () => {
+    const own = new ExportWorld();
+    const { state, access } = watched(own);
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() => expect(state.isEnded).toBe(false));
+    access.isAllowed = false;
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() => expect(state.isEnded).toBe(true));
+  });
+
+  it('is cut off when nobody reads it', () => {
+    const own = new ExportWorld().put(serviceOf('shop'));
+    const { state, stream } = watched(own);
+    stream.writableLength = 8 * 1024 * 1024 + 1;
+    state.text = '';
+    own.put(...fleet('shop', 1));
+    expect(state).toMatchObject({ isDestroyed: true, text: '' });
+  });
+
+  it('is refused when there are too many, until one ends', () => {
+    const own = new ExportWorld();
+    const { watches, close, scope } = watched(own);
+    const open = () => watches.open(scope, streamOf().stream, async () => true);
+    for (let index = 1; index < MAX_WATCHES; index++) expect(open()).toBeDefined();
+    expect(open()).toBeUndefined();
+    close();
+    // Once only.
+    close();
+    expect(open()).toBeDefined();
+    expect(open()).toBeUndefined();
+  });
+});
+
+describe('access to the feed', () => {
+  const OF_GROUP = { group: 'external', namespace: undefined };
+  const TOKEN = 'a'.repeat(40);
+
+  function accessTo(options: { authenticated?: boolean; allowed?: boolean; groups?: Record<string, string[]> } = {}) {
+    const clock = new FakeClock();
+    const tokenReviews = vi.fn(async () => ({
+      metadata: { name: '' },
+      spec: { token: '' },
+      status: { authenticated: options.authenticated ?? true, user: { username: 'lb', groups: ['g'], uid: 'u' } },
+    }));
+    const accessReviews = vi.fn(async (_object: { spec: Record<string, unknown> }) => ({
+      metadata: { name: '' },
+      spec: {},
+      status: { allowed: options.allowed ?? true },
+    }));
+    const { groups } = options;
+    const access = new FeedAccess({
+      tokens: groups && {
+        groupsOf: (digest) => {
+          const found = Object.entries(groups).find(([token]) => digestOf(token) === digest);
+          return found && new Set(found[1]);
+        },
+      },
+      tokenReviews: { create: tokenReviews },
+      accessReviews: { create: accessReviews },
+      clock,
+      logger: silentLogger,
+    });
+    const of = (
+      token: string,
+      scope: { group: string; namespace: string | undefined } = OF_GROUP,
+      source = '10.1.1.1',
+    ) => access.of({ header: `Bearer ${token}`, source }, scope);
+    return { access, of, clock, tokenReviews, accessReviews };
+  }
+
+  it('needs a token', async () => {
+    const { access, tokenReviews } = accessTo();
+    for (const header of [undefined, '', 'Basic abc', 'Bearer ', 'Bearer a b', `Bearer ${'x'.repeat(16_385)}`])
+      expect([header, await access.of({ header, source: '' }, OF_GROUP)]).toEqual([header, 'Unauthenticated']);
+    expect(tokenReviews).not.toHaveBeenCalled();
+  });
+
+  it('has whoever may get ExportServices, there where the request is about', async () => {
+    const { of, accessReviews } = accessTo();
+    expect(await of('t')).toBe('Allowed');
+    expect(await of('t', { group: 'external', namespace: 't1' })).toBe('Allowed');
+    const asked = accessReviews.mock.calls.map(([{ spec }]) => spec);
+    const attributes = {
+      group: 'platform.koupleless.io',
+      version: 'v1alpha1',
+      resource: 'exportservices',
+      verb: 'get',
+    };
+    expect(asked).toEqual([
+      { user: 'lb', uid: 'u', groups: ['g'], extra: undefined, resourceAttributes: attributes },
+      { user: 'lb', uid: 'u', groups: ['g'], extra: undefined, resourceAttributes: { ...attributes, namespace: 't1' } },
+    ]);
+  });
+
+  it('has nobody else', async () => {
+    expect(await accessTo({ authenticated: false }).of('t')).toBe('Unauthenticated');
+    expect(await accessTo({ allowed: false }).of('t')).toBe('Forbidden');
+  });
+
+  it('has a balancer with a token of the group, without a question to the API server', async () => {
+    const { of, tokenReviews } = accessTo({ groups: { [TOKEN]: ['external'] } });
+    expect(await of(TOKEN)).toBe('Allowed');
+    expect(await of(TOKEN, { group: 'external', namespace: 't1' })).toBe('Allowed');
+    expect(await of(TOKEN, { group: 'other', namespace: undefined })).toBe('Forbidden');
+    expect(tokenReviews).not.toHaveBeenCalled();
+  });
+
+  it('is asked for once a minute, and a refusal for less', async () => {
+    const { of, clock, tokenReviews } = accessTo();
+    await Promise.all([of('t'), of('t')]);
+    clock.advance(59_999);
+    await of('t');
+    expect(tokenReviews).toHaveBeenCalledTimes(1);
+    clock.advance(1);
+    await of('t');
+    expect(tokenReviews).toHaveBeenCalledTimes(2);
+    const refused = accessTo({ allowed: false });
+    await refused.of('t');
+    refused.clock.advance(9_999);
+    await refused.of('t');
+    expect(refused.tokenReviews).toHaveBeenCalledTimes(1);
+    refused.clock.advance(1);
+    await refused.of('t');
+    expect(refused.tokenReviews).toHaveBeenCalledTimes(2);
+  });
+
+  it('is unknown while the API server does not answer, and is asked for again', async () => {
+    const { of, tokenReviews } = accessTo();
+    tokenReviews.mockRejectedValueOnce(new Error('down'));
+    expect(await of('t')).toBe('Unknown');
+    expect(await of('t')).toBe('Allowed');
+  });
+
+  it('costs the API server little however many tokens one sends, and others nothing', async () => {
+    const { of, tokenReviews, clock } = accessTo({ authenticated: false });
+    const answers = await Promise.all(Array.from({ length: 1_000 }, (_, index) => of(`t${index}`)));
+    expect(answers.filter((answer) => answer === 'Busy')).toHaveLength(980);
+    expect(tokenReviews).toHaveBeenCalledTimes(20);
+    expect(await of('other', OF_GROUP, '10.1.1.2')).toBe('Unauthenticated');
+    clock.advance(500);
+    expect(await of('again')).toBe('Unauthenticated');
+    // From many places.
+    const many = await Promise.all(
+      Array.from({ length: 1_000 }, (_, index) => of(`u${index}`, OF_GROUP, `10.2.0.${index}`)),
+    );
+    expect(many.filter((answer) => answer === 'Busy').length).toBeGreaterThan(880);
+  });
+});
+
+describe('tokens of balancers', () => {
+  const directories: string[] = [];
+  afterEach(async () => {
+    for (const directory of directories.splice(0)) await rm(directory, { recursive: true });
+  });
+
+  async function load(files: Record<string, string>) {
+    const directory = await mkdtemp(join(tmpdir(), 'tokens-'));
+    directories.push(directory);
+    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
+    const clock = new FakeClock();
+    return { directory, clock, tokens: await ConsumerTokens.load({ directory, clock, logger: silentLogger }) };
+  }
+  const [ONE, TWO] = ['1'.repeat(32), '2'.repeat(32)];
+  const groupsOf = (tokens: ConsumerTokens, token: string) => [...(tokens.groupsOf(digestOf(token)) ?? [])].sort();
+
+  it('are files named as groups', async () => {
+    const { tokens } = await load({ external: `${ONE}\n${TWO}\n`, exporter: ONE, '..data': 'short' });
+    expect(groupsOf(tokens, ONE)).toEqual(['exporter', 'external']);
+    expect(groupsOf(tokens, TWO)).toEqual(['external']);
+    expect(tokens.groupsOf(digestOf('other'))).toBeUndefined();
+  });
+
+  it('must not be short', async () => {
+    await expect(load({ external: 'x'.repeat(31) })).rejects.toThrow('a token of group external has fewer than 32');
+  });
+
+  it('are read again every minute; what cannot be used changes nothing', async () => {
+    const { tokens, directory, clock } = await load({ external: ONE });
+    const stop = new AbortController();
+    const running = tokens.run(stop.signal);
+    await writeFile(join(directory, 'external'), TWO);
+    clock.advance(60_000);
+    await vi.waitFor(() => expect(groupsOf(tokens, TWO)).toEqual(['external']));
+    expect(tokens.groupsOf(digestOf(ONE))).toBeUndefined();
+    await writeFile(join(directory, 'external'), 'short');
+    await vi.waitFor(() => expect(clock.pending).toBe(1));
+    clock.advance(60_000);
+    await vi.waitFor(() => expect(clock.pending).toBe(1));
+    expect(groupsOf(tokens, TWO)).toEqual(['external']);
+    stop.abort();
+    await running;
+  });
+});
