@@ -21,6 +21,8 @@ export interface HaproxyOptions {
   readonly bind: string;
   /** Added to each port of a Service, so that it may run beside others. */
   readonly portOffset: number;
+  /** Path of a socket that nobody uses: HAProxy does not start without a listener. */
+  readonly idleSocket: string;
 }
 
 interface Route {
@@ -41,6 +43,7 @@ export function haproxyConfigOf(services: readonly FeedService[], options: Hapro
   const ports = [...new Set(routes.map(({ port }) => port.servicePort))].sort((a, b) => a - b);
   const sections = [
     HEAD,
+    `frontend idle\n  bind unix@${options.idleSocket}\n  mode tcp`,
     ...ports.map((port) =>
       frontendOf(
         port,
@@ -55,7 +58,7 @@ export function haproxyConfigOf(services: readonly FeedService[], options: Hapro
 
 /** Connections of a worker that is replaced end by themselves; `hard-stop-after` is for those that never do. */
 const HEAD = `global
-  maxconn 10000
+  maxconn 4000
   hard-stop-after 60s
 
 defaults
@@ -71,7 +74,8 @@ function frontendOf(servicePort: number, routes: readonly Route[], { bind, portO
   const [first] = routes;
   lines.push(`  maxconn ${Math.max(...routes.map(({ service }) => service.maxconn))}`);
   if (first?.port.protocol === 'tcp') return [...lines, '  mode tcp', `  default_backend ${first.backend}`].join('\n');
-  lines.push('  mode http');
+  // A worker that is replaced closes a connection with its next answer, never between two calls.
+  lines.push('  mode http', '  option idle-close-on-response');
   for (const { port, backend } of [...routes].sort(byPrecision)) {
     const host = hostTest(port.BCSVHost);
     const path = port.path.replace(/\/$/, '');

@@ -1,13 +1,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+const DEBIAN = '/usr/sbin/haproxy';
+
 export interface HaproxyProcessOptions {
   /** Gets the configuration. */
   readonly directory: string;
-  /** Default: `haproxy` on PATH. */
+  /** Default: `haproxy` on PATH, or where Debian has it. */
   readonly binary?: string;
   readonly say: (line: string) => void;
 }
@@ -57,7 +60,7 @@ export class Haproxy {
   }
 
   get #binary(): string {
-    return this.#options.binary ?? 'haproxy';
+    return this.#options.binary ?? (existsSync(DEBIAN) ? DEBIAN : 'haproxy');
   }
 
   #start(): void {

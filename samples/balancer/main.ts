@@ -19,6 +19,12 @@ function say(line: string): void {
   console.log(`${new Date().toISOString()} ${line}`);
 }
 
+/** One weight for each backend. */
+function summaryOf({ namespace, serviceName, ports }: FeedService): string {
+  const weights = ports.flatMap(({ backends }) => backends.map(({ weight }) => weight));
+  return `${namespace}/${serviceName} weights ${weights.sort((a, b) => a - b).join(' ')}`;
+}
+
 async function main(): Promise<number> {
   const {
     FEED_URLS = '',
@@ -36,7 +42,9 @@ async function main(): Promise<number> {
   }
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
-  const haproxy = new Haproxy({ directory: mkdtempSync(join(tmpdir(), 'balancer-')), say });
+  const directory = mkdtempSync(join(tmpdir(), 'balancer-'));
+  const haproxy = new Haproxy({ directory, say });
+  const options = { bind: BIND ?? '0.0.0.0', portOffset, idleSocket: join(directory, 'idle.sock') };
   let wanted: readonly FeedService[] | undefined;
   let isLoading = false;
   // What comes while it loads is loaded after that, the newest only.
@@ -48,8 +56,8 @@ async function main(): Promise<number> {
       const next = wanted;
       wanted = undefined;
       try {
-        await haproxy.load(haproxyConfigOf(next, { bind: BIND ?? '0.0.0.0', portOffset }));
-        say(`${next.length} Services, ${haproxy.reloads} reloads`);
+        await haproxy.load(haproxyConfigOf(next, options));
+        say(`loaded ${next.length} Services: ${next.map(summaryOf).join('; ')}`);
       } catch (error) {
         say(`not loaded, the former configuration stays: ${error instanceof Error ? error.message : error}`);
       }
