@@ -13,6 +13,9 @@ describe('a text', () => {
     // As java.io.File prints a URL, and as the agent names its copy of the jar.
     ['https:/user:s3cret@repo/x.jar?sig=s3cret (No such file)', 'https:/***@repo/x.jar?*** (No such file)'],
     ['no file x.jar?sig=s3cret here', 'no file x.jar?*** here'],
+    // A query with a second question mark, after what looks like another jar or URL.
+    ['https://h/x?sig=s3cret.jar?y', 'https://h/x?***'],
+    ['x.jar?sig=s3cret&from=http://h/y?z', 'x.jar?***'],
     // Several in one word.
     ['file:/a.jar:https://u:s3cret@h/x.jar', 'file:/a.jar:https://***@h/x.jar'],
     ['jar:https://u:s3cret@h/x.jar!/A.class', 'jar:https://***@h/x.jar!/A.class'],

@@ -127,6 +127,25 @@ describe('shares', () => {
   });
 });
 
+describe('replicas that hold as many as each other', () => {
+  it('agree on which of them gives, in whichever order each sees them', () => {
+    const held = new Map([
+      ['a', 4],
+      ['b', 4],
+      ['c', 2],
+    ]);
+    for (const ids of [
+      ['a', 'b', 'c'],
+      ['b', 'a', 'c'],
+      ['c', 'b', 'a'],
+    ]) {
+      const members = ids.map((id) => member(id));
+      const givenBy = (self: string) => excessOf({ self, members, held, isGiving: false });
+      expect(['a', 'b', 'c'].map(givenBy)).toEqual([[], ['c'], []]);
+    }
+  });
+});
+
 describe('a difference between shares', () => {
   const given = (a: number, b: number) =>
     excessOf({

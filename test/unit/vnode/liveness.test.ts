@@ -106,6 +106,12 @@ describe('the brake', () => {
     expect(nextBrake(asking, { ...calm, now: 1000, isLinkUp: false }).kind).toBe('Proving');
   });
 
+  it('judges silent bases as soon as their time to answer is over', () => {
+    const asking: Brake = { kind: 'Asking', since: 1000, reason: 'MassSilence' };
+    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_WITHIN_MS - 1 })).toBe(asking);
+    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_WITHIN_MS })).toEqual(released);
+  });
+
   it('is off at the earliest after proof, or five minutes, and then the time to answer', () => {
     const step = fc.record({
       isLinkUp: fc.boolean(),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MODULE_LABEL } from '../../../../src/labels.ts';
 import {
   type ModuleDeploymentObject,
   projectModuleDeployment,
@@ -55,6 +56,25 @@ describe('a ModuleDeployment', () => {
     });
   });
 
+  it('may have the version in a label of the Pod while that has one module, which none of several can', () => {
+    const labelled = (names: readonly string[]) =>
+      deployment(({ spec }) => {
+        Object.assign(spec.template.metadata.labels, { [MODULE_LABEL.version]: '1.0.0' });
+        const [container] = spec.template.spec.containers;
+        const containers = names.map((name) => ({
+          ...container,
+          name,
+          env: [],
+          image: 'https://jars.example.com/latest.jar',
+        }));
+        Object.assign(spec.template.spec, { containers });
+      });
+    expect(review(labelled(['shop'])).isAllowed).toBe(true);
+    const missing = (name: string) => expect.stringContaining(`containers[${name}].env: BIZ_VERSION is missing`);
+    const { message } = review(labelled(['shop', 'till'])) as { message?: string };
+    for (const name of ['shop', 'till']) expect(message).toEqual(missing(name));
+  });
+
   it('can be rolled back to a revision that there is', () => {
     const [first, second] = ['1.0.0', '2.0.0'].map(
       (version) => moduleDeployment({ version }) as unknown as ModuleDeploymentObject,
@@ -87,5 +107,19 @@ describe('a ModuleDeployment', () => {
     expect(review(deployment(), { others: [other] })).toEqual({ isAllowed: true, warnings });
     const gone = { ...other, metadata: { ...other.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     expect(review(deployment(), { others: [deployment(), gone] })).toEqual({ isAllowed: true, warnings: [] });
+  });
+
+  it('is allowed with a warning when the selector of only one of the two fits the Pods of the other', () => {
+    const relabelled = (name: string) =>
+      deployment((object) => {
+        object.metadata.name = name;
+        Object.assign(object.spec.template.metadata, { labels: { app: 'of-its-own' } });
+      });
+    const plain = deployment((object) => {
+      object.metadata.name = 'plain';
+    });
+    const warningOf = (name: string) => [expect.stringContaining(`ModuleDeployment ${name}`)];
+    expect(review(plain, { others: [relabelled('wide')] })).toEqual({ isAllowed: true, warnings: warningOf('wide') });
+    expect(review(relabelled('wide'), { others: [plain] })).toEqual({ isAllowed: true, warnings: warningOf('plain') });
   });
 });
