@@ -67,6 +67,9 @@ describe('a text', () => {
 
   it('hides a word that is too long to be a URL that people read', () => {
     expect(redactUrls(`at https://h/${'x'.repeat(8_192)} now`)).toBe('at *** now');
+    const longest = 'https://h/'.padEnd(8_192, 'x');
+    expect(redactUrls(longest)).toBe(longest);
+    expect(redactUrls(`${longest}x`)).toBe('***');
   });
 
   it.each([':/', '://', ':/ ', '.jar?', 'https://u@', 'https://u@ ', '?:/', '.'])(

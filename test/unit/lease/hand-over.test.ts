@@ -35,6 +35,27 @@ describe('leases that have to go', () => {
     expect(spread(leases(1), [member('b'), member('c')], new Map([['b', 1]]))[0]?.to).toBe('c');
   });
 
+  it('all go to one who is to have as many as the other with them, whether he is known to have none or not', () => {
+    // Who is drawn among equals depends on the names: many leases, so that no luck hides a wrong count.
+    for (const [b, c] of [
+      ['b', 'c'],
+      ['c', 'b'],
+      ['x', 'y'],
+      ['y', 'x'],
+    ] as const) {
+      for (const known of [
+        new Map([[b, 20]]),
+        new Map([
+          [b, 20],
+          [c, 0],
+        ]),
+      ]) {
+        const given = spread(leases(20), [member(b), member(c)], known);
+        expect(new Set(given.map(({ to }) => to))).toEqual(new Set([c]));
+      }
+    }
+  });
+
   it('go to those who have the tunnel', () => {
     const others = [member('b', { tunnels: ['http'] }), member('c')];
     expect(spread(leases(3), others, new Map([['c', 100]])).map(({ to }) => to)).toEqual(['c', 'c', 'c']);
