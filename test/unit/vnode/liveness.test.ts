@@ -112,6 +112,22 @@ describe('the brake', () => {
     expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_WITHIN_MS })).toEqual(released);
   });
 
+  it('asks after five minutes of an unbroken link without proof, which a link that was lost begins anew', () => {
+    const lost = nextBrake(released, { ...calm, isLinkUp: false });
+    expect(nextBrake(lost, { ...calm, now: 1000, isLinkUp: false })).toBe(lost);
+    const up = nextBrake(lost, { ...calm, now: 2000 });
+    expect(nextBrake(up, { ...calm, now: 2000 + BRAKE_MAX_MS - 1 })).toBe(up);
+    expect(nextBrake(up, { ...calm, now: 2000 + BRAKE_MAX_MS }).kind).toBe('Asking');
+    const again = nextBrake(nextBrake(up, { ...calm, now: 3000, isLinkUp: false }), { ...calm, now: 4000 });
+    expect(nextBrake(again, { ...calm, now: 4000 + BRAKE_MAX_MS - 1 })).toBe(again);
+    expect(nextBrake(again, { ...calm, now: 4000 + BRAKE_MAX_MS }).kind).toBe('Asking');
+  });
+
+  it('that is on for mass silence is on for the link once that is lost', () => {
+    const proving = nextBrake(released, { ...calm, isMassSilence: true });
+    expect(nextBrake(proving, { ...calm, now: 1000, isLinkUp: false })).toMatchObject({ reason: 'LinkDown' });
+  });
+
   it('is off at the earliest after proof, or five minutes, and then the time to answer', () => {
     const step = fc.record({
       isLinkUp: fc.boolean(),
