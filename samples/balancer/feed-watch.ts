@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FeedService } from './haproxy-config.ts';
+import { messageOf } from '../../src/errors.ts';
+import type { Exported } from '../../src/platform/export/export-service.ts';
 
 export interface FeedWatchOptions {
   /** Of each replica, or of a Service before them: `https://host:9444`. The next one is asked when one fails. */
@@ -11,13 +12,13 @@ export interface FeedWatchOptions {
   /** PEM of the CA of the feed. Default: those that come with Node. */
   readonly ca: string | undefined;
   /** Gets all Services of the group whenever something has changed. */
-  readonly onChange: (services: readonly FeedService[]) => void;
+  readonly onChange: (services: readonly Exported[]) => void;
   readonly say: (line: string) => void;
 }
 
 interface Line {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'SYNCED';
-  readonly object?: FeedService;
+  readonly object?: Exported;
 }
 
 /** An empty line comes every 15 s: without two of them the connection is dead. */
@@ -33,7 +34,7 @@ export async function followFeed(options: FeedWatchOptions, signal: AbortSignal)
       await followOne(url, options, signal);
       say(`${url}: the feed has ended`);
     } catch (error) {
-      if (!signal.aborted) say(`${url}: ${error instanceof Error ? error.message : error}`);
+      if (!signal.aborted) say(`${url}: ${messageOf(error)}`);
     }
     await delay(AGAIN_MS, undefined, { signal }).catch(() => {});
   }
@@ -46,7 +47,7 @@ async function followOne(url: string, options: FeedWatchOptions, signal: AbortSi
     throw new Error(`HTTP ${response.statusCode}`);
   }
   options.say(`${url}: following group ${options.group}`);
-  const services = new Map<string, FeedService>();
+  const services = new Map<string, Exported>();
   let isSynced = false;
   let rest = '';
   response.setEncoding('utf8').setTimeout(SILENT_FOR_MS, () => response.destroy(new Error('nothing came for 35 s')));
@@ -60,7 +61,7 @@ async function followOne(url: string, options: FeedWatchOptions, signal: AbortSi
 }
 
 /** True at the end of the first list. */
-function take(services: Map<string, FeedService>, { type, object }: Line): boolean {
+function take(services: Map<string, Exported>, { type, object }: Line): boolean {
   if (type === 'SYNCED' || object === undefined) return true;
   const key = `${object.namespace}/${object.serviceName}`;
   if (type === 'DELETED') services.delete(key);

@@ -1,20 +1,7 @@
-/** What the feed says of one Service: docs/export.md. */
-export interface FeedService {
-  readonly namespace: string;
-  readonly serviceName: string;
-  readonly ports: readonly FeedPort[];
-  readonly balance: string;
-  readonly maxconn: number;
-}
+import type { Exported } from '../../src/platform/export/export-service.ts';
 
-export interface FeedPort {
-  readonly name: string;
-  readonly BCSVHost: string;
-  readonly path: string;
-  readonly protocol: string;
-  readonly servicePort: number;
-  readonly backends: readonly { readonly targetIP: string; readonly targetPort: number; readonly weight: number }[];
-}
+/** A port of a Service, as the feed has it. */
+type ExportedPort = Exported['ports'][number];
 
 export interface HaproxyOptions {
   /** Where it listens. */
@@ -26,8 +13,8 @@ export interface HaproxyOptions {
 }
 
 interface Route {
-  readonly service: FeedService;
-  readonly port: FeedPort;
+  readonly service: Exported;
+  readonly port: ExportedPort;
   readonly backend: string;
 }
 
@@ -35,7 +22,7 @@ interface Route {
  * A configuration of HAProxy 2.6 or newer for all Services of a group. Equal Services give equal text. HTTPS and UDP
  * are left out: they need a certificate, and another balancer.
  */
-export function haproxyConfigOf(services: readonly FeedService[], options: HaproxyOptions): string {
+export function haproxyConfigOf(services: readonly Exported[], options: HaproxyOptions): string {
   const routes = services
     .flatMap((service) => service.ports.map((port) => ({ service, port, backend: backendNameOf(service, port) })))
     .filter(({ port }) => port.protocol === 'http' || port.protocol === 'tcp')
@@ -107,6 +94,6 @@ function backendOf({ service, port, backend }: Route): string {
   return lines.join('\n');
 }
 
-function backendNameOf({ namespace, serviceName }: FeedService, { name }: FeedPort): string {
+function backendNameOf({ namespace, serviceName }: Exported, { name }: ExportedPort): string {
   return `${namespace}.${serviceName}.${name}`;
 }

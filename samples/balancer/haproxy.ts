@@ -5,13 +5,13 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+/** Where Debian has it, which is not always on PATH. */
 const DEBIAN = '/usr/sbin/haproxy';
+const BINARY = existsSync(DEBIAN) ? DEBIAN : 'haproxy';
 
 export interface HaproxyProcessOptions {
   /** Gets the configuration. */
   readonly directory: string;
-  /** Default: `haproxy` on PATH, or where Debian has it. */
-  readonly binary?: string;
   readonly say: (line: string) => void;
 }
 
@@ -25,8 +25,6 @@ export class Haproxy {
   #text = '';
   #process: ChildProcess | undefined;
   #loaded = Promise.withResolvers<void>();
-  /** How often it was reloaded. */
-  reloads = 0;
 
   constructor(options: HaproxyProcessOptions) {
     this.#options = options;
@@ -38,16 +36,12 @@ export class Haproxy {
     if (text === this.#text) return;
     const next = `${this.#path}.next`;
     await writeFile(next, text);
-    await promisify(execFile)(this.#binary, ['-c', '-q', '-f', next]);
+    await promisify(execFile)(BINARY, ['-c', '-q', '-f', next]);
     await rename(next, this.#path);
     this.#text = text;
     this.#loaded = Promise.withResolvers();
-    if (this.#process === undefined) {
-      this.#start();
-    } else {
-      this.reloads++;
-      this.#process.kill('SIGUSR2');
-    }
+    if (this.#process === undefined) this.#start();
+    else this.#process.kill('SIGUSR2');
     await this.#loaded.promise;
   }
 
@@ -59,12 +53,8 @@ export class Haproxy {
     await ended;
   }
 
-  get #binary(): string {
-    return this.#options.binary ?? (existsSync(DEBIAN) ? DEBIAN : 'haproxy');
-  }
-
   #start(): void {
-    const started = spawn(this.#binary, ['-W', '-f', this.#path], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = spawn(BINARY, ['-W', '-f', this.#path], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#process = started;
     let rest = '';
     started.stderr.setEncoding('utf8').on('data', (chunk: string) => {

@@ -1,9 +1,11 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { messageOf } from '../../src/errors.ts';
+import type { Exported } from '../../src/platform/export/export-service.ts';
 import { followFeed } from './feed-watch.ts';
 import { Haproxy } from './haproxy.ts';
-import { type FeedService, haproxyConfigOf } from './haproxy-config.ts';
+import { haproxyConfigOf } from './haproxy-config.ts';
 
 const HELP = `An HAProxy that serves what a group of ExportServices says: docs/export.md
 
@@ -20,7 +22,7 @@ function say(line: string): void {
 }
 
 /** One weight for each backend. */
-function summaryOf({ namespace, serviceName, ports }: FeedService): string {
+function summaryOf({ namespace, serviceName, ports }: Exported): string {
   const weights = ports.flatMap(({ backends }) => backends.map(({ weight }) => weight));
   return `${namespace}/${serviceName} weights ${weights.sort((a, b) => a - b).join(' ')}`;
 }
@@ -45,10 +47,10 @@ async function main(): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'balancer-'));
   const haproxy = new Haproxy({ directory, say });
   const options = { bind: BIND ?? '0.0.0.0', portOffset, idleSocket: join(directory, 'idle.sock') };
-  let wanted: readonly FeedService[] | undefined;
+  let wanted: readonly Exported[] | undefined;
   let isLoading = false;
   // What comes while it loads is loaded after that, the newest only.
-  const load = async (services: readonly FeedService[]): Promise<void> => {
+  const load = async (services: readonly Exported[]): Promise<void> => {
     wanted = services;
     if (isLoading) return;
     isLoading = true;
@@ -59,7 +61,7 @@ async function main(): Promise<number> {
         await haproxy.load(haproxyConfigOf(next, options));
         say(`loaded ${next.length} Services: ${next.map(summaryOf).join('; ')}`);
       } catch (error) {
-        say(`not loaded, the former configuration stays: ${error instanceof Error ? error.message : error}`);
+        say(`not loaded, the former configuration stays: ${messageOf(error)}`);
       }
     }
     isLoading = false;

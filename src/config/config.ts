@@ -195,6 +195,16 @@ function isMissing(name: VariableName, values: Values, faults: readonly string[]
   return values[name] === undefined && !faults.some((fault) => fault.startsWith(`${name}=`));
 }
 
+/** A certificate and its key. */
+function checkBothOrNone(
+  [first, second]: readonly [VariableName, VariableName],
+  values: Values,
+  faults: string[],
+): void {
+  if ((values[first] === undefined) !== (values[second] === undefined))
+    faults.push(`${first} and ${second}: set both or none`);
+}
+
 /** In the order in which they are known, so that a later one finds what an earlier one has made. */
 function controllersOf({ CONTROLLERS: wanted }: Values, known: readonly string[], faults: string[]): readonly string[] {
   if (wanted === undefined) return [];
@@ -219,10 +229,7 @@ function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
   if (values.ENABLE_MQTT_TUNNEL !== true) return undefined;
   if (isMissing('MQTT_BROKER', values, faults))
     faults.push('MQTT_BROKER is not set: it is required with ENABLE_MQTT_TUNNEL=true');
-  const hasCert = values.MQTT_CLIENT_CRT_PATH !== undefined;
-  if (hasCert !== (values.MQTT_CLIENT_KEY_PATH !== undefined)) {
-    faults.push('MQTT_CLIENT_CRT_PATH and MQTT_CLIENT_KEY_PATH: set both or none');
-  }
+  checkBothOrNone(['MQTT_CLIENT_CRT_PATH', 'MQTT_CLIENT_KEY_PATH'], values, faults);
   return Object.freeze({
     host: values.MQTT_BROKER ?? '',
     port: values.MQTT_PORT,
@@ -247,8 +254,7 @@ function httpOf(values: Values): HttpConfig | undefined {
 
 function webhookOf(values: Values, faults: string[]): WebhookConfig {
   const { WEBHOOK_CERT_PATH: certPath, WEBHOOK_KEY_PATH: keyPath, POD_NAMESPACE: namespace } = values;
-  if ((certPath === undefined) !== (keyPath === undefined))
-    faults.push('WEBHOOK_CERT_PATH and WEBHOOK_KEY_PATH: set both or none');
+  checkBothOrNone(['WEBHOOK_CERT_PATH', 'WEBHOOK_KEY_PATH'], values, faults);
   const service = `${WEBHOOK_SERVICE}.${namespace}.svc`;
   return Object.freeze({
     port: values.WEBHOOK_PORT,
@@ -259,8 +265,7 @@ function webhookOf(values: Values, faults: string[]): WebhookConfig {
 
 function exportOf(values: Values, faults: string[]): ExportConfig {
   const { EXPORT_CERT_PATH: certPath, EXPORT_KEY_PATH: keyPath, EXPORT_TOKENS_PATH: tokensPath } = values;
-  if ((certPath === undefined) !== (keyPath === undefined))
-    faults.push('EXPORT_CERT_PATH and EXPORT_KEY_PATH: set both or none');
+  checkBothOrNone(['EXPORT_CERT_PATH', 'EXPORT_KEY_PATH'], values, faults);
   if (tokensPath !== undefined && certPath === undefined)
     faults.push('EXPORT_TOKENS_PATH: the feed is served with EXPORT_CERT_PATH and EXPORT_KEY_PATH only');
   return Object.freeze({

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   controllerOf,
   type KubeObject,
@@ -90,6 +91,11 @@ export function projectModulePod(object: KubeObject): ModulePod {
     readyChangedAt: Number.isNaN(changedAt) ? undefined : changedAt,
     ...sharingOf(metadata, spec),
   };
+}
+
+/** Whether an update changes nothing that is kept of a Pod. */
+export function isSameModulePod(a: ModulePod, b: ModulePod): boolean {
+  return isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
 }
 
 function conditionOf({ conditions = [] }: PodStatus, wanted: string): PodCondition | undefined {

@@ -87,7 +87,12 @@ export class Reconciler {
       },
       onDelete: enqueue,
     });
-    this.#allKeys.push(() => informer.list().flatMap((object) => [...keysOf(object)]));
+    return this.addKeys(() => informer.list().flatMap((object) => [...keysOf(object)]));
+  }
+
+  /** Keys that are looked at when this replica comes to lead, besides those of what is watched. */
+  addKeys(keys: () => Iterable<string>): this {
+    this.#allKeys.push(keys);
     return this;
   }
 

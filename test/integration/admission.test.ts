@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
+import { refusal } from '../support/admission.ts';
 import { eventually } from '../support/eventually.ts';
 import { jarOf, modulePod } from '../support/manifests.ts';
 import { eventsOf, find, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
@@ -49,15 +50,6 @@ function workload(kind: string, name: string, spec: Record<string, unknown> = {}
     metadata: { name, namespace: 'default', labels },
     spec: { selector: { matchLabels: { app: name } }, template, ...spec },
   };
-}
-
-async function refusal(object: object): Promise<string> {
-  try {
-    await world.controlPlane.apply(object as KubeObject);
-  } catch (error) {
-    return messageOf(error);
-  }
-  return 'accepted';
 }
 
 async function readyPods(app: string, count: number) {
@@ -172,7 +164,7 @@ describe('the webhook for Pods of modules', () => {
       metadata: { ...pod.metadata, name: 'bad', namespace: 'default' },
       spec: { hostNetwork: true, containers: [{ name: 'shop', image: 'nginx:1' }] },
     };
-    const message = await refusal(bad);
+    const message = await refusal(world, bad);
     expect(message).toContain('spec.containers[shop].image: must be the address of a jar');
     expect(message).toContain('nginx:1');
     expect(message).toContain('spec.containers[shop].env: BIZ_VERSION is missing');
@@ -220,8 +212,8 @@ describe('the webhook for Pods of modules', () => {
   ])('refuses a Deployment with %s that no base can run', async (_what, podSpec, path) => {
     const deployment = workload('Deployment', 'shop');
     deployment.spec.template = { ...deployment.spec.template, spec: podSpec as never };
-    expect(await refusal(deployment)).toContain(`spec.template.spec.${path}`);
-    expect(await refusal({ ...workload('ModuleDeployment', 'shop'), spec: { ...deployment.spec } })).not.toBe(
+    expect(await refusal(world, deployment)).toContain(`spec.template.spec.${path}`);
+    expect(await refusal(world, { ...workload('ModuleDeployment', 'shop'), spec: { ...deployment.spec } })).not.toBe(
       'accepted',
     );
   });
@@ -261,7 +253,9 @@ describe('ModuleDeployments', () => {
   it('are refused without a version that anybody could know', async () => {
     const deployment = workload('ModuleDeployment', 'shop');
     deployment.spec.template.spec.containers = [{ name: 'shop', image: 'https://jars.example.com/latest.jar' }];
-    expect(await refusal(deployment)).toContain('spec.template.spec.containers[shop].env: BIZ_VERSION is missing');
+    expect(await refusal(world, deployment)).toContain(
+      'spec.template.spec.containers[shop].env: BIZ_VERSION is missing',
+    );
   });
 
   it('are refused when they ask for a revision that there is not', async () => {
@@ -306,7 +300,7 @@ describe('a namespace with a ModuleTenancy', () => {
     ];
     // The API server learns of parameters by a watch.
     const message = await eventually(async () => {
-      const text = await refusal(bad);
+      const text = await refusal(world, bad);
       expect(text).not.toBe('accepted');
       return text;
     });
@@ -322,13 +316,13 @@ describe('a namespace with a ModuleTenancy', () => {
     await world.admin.delete('/apis/apps/v1/namespaces/default/deployments/shop').catch(() => {});
 
     const pod = modulePod('foreign', [{ name: 'payment' }]);
-    expect(await refusal(pod)).toContain('containers[payment].name');
+    expect(await refusal(world, pod)).toContain('containers[payment].name');
     // Without the label nobody completes its template, and its Pods would run on every base.
-    expect(await refusal(workload('DaemonSet', 'shop'))).toContain('this namespace may use the bases base');
+    expect(await refusal(world, workload('DaemonSet', 'shop'))).toContain('this namespace may use the bases base');
     const elsewhere = modulePod('shop', [{ name: 'shop' }], {
       spec: { nodeSelector: { 'vnode.koupleless.io/name': 'other' } },
     });
-    expect(await refusal(elsewhere)).toContain('this namespace may use the bases base');
+    expect(await refusal(world, elsewhere)).toContain('this namespace may use the bases base');
     await world.controlPlane.apply(workload('Deployment', 'shop-web'));
     await world.controlPlane.apply(workload('DaemonSet', 'shop', {}, OF_MODULES));
     await readyPods('shop-web', 1);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
-import { messageOf } from '../../src/errors.ts';
+import { refusal } from '../support/admission.ts';
 import { eventually } from '../support/eventually.ts';
 import { endpointsOf, eventsOf, find, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
@@ -292,7 +292,7 @@ describe('ModuleDeployment', () => {
     const refused = async (change: (manifest: ReturnType<typeof moduleDeployment>) => void): Promise<string> => {
       const manifest = moduleDeployment();
       change(manifest);
-      return world.controlPlane.apply(manifest as KubeObject).then(() => 'accepted', messageOf);
+      return refusal(world, manifest);
     };
     expect(await refused(({ spec }) => Object.assign(spec.template.metadata, { labels: { app: 'shop' } }))).toContain(
       'template.metadata.labels needs virtual-kubelet.koupleless.io/component: module',

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -28,21 +28,18 @@ export class FeedFiles {
     const directory = await mkdtemp(join(tmpdir(), 'feed-'));
     await writeFile(join(directory, 'tls.crt'), pair.certificate);
     await writeFile(join(directory, 'tls.key'), pair.privateKey);
-    const own = await mkdtemp(join(directory, 'tokens-'));
-    for (const [group, token] of Object.entries(tokens)) await writeFile(join(own, group), `${token}\n`);
-    const files = new FeedFiles(directory, pair.ca);
-    files.#tokens = own;
-    return files;
+    await mkdir(join(directory, 'tokens'));
+    for (const [group, token] of Object.entries(tokens))
+      await writeFile(join(directory, 'tokens', group), `${token}\n`);
+    return new FeedFiles(directory, pair.ca);
   }
-
-  #tokens = '';
 
   get env(): Record<string, string> {
     return {
       EXPORT_PORT: '0',
       EXPORT_CERT_PATH: join(this.directory, 'tls.crt'),
       EXPORT_KEY_PATH: join(this.directory, 'tls.key'),
-      EXPORT_TOKENS_PATH: this.#tokens,
+      EXPORT_TOKENS_PATH: join(this.directory, 'tokens'),
     };
   }
 

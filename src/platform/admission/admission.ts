@@ -79,7 +79,7 @@ function withOwnCertificates(
   reconciler.watch({ informer: secrets, keysOf });
   for (const { informer } of configurations) reconciler.watch({ informer, keysOf });
   // Also where there is neither a Secret nor a configuration yet.
-  leader.addListener({ onStarted: () => reconciler.enqueue(KEY), onStopped: () => {} });
+  reconciler.addKeys(keysOf);
   const waiting: Runnable = { ...untilStopped('webhook certificate'), whenReady: () => tls.whenThere() };
   return {
     groups: [

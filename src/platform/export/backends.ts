@@ -1,17 +1,8 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
 import { ANNOTATION } from '../../labels.ts';
+import type { Backend } from './export-service.ts';
 import type { ExportedPort, ExportSettings } from './exported-service.ts';
-
-/** One address of a port, as balancers take it. */
-export interface Backend {
-  readonly targetIP: string;
-  readonly targetPort: number;
-  /** The value of the weight label, if the Pod has one. */
-  readonly label: readonly string[];
-  /** 1 or more, relative to the others of the port. */
-  readonly weight: number;
-}
 
 /** A Pod that serves, and its Node. */
 export interface ServingPod {
@@ -43,7 +34,7 @@ export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: Se
 }
 
 export interface PortBackends {
-  readonly backends: readonly Backend[];
+  readonly backends: Backend[];
   /** Values of the weight label that the Service does not name, though it names others. */
   readonly unknownWeights: readonly string[];
   /** The port is that of an arklet: whoever reached it could install modules. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { secondsTime } from '../../kube/micro-time.ts';
 import type { KubeObject, ServiceObject } from '../../kube/objects.ts';
 import { apiVersionOf, type ResourceClient, SERVICES } from '../../kube/resource.ts';
 import { isConflict, isNotFound } from '../../kube/transport/api-error.ts';
@@ -117,10 +118,7 @@ export class ExportController {
       conflicts: entry.conflicts,
       generation: stored.generation,
       stored: stored.status,
-      nowText: clock
-        .wallTime()
-        .toISOString()
-        .replace(/\.\d+Z$/, 'Z'),
+      nowText: secondsTime(clock.wallTime()),
     });
     if (isDeepStrictEqual(status, stored.status)) return undefined;
     const waitMs = (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + WRITE_EVERY_MS - clock.now();

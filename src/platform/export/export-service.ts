@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { enumOf, openApiOf, time } from '../../kinds/schema.ts';
-import { type Crd, SCHEMA_ANNOTATION } from '../../kube/crds.ts';
+import { crdOf } from '../../kinds/crd.ts';
+import { enumOf, time } from '../../kinds/schema.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import type { CachedObject } from '../../kube/watch/informer-types.ts';
@@ -65,6 +65,7 @@ const spec = Type.Object({
   serviceRef: Type.Object({ name: Type.String() }, { description: 'The Service, in the same namespace.' }),
 });
 
+export type Backend = Static<typeof backend>;
 export type Exported = Static<typeof exported>;
 export type ExportServiceStatus = Static<typeof status>;
 export type ExportServiceCondition = Static<typeof condition>;
@@ -85,56 +86,22 @@ export const EXPORT_SERVICES: ResourceKind = {
   isNamespaced: true,
 };
 
-/** To be raised with every change of the schema. */
-const SCHEMA_REVISION = 1;
-
-export const EXPORT_SERVICE_CRD: Crd = {
-  metadata: {
-    name: `${EXPORT_SERVICES.plural}.${EXPORT_SERVICES.group}`,
-    annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_REVISION) },
-  },
-  spec: {
-    group: EXPORT_SERVICES.group,
-    scope: 'Namespaced',
-    names: {
-      kind: EXPORT_SERVICES.kind,
-      plural: EXPORT_SERVICES.plural,
-      singular: 'exportservice',
-      shortNames: ['es'],
-    },
-    versions: [
-      {
-        name: EXPORT_SERVICES.version,
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        additionalPrinterColumns: [
-          { name: 'Group', type: 'string', jsonPath: '.status.summary.groups' },
-          { name: 'Balance', type: 'string', jsonPath: '.status.balance' },
-          { name: 'Ports', type: 'string', jsonPath: '.status.summary.ports' },
-          { name: 'Backends', type: 'integer', jsonPath: '.status.summary.backends' },
-          { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
-          { name: 'Reason', type: 'string', priority: 1, jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-        ],
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            description: 'A Service as load balancers outside of the cluster take it. Made by the controller.',
-            required: ['spec'],
-            properties: {
-              apiVersion: { type: 'string' },
-              kind: { type: 'string' },
-              metadata: { type: 'object' },
-              spec: openApiOf(spec),
-              status: openApiOf(status),
-            },
-          },
-        },
-      },
-    ],
-  },
-};
+export const EXPORT_SERVICE_CRD = crdOf({
+  kind: EXPORT_SERVICES,
+  shortNames: ['es'],
+  description: 'A Service as load balancers outside of the cluster take it. Made by the controller.',
+  schemaRevision: 1,
+  spec,
+  status,
+  columns: [
+    { name: 'Group', type: 'string', jsonPath: '.status.summary.groups' },
+    { name: 'Balance', type: 'string', jsonPath: '.status.balance' },
+    { name: 'Ports', type: 'string', jsonPath: '.status.summary.ports' },
+    { name: 'Backends', type: 'integer', jsonPath: '.status.summary.backends' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Reason', type: 'string', priority: 1, jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+  ],
+});
 
 /** An ExportService as the informer keeps it. */
 export interface CachedExportService extends CachedObject {

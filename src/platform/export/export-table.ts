@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
-import type { ModulePod } from '../../kinds/module-pod.ts';
+import { isSameModulePod, type ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { matchesLabels } from '../../kube/placement.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
@@ -137,34 +139,36 @@ export class ExportTable {
   }
 
   #onPod(pod: ModulePod, old?: ModulePod): void {
-    if (old !== undefined && isSamePod(old, pod)) return;
-    for (const service of this.#options.services.byIndex('exported', pod.namespace)) {
-      const key = objectKey(service);
-      const members = this.#members.get(key);
-      if (members === undefined || service.exported === undefined) continue;
-      const was = members.get(pod.name)?.uid === pod.uid;
-      if (selects(service.exported, pod)) members.set(pod.name, pod);
-      else if (!was || !members.delete(pod.name)) continue;
+    if (old !== undefined && isSameModulePod(old, pod)) return;
+    for (const { key, settings, members } of this.#exportedIn(pod.namespace)) {
+      const isSelected = selects(settings, pod);
+      if (!isSelected && !isMember(members, pod)) continue;
+      if (isSelected) members.set(pod.name, pod);
+      else members.delete(pod.name);
       this.#touch(key);
     }
   }
 
   #onPodGone(pod: ModulePod): void {
-    for (const service of this.#options.services.byIndex('exported', pod.namespace)) {
-      const key = objectKey(service);
-      const members = this.#members.get(key);
-      if (members?.get(pod.name)?.uid !== pod.uid) continue;
+    for (const { key, members } of this.#exportedIn(pod.namespace)) {
+      if (!isMember(members, pod)) continue;
       members.delete(pod.name);
       this.#touch(key);
     }
   }
 
   #onNode(name: string): void {
-    for (const { namespace, name: podName, uid } of this.#options.pods.byIndex('node', name)) {
-      for (const service of this.#options.services.byIndex('exported', namespace)) {
-        const key = objectKey(service);
-        if (this.#members.get(key)?.get(podName)?.uid === uid) this.#touch(key);
-      }
+    for (const pod of this.#options.pods.byIndex('node', name)) {
+      for (const { key, members } of this.#exportedIn(pod.namespace)) if (isMember(members, pod)) this.#touch(key);
+    }
+  }
+
+  /** The exported Services of a namespace, with the Pods that they select. */
+  *#exportedIn(namespace: string) {
+    for (const service of this.#options.services.byIndex('exported', namespace)) {
+      const key = objectKey(service);
+      const members = this.#members.get(key);
+      if (members && service.exported) yield { key, settings: service.exported, members };
     }
   }
 
@@ -223,7 +227,7 @@ export class ExportTable {
     if (entry === undefined) this.#entries.delete(key);
     else this.#entries.set(key, entry);
     const [before, after] = [old?.settings.groups ?? [], entry?.settings.groups ?? []];
-    if (old?.uid === entry?.uid && JSON.stringify(old?.settings) === JSON.stringify(entry?.settings)) return [];
+    if (old?.uid === entry?.uid && isDeepStrictEqual(old?.settings, entry?.settings)) return [];
     for (const group of before) if (!after.includes(group)) this.#leave(group, key);
     for (const group of after) {
       const keys = this.#groups.get(group) ?? new Set();
@@ -244,29 +248,27 @@ export class ExportTable {
     const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
     const found = conflictsOf(entries.map(({ key, createdAt, settings: { ports } }) => ({ key, createdAt, ports })));
     return entries.flatMap((entry) => {
-      const conflicts = new Map(entry.conflicts);
       const conflict = found.get(entry.key);
+      if (isDeepStrictEqual(conflict, entry.conflicts.get(group))) return [];
+      const conflicts = new Map(entry.conflicts);
       if (conflict === undefined) conflicts.delete(group);
       else conflicts.set(group, conflict);
-      if (JSON.stringify([...conflicts]) === JSON.stringify([...entry.conflicts])) return [];
       this.#entries.set(entry.key, { ...entry, conflicts });
       return [entry.key];
     });
   }
 }
 
+/** An empty selector is that of no Pod, as for Endpoints. */
 function selects({ selector }: ExportSettings, { labels }: ModulePod): boolean {
-  const wanted = Object.entries(selector);
-  return wanted.length > 0 && wanted.every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
+  return Object.keys(selector).length > 0 && matchesLabels({ matchLabels: selector }, labels);
+}
+
+function isMember(members: ReadonlyMap<string, ModulePod>, { name, uid }: ModulePod): boolean {
+  return members.get(name)?.uid === uid;
 }
 
 /** Whether an update changes nothing that backends are made of. */
-function isSamePod(a: ModulePod, b: ModulePod): boolean {
-  const factsOf = ({ labels, nodeName, ip, ports, isReady, isServing, isDeleting, isTerminal }: ModulePod): string =>
-    JSON.stringify([labels, nodeName, ip, ports, isReady, isServing, isDeleting, isTerminal]);
-  return factsOf(a) === factsOf(b);
-}
-
 function isSameNode(a: CachedNode, b: CachedNode): boolean {
   return isReadyNode(a) === isReadyNode(b) && arkletPortOf(a) === arkletPortOf(b);
 }
@@ -276,7 +278,5 @@ function arkletPortOf({ annotations }: CachedNode): string | undefined {
 }
 
 function isSameView(a: ExportView, b: ExportView): boolean {
-  return (
-    a.json === b.json && JSON.stringify([a.faults, a.unknownWeights]) === JSON.stringify([b.faults, b.unknownWeights])
-  );
+  return a.json === b.json && isDeepStrictEqual([a.faults, a.unknownWeights], [b.faults, b.unknownWeights]);
 }

@@ -45,10 +45,7 @@ export function viewOf({ cluster, namespace, name, settings, serving }: ViewInpu
     namespace,
     serviceName: name,
     serviceWeight: settings.weights,
-    ports: ports.map((port) => ({
-      ...port,
-      backends: port.backends.map((backend) => ({ ...backend, label: [...backend.label] })),
-    })),
+    ports,
     BCSGroup: [...settings.groups],
     sslcert: settings.isSsl,
     balance: settings.balance,

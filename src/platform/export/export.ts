@@ -11,7 +11,6 @@ import { TlsFiles } from '../../server/tls-source.ts';
 import { EXPORTED_SERVICES } from './cached-service.ts';
 import { ConsumerTokens } from './consumer-tokens.ts';
 import { ExportController } from './export-controller.ts';
-import { reviewService } from './export-review.ts';
 import {
   CACHED_EXPORT_SERVICES,
   EXPORT_SERVICE_CRD,
@@ -19,6 +18,7 @@ import {
   type ExportServiceObject,
 } from './export-service.ts';
 import { ExportTable } from './export-table.ts';
+import { reviewService } from './exported-service.ts';
 import {
   type AccessReviewObject,
   FeedAccess,
@@ -74,12 +74,7 @@ export const EXPORT: ControllerModule = {
     table.addListener((keys) => {
       for (const key of keys) reconciler.enqueue(key);
     });
-    leader.addListener({
-      onStarted: () => {
-        for (const key of table.keys()) reconciler.enqueue(key);
-      },
-      onStopped: () => {},
-    });
+    reconciler.addKeys(() => table.keys());
     const parts = groupOf({ 'exported Services': reconciler, 'leader of exported Services': leader });
     return { groups: [parts, await feedOf(context, table)] };
   },

@@ -1,5 +1,6 @@
 import type { KubeObject, ObjectMeta, ServiceObject, ServicePort } from '../../kube/objects.ts';
 import { EXPORT_ANNOTATION, EXPORT_LABEL, MODULE_LABEL } from '../../labels.ts';
+import type { AdmissionRequest, Verdict } from '../../reconcile/webhooks.ts';
 
 export const BALANCES = ['roundrobin', 'source', 'leastconn'] as const;
 export type Balance = (typeof BALANCES)[number];
@@ -71,6 +72,13 @@ export function exportSettingsOf(service: KubeObject): ExportSettings | undefine
     ports: portsOf(spec.ports ?? [], annotations[EXPORT_ANNOTATION.ports], faults),
     faults,
   };
+}
+
+/** Refuses an exported Service with faults. One that is stored with faults already may be changed in other fields. */
+export function reviewService({ object, oldObject }: AdmissionRequest<ServiceObject>): Verdict<ServiceObject> {
+  const known = (oldObject && exportSettingsOf(oldObject)?.faults) ?? [];
+  const faults = (exportSettingsOf(object)?.faults ?? []).filter((fault) => !known.includes(fault));
+  return faults.length === 0 ? { isAllowed: true } : { isAllowed: false, message: faults.join('; ') };
 }
 
 function isExported({ labels = {}, annotations = {} }: ObjectMeta): boolean {

@@ -55,6 +55,11 @@ export interface FeedScope {
   readonly namespace: string | undefined;
 }
 
+/** Equal for equal scopes. */
+export function scopeKey({ group, namespace }: FeedScope): string {
+  return JSON.stringify([group, namespace]);
+}
+
 /** Who asks. */
 export interface Caller {
   readonly header: string | undefined;
@@ -84,8 +89,9 @@ const MAX_SOURCES = 1_000;
 const REVIEW_TIMEOUT_MS = 5_000;
 
 interface Answer {
-  readonly access: Promise<Access>;
-  readonly until: number;
+  access: Promise<Access>;
+  /** On the clock. */
+  until: number;
 }
 
 /**
@@ -94,8 +100,8 @@ interface Answer {
  */
 export class FeedAccess {
   readonly #options: FeedAccessOptions;
-  /** By token and namespace. Oldest first. */
-  readonly #answers = new Map<string, Answer>();
+  /** By token and namespace. */
+  readonly #answers = new LruMap<Answer>(MAX_ANSWERS);
   readonly #questions: TokenBucket;
   readonly #questionsOf = new LruMap<TokenBucket>(MAX_SOURCES);
 
@@ -117,20 +123,13 @@ export class FeedAccess {
     if (known !== undefined && now < known.until) return known.access;
     const ofSource = this.#questionsOf.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
     if (!ofSource.tryTake(now) || !this.#questions.tryTake(now)) return 'Busy';
-    const access = this.#ask(token, namespace);
     // While it is asked, others with this token wait for the same answer.
-    this.#remember(key, { access, until: now + ALLOWED_FOR_MS });
-    const found = await access;
-    if (found === 'Unknown') this.#answers.delete(key);
-    else if (found !== 'Allowed') this.#remember(key, { access, until: now + REFUSED_FOR_MS });
+    const answer = this.#answers.getOrCreate(key, () => ({ access: Promise.resolve('Unknown'), until: now }));
+    answer.access = this.#ask(token, namespace);
+    answer.until = now + ALLOWED_FOR_MS;
+    const found = await answer.access;
+    if (found !== 'Allowed') answer.until = found === 'Unknown' ? now : now + REFUSED_FOR_MS;
     return found;
-  }
-
-  #remember(key: string, answer: Answer): void {
-    this.#answers.delete(key);
-    this.#answers.set(key, answer);
-    const oldest = this.#answers.keys().next();
-    if (this.#answers.size > MAX_ANSWERS && !oldest.done) this.#answers.delete(oldest.value);
   }
 
   async #ask(token: string, namespace: string | undefined): Promise<Access> {

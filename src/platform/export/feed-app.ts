@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import express, { type Express, type Request, type Response } from 'express';
 import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
-import type { Access, FeedAccess, FeedScope } from './feed-access.ts';
+import { type Access, type FeedAccess, type FeedScope, scopeKey } from './feed-access.ts';
 import { entriesIn, type FeedWatches } from './feed-watches.ts';
 
 export interface FeedAppOptions {
@@ -72,7 +72,7 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
   }
 
   function bodyOf(scope: FeedScope): Body {
-    const name = JSON.stringify([scope.group, scope.namespace]);
+    const name = scopeKey(scope);
     const known = bodies.get(name);
     if (known?.version === table.version) return known;
     const text = `[${entriesIn(table, scope)

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
-import type { FeedScope } from './feed-access.ts';
+import { type FeedScope, scopeKey } from './feed-access.ts';
 
 /** Where the changes go; the part of a response of Node that is used. */
 export interface WatchStream {
@@ -54,7 +54,7 @@ export class FeedWatches {
     options.metrics.exportWatches.set(0);
   }
 
-  /** False: there are too many. Else `stream` gets everything from now on; the answer ends that. */
+  /** Undefined: there are too many. Else `stream` gets everything from now on; the answer ends that. */
   open(scope: FeedScope, stream: WatchStream, isAllowed: Watch['isAllowed']): (() => void) | undefined {
     if (this.#count >= MAX_WATCHES) return undefined;
     const channel = this.#channelOf(scope);
@@ -67,7 +67,7 @@ export class FeedWatches {
   }
 
   #channelOf(scope: FeedScope): Channel {
-    const name = JSON.stringify([scope.group, scope.namespace]);
+    const name = scopeKey(scope);
     const known = this.#channels.get(name);
     if (known) return known;
     const channel: Channel = { scope, sent: new Map(), watches: new Set() };
@@ -80,7 +80,7 @@ export class FeedWatches {
     if (!channel.watches.delete(watch)) return;
     this.#counted(-1);
     if (channel.watches.size > 0) return;
-    this.#channels.delete(JSON.stringify([channel.scope.group, channel.scope.namespace]));
+    this.#channels.delete(scopeKey(channel.scope));
   }
 
   #counted(by: number): void {

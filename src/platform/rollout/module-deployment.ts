@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { annotationMap, countOrPercent, enumOf, labelMap, OPEN, openApiOf, rules, time } from '../../kinds/schema.ts';
-import { type Crd, SCHEMA_ANNOTATION } from '../../kube/crds.ts';
+import { crdOf } from '../../kinds/crd.ts';
+import { annotationMap, countOrPercent, enumOf, labelMap, OPEN, rules, time } from '../../kinds/schema.ts';
 import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { Container, KubeObject, PodObject } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
@@ -214,69 +214,38 @@ export const MODULE_DEPLOYMENTS: ResourceKind = {
   isNamespaced: true,
 };
 
-/** To be raised with every change of the schema. */
-const SCHEMA_REVISION = 1;
 /** Its Pods have this name and 17 characters more, and its name is a value of labels elsewhere. */
 const MAX_NAME_LENGTH = 63;
 
-export const MODULE_DEPLOYMENT_CRD: Crd = {
-  metadata: {
-    name: `${MODULE_DEPLOYMENTS.plural}.${MODULE_DEPLOYMENTS.group}`,
-    annotations: { [SCHEMA_ANNOTATION]: String(SCHEMA_REVISION) },
-  },
-  spec: {
-    group: MODULE_DEPLOYMENTS.group,
-    scope: 'Namespaced',
-    names: {
-      kind: MODULE_DEPLOYMENTS.kind,
-      plural: MODULE_DEPLOYMENTS.plural,
-      singular: 'moduledeployment',
-      shortNames: ['md'],
+export const MODULE_DEPLOYMENT_CRD = crdOf({
+  kind: MODULE_DEPLOYMENTS,
+  shortNames: ['md'],
+  description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
+  schemaRevision: 1,
+  spec,
+  status,
+  subresources: {
+    scale: {
+      specReplicasPath: '.spec.replicas',
+      statusReplicasPath: '.status.replicas',
+      labelSelectorPath: '.status.selector',
     },
-    versions: [
-      {
-        name: MODULE_DEPLOYMENTS.version,
-        served: true,
-        storage: true,
-        subresources: {
-          status: {},
-          scale: {
-            specReplicasPath: '.spec.replicas',
-            statusReplicasPath: '.status.replicas',
-            labelSelectorPath: '.status.selector',
-          },
-        },
-        additionalPrinterColumns: [
-          { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
-          { name: 'Current', type: 'integer', jsonPath: '.status.replicas' },
-          { name: 'Up-To-Date', type: 'integer', jsonPath: '.status.updatedReplicas' },
-          { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
-          { name: 'Revision', type: 'integer', jsonPath: '.status.revision' },
-          { name: 'Rollout', type: 'string', jsonPath: '.status.conditions[?(@.type=="Progressing")].reason' },
-          { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-        ],
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
-            required: ['spec'],
-            properties: {
-              apiVersion: { type: 'string' },
-              kind: { type: 'string' },
-              metadata: { type: 'object' },
-              spec: openApiOf(spec),
-              status: openApiOf(status),
-            },
-            ...rules({
-              rule: `size(self.metadata.name) <= ${MAX_NAME_LENGTH}`,
-              message: `metadata.name must have at most ${MAX_NAME_LENGTH} characters`,
-            }),
-          },
-        },
-      },
-    ],
   },
-};
+  columns: [
+    { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
+    { name: 'Current', type: 'integer', jsonPath: '.status.replicas' },
+    { name: 'Up-To-Date', type: 'integer', jsonPath: '.status.updatedReplicas' },
+    { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
+    { name: 'Revision', type: 'integer', jsonPath: '.status.revision' },
+    { name: 'Rollout', type: 'string', jsonPath: '.status.conditions[?(@.type=="Progressing")].reason' },
+  ],
+  rules: [
+    {
+      rule: `size(self.metadata.name) <= ${MAX_NAME_LENGTH}`,
+      message: `metadata.name must have at most ${MAX_NAME_LENGTH} characters`,
+    },
+  ],
+});
 
 /** The part of a ModuleDeployment that the informer keeps. */
 export interface CachedModuleDeployment extends CachedObject {

@@ -1,3 +1,4 @@
+import { secondsTime } from '../../kube/micro-time.ts';
 import type { ConditionStatus } from '../../kube/objects.ts';
 import type { BatchStatus } from './batches.ts';
 import type { ModuleDeploymentCondition, ModuleDeploymentStatus } from './module-deployment.ts';
@@ -147,7 +148,7 @@ function withTimes(
   now: Date,
 ): ModuleDeploymentCondition {
   const last = conditionOf(before, stated.type);
-  const time = `${now.toISOString().slice(0, 19)}Z`;
+  const time = secondsTime(now);
   const isSame = last?.status === stated.status && last.reason === stated.reason && !isRenewed;
   return {
     ...stated,

@@ -1,4 +1,4 @@
-import { MODULE_PODS } from '../../kinds/module-pod.ts';
+import { isSameModulePod, MODULE_PODS } from '../../kinds/module-pod.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
 import type { PodObject } from '../../kube/objects.ts';
 import { PODS } from '../../kube/resource.ts';
@@ -16,7 +16,7 @@ import { PodStore } from './pod-store.ts';
 import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
 import { RolloutController } from './rollout-controller.ts';
-import { dependsOnNodes, isSameDeployment, isSameNode, isSamePod, keysOfOwned, keysOfPod } from './triggers.ts';
+import { dependsOnNodes, isSameDeployment, isSameNode, keysOfOwned, keysOfPod } from './triggers.ts';
 
 const NAME = 'rollout';
 const WORKERS = 8;
@@ -67,7 +67,7 @@ export const ROLLOUT: ControllerModule = {
     reconciler.watch({
       informer: modulePods,
       keysOf: (pod) => keysOfPod(pod, deployments.byIndex('namespace', pod.namespace)),
-      isSame: isSamePod,
+      isSame: isSameModulePod,
     });
     reconciler.watch({ informer: history, keysOf: keysOfOwned, isSame: () => true });
     reconciler.watch({

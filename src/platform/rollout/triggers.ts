@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { isSameForPeers } from '../../kinds/peers.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
@@ -25,10 +24,6 @@ export function keysOfOwned({ namespace, controller }: Pick<Revision, 'namespace
 /** Its status is written by this controller alone. */
 export function isSameDeployment(a: CachedModuleDeployment, b: CachedModuleDeployment): boolean {
   return a.generation === b.generation && a.isDeleting === b.isDeleting && a.confirmBatch === b.confirmBatch;
-}
-
-export function isSamePod(a: ModulePod, b: ModulePod): boolean {
-  return isDeepStrictEqual({ ...a, resourceVersion: '' }, { ...b, resourceVersion: '' });
 }
 
 /** Nodes decide how many peers there are, and where the next Pod of a rollout may go. */

@@ -164,6 +164,16 @@ describe('a reconciler of a replica that does not lead', () => {
     expect((await rig.pass(0)).sort()).toEqual(['ns/a', 'ns/b']);
   });
 
+  it('looks at further keys too when it comes to lead, as they are then', async () => {
+    const keys = ['one'];
+    rig.reconciler.addKeys(() => keys);
+    keys.push('ns/a');
+    rig.put('a', '1');
+    expect(await rig.pass(0)).toEqual(['ns/a']);
+    rig.onStarted();
+    expect((await rig.pass(0)).sort()).toEqual(['ns/a', 'one']);
+  });
+
   it('drops what waits when it leads no longer', async () => {
     rig.acts.push(() => ({ requeueAfterMs: 1_000 }));
     rig.put('a', '1');

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reviewService } from '../../../../src/platform/export/export-review.ts';
-import { exportSettingsOf } from '../../../../src/platform/export/exported-service.ts';
+import { exportSettingsOf, reviewService } from '../../../../src/platform/export/exported-service.ts';
 import { HTTP_PORT, type ServiceOptions, serviceOf, TCP_PORT } from './export-world.ts';
 
 const PORTS = 'platform.koupleless.io/export-ports';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { projectModulePod } from '../../../../src/kinds/module-pod.ts';
+import { isSameModulePod, projectModulePod } from '../../../../src/kinds/module-pod.ts';
 import { type CachedNode, projectNode } from '../../../../src/kinds/vnode-object.ts';
 import {
   type CachedModuleDeployment,
@@ -9,7 +9,6 @@ import {
   dependsOnNodes,
   isSameDeployment,
   isSameNode,
-  isSamePod,
   keysOfOwned,
   keysOfPod,
 } from '../../../../src/platform/rollout/triggers.ts';
@@ -50,8 +49,8 @@ describe('what a ModuleDeployment is looked at for', () => {
   });
 
   it('is a change of its Pods', () => {
-    expect(isSamePod(POD, { ...POD, resourceVersion: '8' })).toBe(true);
-    expect(isSamePod(POD, { ...POD, isReady: true })).toBe(false);
+    expect(isSameModulePod(POD, { ...POD, resourceVersion: '8' })).toBe(true);
+    expect(isSameModulePod(POD, { ...POD, isReady: true })).toBe(false);
   });
 
   it('is a Pod that it owns, or one without an owner that fits its selector', () => {
