@@ -164,12 +164,16 @@ export class NodeLeaseController {
     }
   }
 
-  /** Follows it no longer, and leaves it to those who do. */
+  /**
+   * Follows it no longer, and leaves it to those who do. If nobody does, a Lease whose base never got a Node would stay
+   * for ever: it is deleted a minute later.
+   */
   forget(nodeName: string): void {
     this.#holds.get(nodeName)?.handOver?.done();
     this.#holds.delete(nodeName);
     this.#free.delete(nodeName);
     this.#queue.forget(nodeName);
+    this.#considerOrphan(this.#options.informer.get(leaseKeyOf(nodeName)));
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -203,7 +207,7 @@ export class NodeLeaseController {
   #onLease(lease: CachedLease): void {
     if (lease.kind !== 'Node') return;
     const hold = this.#holds.get(lease.name);
-    if (hold === undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
+    if (hold === undefined) this.#considerOrphan(lease);
     const { holder, clock } = this.#options;
     if (hold === undefined || !observe(hold, lease, { holder, now: clock.now() })) return;
     this.#free.delete(lease.name);
@@ -222,6 +226,11 @@ export class NodeLeaseController {
     hold.changedAt = this.#options.clock.now();
     this.#queue.add(lease.name);
     if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
+  }
+
+  /** Of a VNode that this replica does not follow. */
+  #considerOrphan(lease: CachedLease | undefined): void {
+    if (lease !== undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
   }
 
   /** Held, or alone: at once. Free: when it is this replica's turn. */

@@ -163,3 +163,20 @@ it('a lease that it was our turn to take is taken in the next term, when the cre
     ],
   });
 });
+
+it('a lease of a base that vanishes before it has a Node is deleted, though its leader was stopped meanwhile', async () => {
+  await play({
+    seed: 1482883589,
+    replicas: 2,
+    bases: 1,
+    maxLatencyMs: 2,
+    isRebalancing: false,
+    happenings: [
+      { afterMs: 19_689, fault: { kind: 'Appear', count: 4 } },
+      { afterMs: 1_500, fault: { kind: 'Vanish', base: 4, againMs: undefined } },
+      { afterMs: 0, fault: { kind: 'Stop', replica: 3, ms: 2_965, isSuspended: false } },
+      { afterMs: 1_648, fault: { kind: 'Unlabel', base: 0, isMember: false } },
+      { afterMs: 1_317, fault: { kind: 'Hang', replica: 0, ms: 300 } },
+    ],
+  });
+});
