@@ -85,8 +85,8 @@ export interface CoreOptions {
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
   readonly traffic: Pick<Traffic, 'isCalm'>;
-  /** Of this program. */
-  readonly version: string;
+  /** What Nodes show as their version; asked for each Node. */
+  readonly kubeletVersion: () => string;
   readonly workers: number;
   readonly ledger: LedgerOptions;
   readonly newBases: NewBaseLimits;
@@ -113,7 +113,8 @@ export interface Core {
 export function createCore(leadership: Leadership, options: CoreOptions): Core {
   const { store, known, leases } = leadership;
   const { api, informers, env, isCluster, clock, logger, metrics } = leadership.options;
-  const { tunnels, recorder, traffic, version, workers, ledger, newBases, unknownModulePolicy, ownerOf } = options;
+  const { tunnels, recorder, traffic, kubeletVersion, workers, ledger, newBases, unknownModulePolicy, ownerOf } =
+    options;
   const shared = { clock, logger, metrics };
   const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
   // Two replicas that see the same would report it twice.
@@ -135,7 +136,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     recorder,
     traffic,
     env,
-    version,
+    kubeletVersion,
     workers,
     ...shared,
   });

@@ -1,9 +1,11 @@
 import { createTunnels } from '../../tunnels/index.ts';
 import type { Config } from '../config/config.ts';
 import { VNODES } from '../kinds/vnode-object.ts';
+import { ServerVersion } from '../kube/server-version.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
 import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
+import { kubeletVersionOf } from '../vnode/node-object.ts';
 import { createCore, createLeadership } from './core.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { VNODE_LEASES, VPODS } from './vk-kinds.ts';
@@ -23,6 +25,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     pods: context.informers.get(VPODS),
     leases: context.informers.get(VNODE_LEASES),
   };
+  const serverVersion = new ServerVersion({ lane: lanes.rest, clock, logger });
   const replica = createReplica({ config, lanes, informer: informers.leases, ...shared });
   const { membership } = replica;
   const maxLevel = config.cluster?.maxLevel ?? 1;
@@ -56,7 +59,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     tunnels,
     recorder,
     traffic: lanes.traffic,
-    version,
+    kubeletVersion: () => kubeletVersionOf(serverVersion.current, version),
     workers,
     ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
     newBases,
@@ -81,7 +84,14 @@ async function build(context: ControllerContext): Promise<BuiltController> {
   return {
     readiness: () => ({ ...replica.readiness(), tunnel: tunnels.namesUp().length > 0 }),
     groups: [
-      replica.first(),
+      [
+        {
+          name: 'server version',
+          run: (signal) => serverVersion.run(signal),
+          whenReady: () => serverVersion.whenReady(),
+        },
+        ...replica.first(),
+      ],
       [
         { name: 'leases', run: (signal) => leases.run(signal) },
         { name: 'nodes', run: (signal) => core.nodes.run(signal) },

@@ -171,7 +171,11 @@ export interface Container extends ResourceContainer {
   env?: EnvVar[];
   envFrom?: unknown[];
   ports?: { name?: string; containerPort: number }[];
-  lifecycle?: { preStop?: { sleep?: { seconds?: number } } };
+  lifecycle?: { postStart?: unknown; preStop?: { sleep?: { seconds?: number } } };
+  command?: string[];
+  livenessProbe?: unknown;
+  readinessProbe?: unknown;
+  startupProbe?: unknown;
 }
 
 export interface PodObject extends KubeObject {

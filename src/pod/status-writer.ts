@@ -5,6 +5,7 @@ import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
+import { LruMap } from '../lru-map.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
 import type { ContainerView } from './module-view.ts';
@@ -24,6 +25,9 @@ export interface StatusWriterOptions {
   readonly metrics: Metrics;
 }
 
+/** Of each owner, such as a ReplicaSet, one Pod reports which fields have no effect; owners beyond this number may again. */
+const MAX_REPORTED_OWNERS = 1_000;
+
 interface Change extends StatusChange {
   readonly views: readonly ContainerView[];
 }
@@ -36,6 +40,8 @@ export class StatusWriter {
    * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
    */
   readonly #unwritten = new Map<string, VPodStatus>();
+  /** Owners of Pods of which ignored fields were reported, by UID. */
+  readonly #reportedOwners = new LruMap<true>(MAX_REPORTED_OWNERS);
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -157,7 +163,18 @@ export class StatusWriter {
     return stored?.uid === pod.uid ? stored : pod;
   }
 
+  /** With the first status of the Pod, so that a restart of this process repeats nothing. */
+  #reportIgnored(pod: VPod): void {
+    const { ignored, status } = pod;
+    if (ignored === undefined || status.containerStatuses.length > 0) return;
+    if (this.#reportedOwners.get(ignored.ownerUid)) return;
+    this.#reportedOwners.getOrCreate(ignored.ownerUid, () => true);
+    const message = `No effect on a module: ${ignored.fields}. The Pod is Ready while the base reports that its module serves`;
+    this.#options.recorder.event(podSubject(pod), 'Warning', 'FieldsIgnored', message);
+  }
+
   #report({ pod, next, views }: Change): void {
+    this.#reportIgnored(pod);
     for (const { type, reason, message } of podEventsOf(pod, next, views)) {
       this.#options.recorder.event(podSubject(pod), type, reason, message);
     }

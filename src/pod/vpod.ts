@@ -43,7 +43,16 @@ export interface VPod {
    * The constraints to check before the first install; undefined once the scheduler or this controller has admitted it.
    */
   readonly placement: Placement | undefined;
+  /** What its author may expect to work, and no base can do; undefined for most Pods. */
+  readonly ignored: IgnoredFields | undefined;
   readonly status: VPodStatus;
+}
+
+export interface IgnoredFields {
+  /** UID of its controller, else its own: the Pods of one owner are alike. */
+  readonly ownerUid: string;
+  /** Such as `readinessProbe of container shop`. */
+  readonly fields: string;
 }
 
 export interface VPodStatus {
@@ -89,8 +98,23 @@ export function projectPod(object: KubeObject): VPod {
     })),
     memoryRequest: memoryRequestOf(spec),
     placement: isAdmitted(status) ? undefined : placementOf(spec),
+    ignored: ignoredFieldsOf(object as PodObject),
     status: projectStatus(status),
   };
+}
+
+function ignoredFieldsOf({ metadata, spec }: PodObject): IgnoredFields | undefined {
+  const fields = spec.containers.flatMap((container) => {
+    const { name, livenessProbe, readinessProbe, startupProbe, lifecycle, command } = container;
+    const preStop = lifecycle?.preStop?.sleep === undefined ? lifecycle?.preStop : undefined;
+    const all = { livenessProbe, readinessProbe, startupProbe, postStart: lifecycle?.postStart, preStop, command };
+    const set = Object.entries(all).filter(([, value]) => value !== undefined);
+    return set.length === 0 ? [] : [`${set.map(([field]) => field).join(', ')} of container ${name}`];
+  });
+  if ((spec.initContainers ?? []).length > 0) fields.push('initContainers');
+  if (fields.length === 0) return undefined;
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return { ownerUid: owner?.uid ?? metadata.uid ?? '', fields: fields.join('; ') };
 }
 
 /**

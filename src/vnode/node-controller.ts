@@ -5,7 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { secondsTime } from '../kube/micro-time.ts';
-import type { NodeObject } from '../kube/objects.ts';
+import type { NodeCondition, NodeObject } from '../kube/objects.ts';
 import { isAlreadyExists, isInvalidUid, isNotFound, unlessGone } from '../kube/transport/api-error.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Permit } from '../kube/transport/rest-lane.ts';
@@ -19,7 +19,7 @@ import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { LatePods } from './late-pods.ts';
-import { type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
+import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
 import { NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
@@ -34,7 +34,7 @@ export interface NodeControllerOptions {
   /** Of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly env: string;
-  readonly version: string;
+  readonly kubeletVersion: () => string;
   readonly workers: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -150,10 +150,12 @@ export class NodeController {
     try {
       if (plan.metadata) this.#store(await api.patchNode(node.name, plan.metadata, this.#permitOf(vnode)));
       if (plan.status) {
-        this.#store(await api.patchNodeStatus(node.name, plan.status, this.#permitOf(vnode)));
+        const answer = await api.patchNodeStatus(node.name, plan.status, this.#permitOf(vnode));
+        this.#store(answer);
         metrics.nodeStatusWrites.inc({ result: 'ok' });
         this.#writes.noteWrite(written, plan, now);
         this.#reportReadiness(vnode, node);
+        this.#reportPressure(vnode, node.conditions, answer.status?.conditions ?? []);
       }
     } catch (error) {
       metrics.nodeStatusWrites.inc({ result: 'error' });
@@ -174,6 +176,14 @@ export class NodeController {
     const { recorder, logger } = this.#options;
     recorder.event(nodeSubject(vnode.nodeName), type, reason, `Node ${vnode.nodeName} status is now: ${reason}`);
     logger.info({ node: vnode.nodeName, ready: is }, 'node readiness changed');
+  }
+
+  #reportPressure({ nodeName }: VNode, before: readonly NodeCondition[], after: readonly NodeCondition[]): void {
+    const messageOf = (all: readonly NodeCondition[]): string | undefined =>
+      all.find(({ type, status }) => type === METASPACE_PRESSURE && status === 'True')?.message;
+    const message = messageOf(after);
+    if (message === undefined || messageOf(before) !== undefined) return;
+    this.#options.recorder.event(nodeSubject(nodeName), 'Warning', 'MetaspacePressure', message);
   }
 
   /** Pods first and the Node last: as long as it exists, the next leader knows that there is work left. */
@@ -220,10 +230,10 @@ export class NodeController {
   }
 
   #factsOf(vnode: VNode): NodeFacts {
-    const { env, version } = this.#options;
+    const { env, kubeletVersion } = this.#options;
     const { base, tunnel, health, liveness, isSuspended } = vnode;
     const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
-    return { base, tunnel, env, version, health, reachability };
+    return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability };
   }
 
   #refuseForeign(vnode: VNode, node: NodeObject): NodeObject {

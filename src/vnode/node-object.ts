@@ -17,8 +17,8 @@ export interface NodeFacts {
   readonly base: BaseInfo;
   readonly tunnel: TunnelName;
   readonly env: string;
-  /** Of this controller; shown as part of the kubelet version. */
-  readonly version: string;
+  /** As `kubectl get nodes` shows it. */
+  readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
 }
@@ -27,6 +27,15 @@ export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';
 
 /** More Pods than any base can hold; the limit of modules is the base's metaspace. */
 const MAX_PODS = '65535';
+/**
+ * More than modules ever request. They request none by themselves, but a LimitRange or a policy gives each container
+ * some, and a Node without `cpu` is no place for such a Pod.
+ */
+const MAX_CPU = '1000';
+
+/** Shares of the maximum metaspace that are committed: at the one, pressure begins, and below the other it ends. */
+const PRESSURE_FROM = 0.9;
+const PRESSURE_UNTIL = 0.85;
 
 /** The labels of the design document, and those of the Go program beside them. */
 export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, string> {
@@ -95,14 +104,19 @@ export function arkletPortOf(annotations: Readonly<Record<string, string>>): num
   return Number.isInteger(port) && port > 0 && port <= 65_535 ? port : 0;
 }
 
-export function nodeInfoOf({ base, version }: NodeFacts): Record<string, string> {
+/** The version of the API server, as version skew is judged by it, and that of this program. */
+export function kubeletVersionOf(serverVersion: string, version: string): string {
+  return `${serverVersion}-koupleless-${version}`;
+}
+
+export function nodeInfoOf({ base, kubeletVersion }: NodeFacts): Record<string, string> {
   return {
     architecture: 'amd64',
     bootID: base.identity,
     containerRuntimeVersion: 'koupleless://arklet',
     kernelVersion: '',
     kubeProxyVersion: '',
-    kubeletVersion: `v1.35.4-koupleless-${version}`,
+    kubeletVersion,
     machineID: base.identity,
     operatingSystem: 'linux',
     osImage: `${base.name} ${base.version}`.trim(),
@@ -110,8 +124,14 @@ export function nodeInfoOf({ base, version }: NodeFacts): Record<string, string>
   };
 }
 
-/** Conditions without times; `Unknown` is kube-controller-manager's word for Ready, never the controller's. */
-export function nodeConditionsOf({ base, reachability }: NodeFacts): NodeCondition[] {
+/**
+ * Conditions without times; `Unknown` is kube-controller-manager's word for Ready, never the controller's.
+ * `before`: those that the Node has.
+ */
+export function nodeConditionsOf(
+  { base, reachability, health }: NodeFacts,
+  before: readonly NodeCondition[] = [],
+): NodeCondition[] {
   const isSilent = reachability === 'Unreachable';
   return [
     {
@@ -120,11 +140,35 @@ export function nodeConditionsOf({ base, reachability }: NodeFacts): NodeConditi
       reason: isSilent ? 'BaseUnreachable' : 'KubeletReady',
       message: isSilent ? unreachableMessage(base) : `base ${base.identity} is reachable`,
     },
-    pressure('MemoryPressure', 'KubeletHasSufficientMemory', 'metaspace is not judged'),
+    pressure('MemoryPressure', 'KubeletHasSufficientMemory', 'MetaspacePressure is what counts for modules'),
     pressure('DiskPressure', 'KubeletHasNoDiskPressure', 'a base has no disk of its own'),
     pressure('PIDPressure', 'KubeletHasSufficientPID', 'a base has no processes of its own'),
     pressure('NetworkUnavailable', 'RouteCreated', 'modules use the network of their base'),
     reachable(reachability, base),
+    ...metaspacePressureOf(
+      health,
+      before.find(({ type }) => type === METASPACE_PRESSURE),
+    ),
+  ];
+}
+
+export const METASPACE_PRESSURE = 'MetaspacePressure';
+
+/** None before the base has reported its health. */
+function metaspacePressureOf(health: BaseHealth | undefined, before: NodeCondition | undefined): NodeCondition[] {
+  if (health === undefined) return before ? [before] : [];
+  const { metaspaceMaxBytes: max, metaspaceCommittedBytes: committed = 0 } = health;
+  const threshold = before?.status === 'True' ? PRESSURE_UNTIL : PRESSURE_FROM;
+  const isPressed = max !== undefined && committed >= max * threshold;
+  return [
+    {
+      type: METASPACE_PRESSURE,
+      status: isPressed ? 'True' : 'False',
+      reason: isPressed ? 'MetaspaceNearLimit' : 'MetaspaceAvailable',
+      message: isPressed
+        ? 'more than 85 % of the maximum metaspace are committed: installs may fail, and a restart of the base frees it'
+        : 'modules have metaspace',
+    },
   ];
 }
 
@@ -177,9 +221,10 @@ export function nodeResourcesOf(health: BaseHealth | undefined): {
   allocatable: Record<string, string>;
 } {
   const memory = nodeMemoryOf(health);
-  if (memory === undefined) return { capacity: { pods: MAX_PODS }, allocatable: { pods: MAX_PODS } };
+  const unlimited = { cpu: MAX_CPU, pods: MAX_PODS };
+  if (memory === undefined) return { capacity: unlimited, allocatable: unlimited };
   return {
-    capacity: { pods: MAX_PODS, memory: `${memory.capacity}Ki` },
-    allocatable: { pods: MAX_PODS, memory: `${memory.allocatable}Ki` },
+    capacity: { ...unlimited, memory: `${memory.capacity}Ki` },
+    allocatable: { ...unlimited, memory: `${memory.allocatable}Ki` },
   };
 }

@@ -3,6 +3,7 @@ import type { Patch } from '../kube/client.ts';
 import type { NodeCondition, Taint } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
 import {
+  METASPACE_PRESSURE,
   type NodeFacts,
   nodeAddressesOf,
   nodeAnnotationsOf,
@@ -100,8 +101,10 @@ function statusPatchOf(
   due: { isPeriodic: boolean; writesMetaspace: boolean },
 ): Patch | undefined {
   const { node, facts, nowText } = input;
-  const wanted = nodeConditionsOf(facts);
-  const changed = wanted.filter((condition) => !isSame(condition, conditionOf(node, condition.type)));
+  const wanted = nodeConditionsOf(facts, node.conditions);
+  // Pressure follows from metaspace, and waits for the same turn.
+  const judged = wanted.filter(({ type }) => type !== METASPACE_PRESSURE || due.writesMetaspace);
+  const changed = judged.filter((condition) => !isSame(condition, conditionOf(node, condition.type)));
   const status: Record<string, unknown> = {};
   const isWritten = due.isPeriodic || changed.length > 0;
   if (isWritten) status.conditions = wanted.map((condition) => stamped(condition, node, nowText));

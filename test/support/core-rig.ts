@@ -142,7 +142,7 @@ export class CoreRig {
         },
       },
       traffic: this.traffic,
-      version: '0.1.0',
+      kubeletVersion: () => 'v1.35.4-koupleless-0.1.0',
       workers: 8,
       ledger: LEDGER_OPTIONS,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },

@@ -20,7 +20,7 @@ const labels: Record<string, string> = nodeLabelsOf({
   base: { identity: 'base-1', name: 'base', version: '1.0.0', clusterName: 'default', hostName: 'h', ip: '192.0.2.1' },
   tunnel: 'mqtt_tunnel_provider',
   env: 'dev',
-  version: '',
+  kubeletVersion: '',
   health: undefined,
   reachability: 'Reachable',
 } as Parameters<typeof nodeLabelsOf>[0]);

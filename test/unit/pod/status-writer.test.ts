@@ -160,3 +160,35 @@ describe('a status that could not be written', () => {
     expect(rig.container('old')).toMatchObject({ restartCount: 1 });
   });
 });
+
+describe('a Pod with fields that no base can act on', () => {
+  const probe = { httpGet: { path: '/', port: 8080 } };
+  const spec = {
+    containers: [
+      {
+        name: 'biz1',
+        image: 'http://jars/biz1.jar',
+        env: [{ name: 'BIZ_VERSION', value: '1' }],
+        livenessProbe: probe,
+        readinessProbe: probe,
+      },
+    ],
+  };
+  const reported = (): string[] => rig.events.filter((event) => event.includes('FieldsIgnored'));
+
+  it('reports them once, and runs', async () => {
+    await start([]);
+    rig.addPod({ name: 'probed', modules: [], spec });
+    await rig.pass(5_000);
+    expect(rig.podState('probed')).toBe('Running True');
+    base.modules.clear();
+    rig.list('b1');
+    await rig.pass(60_000);
+    expect(reported()).toEqual(['Warning FieldsIgnored probed']);
+  });
+
+  it('reports nothing when there are none', async () => {
+    await start(['biz1:1']);
+    expect(reported()).toEqual([]);
+  });
+});

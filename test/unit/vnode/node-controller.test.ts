@@ -30,8 +30,8 @@ describe('a base that is found', () => {
     const requests = rig.api.take().filter((request) => !request.includes(' configmap '));
     expect(requests).toEqual([`post lease ${NODE}`, `post node ${NODE}`]);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
-    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ pods: '65535', memory: '262144Ki' });
-    expect(rig.api.node(NODE)?.status?.allocatable).toEqual({ pods: '65535', memory: '196608Ki' });
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '1000', pods: '65535', memory: '262144Ki' });
+    expect(rig.api.node(NODE)?.status?.allocatable).toEqual({ cpu: '1000', pods: '65535', memory: '196608Ki' });
     expect(rig.events).toContain(`Normal Starting ${NODE}`);
   });
 
@@ -47,7 +47,7 @@ describe('a base that is found', () => {
 
   it('becomes a Node within a second, also when it does not tell its health', async () => {
     await rig.foundBase('b1', { answersHealth: false });
-    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ pods: '65535' });
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '1000', pods: '65535' });
   });
 
   it('has its memory written as soon as it tells it', async () => {
@@ -155,6 +155,27 @@ describe('the Node of a live base', () => {
     expect(writes).toBeLessThanOrEqual(7);
     await rig.pass(10_000);
     expect(rig.api.node(NODE)?.status?.allocatable?.memory).toBe(`${(256 - 184) * 1024}Ki`);
+  });
+
+  it('reports metaspace pressure once, in the write that shows the memory', async () => {
+    const base = await rig.foundBase('b1');
+    await rig.pass(20_000);
+    rig.api.take();
+    const commit = async (mib: number): Promise<void> => {
+      base.health = makeHealth({ metaspaceCommittedBytes: mib * MIB, runTimeSeconds: 900 });
+      rig.vnodes.onHealth(rig.envelope('b1'), base.health);
+      await rig.pass(11_000);
+    };
+    const reported = () => rig.events.filter((event) => event === `Warning MetaspacePressure ${NODE}`).length;
+    await commit(232);
+    expect(rig.condition(NODE, 'MetaspacePressure')).toBe('True MetaspaceNearLimit');
+    expect(rig.api.take('patch node')).toHaveLength(1);
+    await commit(236);
+    expect(reported()).toBe(1);
+    await commit(200);
+    expect(rig.condition(NODE, 'MetaspacePressure')).toBe('False MetaspaceAvailable');
+    await commit(232);
+    expect(reported()).toBe(2);
   });
 
   it('shows that metaspace grew at once, and when it did on many bases, on five more each second', async () => {

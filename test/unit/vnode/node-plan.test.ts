@@ -17,7 +17,7 @@ const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
   base: makeBase('b1'),
   tunnel: 'mqtt_tunnel_provider',
   env: 'dev',
-  version: '0.1.0',
+  kubeletVersion: 'v1.35.4-koupleless-0.1.0',
   health: makeHealth(),
   reachability: 'Reachable',
   ...more,
@@ -76,7 +76,7 @@ describe('a Node', () => {
     ]);
     expect(nodeOf().metadata.labels?.['base.koupleless.io/host-name']).toBe('host-b1');
     expect(status?.nodeInfo?.kubeletVersion).toBe('v1.35.4-koupleless-0.1.0');
-    expect(status?.capacity).toEqual({ pods: '65535', memory: '262144Ki' });
+    expect(status?.capacity).toEqual({ cpu: '1000', pods: '65535', memory: '262144Ki' });
     expect(status?.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
       'Ready True',
       'MemoryPressure False',
@@ -84,11 +84,13 @@ describe('a Node', () => {
       'PIDPressure False',
       'NetworkUnavailable False',
       'BaseReachable True',
+      'MetaspacePressure False',
     ]);
   });
 
   it('tells no memory of a base without a limit', () => {
     expect(nodeOf(facts({ health: makeHealth({ metaspaceMaxBytes: undefined }) })).status?.capacity).toEqual({
+      cpu: '1000',
       pods: '65535',
     });
   });
@@ -172,6 +174,45 @@ describe('the plan for a Node', () => {
     const { conditions = [] } = (status?.status ?? {}) as NonNullable<NodeObject['status']>;
     expect(conditions.find(({ type }) => type === 'BaseReachable')?.status).toBe('Unknown');
     expect(conditions.find(({ type }) => type === 'Ready')?.status).toBe('True');
+  });
+
+  it.each([
+    ['False', 0.9, 'True'],
+    ['False', 0.899, 'False'],
+    ['True', 0.85, 'True'],
+    ['True', 0.849, 'False'],
+  ])('judges metaspace pressure that was %s at %f of the maximum as %s', (was, share, is) => {
+    const max = 1_000 * MIB;
+    const healthOf = (committed: number) => makeHealth({ metaspaceMaxBytes: max, metaspaceCommittedBytes: committed });
+    const before = nodeOf(facts({ health: healthOf(was === 'True' ? max : 0) }));
+    const made = facts({ health: healthOf(share * max) });
+    const { status } = plan({ node: projectNode(before), facts: made });
+    const shown = { ...before.status, ...(status?.status as NodeObject['status']) };
+    const { conditions = [] } = shown;
+    expect(conditions.find(({ type }) => type === 'MetaspacePressure')?.status).toBe(is);
+  });
+
+  it('judges no metaspace pressure of a base without a limit, and leaves it as it was until the health is known', () => {
+    const unlimited = makeHealth({ metaspaceMaxBytes: undefined, metaspaceCommittedBytes: 4096 * MIB });
+    expect(nodeOf(facts({ health: unlimited })).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'MetaspacePressure', status: 'False' }),
+    );
+    expect(nodeOf(facts({ health: undefined })).status?.conditions?.map(({ type }) => type)).not.toContain(
+      'MetaspacePressure',
+    );
+    const pressed = nodeOf(facts({ health: makeHealth({ metaspaceMaxBytes: MIB, metaspaceCommittedBytes: MIB }) }));
+    const { status } = plan({
+      node: projectNode(pressed),
+      facts: facts({ health: undefined }),
+      statusWrittenAt: -300_000,
+    });
+    const { conditions = [] } = (status?.status ?? {}) as NonNullable<NodeObject['status']>;
+    expect(conditions.find(({ type }) => type === 'MetaspacePressure')?.status).toBe('True');
+  });
+
+  it('shows the version of an API server that was upgraded', () => {
+    const { status } = plan({ facts: facts({ kubeletVersion: 'v1.36.0-koupleless-0.1.0' }) });
+    expect(status?.status).toMatchObject({ nodeInfo: { kubeletVersion: 'v1.36.0-koupleless-0.1.0' } });
   });
 
   it('reports each five minutes, and says when it will', () => {

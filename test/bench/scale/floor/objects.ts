@@ -29,7 +29,7 @@ export function bareNodeOf(base: BaseInfo, env: string): string {
 }
 
 function nodeObjectOf(base: BaseInfo, env: string, now: Date): NodeObject {
-  const facts = { base, tunnel: 'mqtt_tunnel_provider', env, version: HOLDER, health: undefined } as const;
+  const facts = { base, tunnel: 'mqtt_tunnel_provider', env, kubeletVersion: HOLDER, health: undefined } as const;
   return newNodeOf({ ...facts, reachability: 'Reachable' }, secondsTime(now));
 }
 
