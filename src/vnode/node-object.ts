@@ -28,10 +28,10 @@ export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';
 /** More Pods than any base can hold; the limit of modules is the base's metaspace. */
 const MAX_PODS = '65535';
 /**
- * More than modules ever request. They request none by themselves, but a LimitRange or a policy gives each container
- * some, and a Node without `cpu` is no place for such a Pod.
+ * Modules request none by themselves, but a LimitRange or a policy gives each container some, and a Node without `cpu`
+ * is no place for such a Pod. Not more, since cluster-autoscaler adds up the cores of all Nodes (`--cores-total`).
  */
-const MAX_CPU = '1000';
+const CPU = '64';
 
 /** Shares of the maximum metaspace that are committed: at the one, pressure begins, and below the other it ends. */
 const PRESSURE_FROM = 0.9;
@@ -221,7 +221,7 @@ export function nodeResourcesOf(health: BaseHealth | undefined): {
   allocatable: Record<string, string>;
 } {
   const memory = nodeMemoryOf(health);
-  const unlimited = { cpu: MAX_CPU, pods: MAX_PODS };
+  const unlimited = { cpu: CPU, pods: MAX_PODS };
   if (memory === undefined) return { capacity: unlimited, allocatable: unlimited };
   return {
     capacity: { ...unlimited, memory: `${memory.capacity}Ki` },

@@ -30,8 +30,8 @@ describe('a base that is found', () => {
     const requests = rig.api.take().filter((request) => !request.includes(' configmap '));
     expect(requests).toEqual([`post lease ${NODE}`, `post node ${NODE}`]);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
-    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '1000', pods: '65535', memory: '262144Ki' });
-    expect(rig.api.node(NODE)?.status?.allocatable).toEqual({ cpu: '1000', pods: '65535', memory: '196608Ki' });
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '64', pods: '65535', memory: '262144Ki' });
+    expect(rig.api.node(NODE)?.status?.allocatable).toEqual({ cpu: '64', pods: '65535', memory: '196608Ki' });
     expect(rig.events).toContain(`Normal Starting ${NODE}`);
   });
 
@@ -47,7 +47,7 @@ describe('a base that is found', () => {
 
   it('becomes a Node within a second, also when it does not tell its health', async () => {
     await rig.foundBase('b1', { answersHealth: false });
-    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '1000', pods: '65535' });
+    expect(rig.api.node(NODE)?.status?.capacity).toEqual({ cpu: '64', pods: '65535' });
   });
 
   it('has its memory written as soon as it tells it', async () => {

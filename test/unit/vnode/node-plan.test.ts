@@ -76,7 +76,7 @@ describe('a Node', () => {
     ]);
     expect(nodeOf().metadata.labels?.['base.koupleless.io/host-name']).toBe('host-b1');
     expect(status?.nodeInfo?.kubeletVersion).toBe('v1.35.4-koupleless-0.1.0');
-    expect(status?.capacity).toEqual({ cpu: '1000', pods: '65535', memory: '262144Ki' });
+    expect(status?.capacity).toEqual({ cpu: '64', pods: '65535', memory: '262144Ki' });
     expect(status?.conditions?.map(({ type, status: is }) => `${type} ${is}`)).toEqual([
       'Ready True',
       'MemoryPressure False',
@@ -90,7 +90,7 @@ describe('a Node', () => {
 
   it('tells no memory of a base without a limit', () => {
     expect(nodeOf(facts({ health: makeHealth({ metaspaceMaxBytes: undefined }) })).status?.capacity).toEqual({
-      cpu: '1000',
+      cpu: '64',
       pods: '65535',
     });
   });
