@@ -125,7 +125,9 @@ describe('npm run demo -- --rollout', () => {
     await demo.exited;
   });
 
-  it('stays up with a cluster on which every sample comes to run', async () => {
+  it('stays up with a cluster on which every sample comes to run, in a namespace of the restricted profile', async () => {
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    await client.mergePatch('/api/v1/namespaces/default', { metadata: { labels } });
     const directory = `${ROOT}samples/`;
     const files = (await readdir(directory)).filter((name) => name.endsWith('.yaml'));
     for (const file of files) await applyManifests(client, await readFile(directory + file, 'utf8'));
