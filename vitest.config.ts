@@ -17,8 +17,8 @@ const ON_ALL_TRANSPORTS = [
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
-/** The sample control plane itself, which all other files use: `test:long` runs them. */
-const OF_THE_CONTROL_PLANE = ['control-plane'];
+/** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
+const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
 const SHARDING = ['sharding-links', 'sharding-processes', 'sharding-replicas', 'upgrade'];
 

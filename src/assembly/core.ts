@@ -69,6 +69,9 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     nodeUidOf: (nodeName) => known.get(nodeName)?.uid,
     tunnelOf: (nodeName) => store.get(nodeName)?.tunnel,
     isWanted: (nodeName) => store.isHeard(nodeName) || known.get(nodeName) !== undefined,
+    onRolledBack: () => {
+      for (const informer of [informers.nodes, informers.pods, informers.leases]) informer.wasRolledBack();
+    },
   });
   return {
     options,

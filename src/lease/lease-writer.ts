@@ -3,6 +3,7 @@ import { ControllerError } from '../errors.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
+import { compareResourceVersions } from '../kube/resource-version.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } from '../kube/transport/api-error.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
@@ -37,6 +38,8 @@ export interface LeaseWriterOptions {
   readonly onLease: (lease: CachedLease) => void;
   readonly onWritten: (nodeName: string, hold: Hold, written: Written) => void;
   readonly onRefused: (nodeName: string, hold: Hold, reason: LossReason) => void;
+  /** A write has an older version than the answers before it: the cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -63,6 +66,8 @@ const FOREIGN_AFTER_MS = 60_000;
 /** The calls about node leases, and what their answers mean. */
 export class LeaseWriter {
   readonly #options: LeaseWriterOptions;
+  /** Of all answers to writes: each later write has a greater one (one etcd has all Leases); '' = none yet. */
+  #newestVersion = '';
 
   constructor(options: LeaseWriterOptions) {
     this.#options = options;
@@ -75,6 +80,7 @@ export class LeaseWriter {
     const sent = { sentAt: clock.now(), term: membership.term, reason };
     const isTake = lease?.holder !== holder;
     const wasHeld = hold.term === membership.term;
+    const newestBefore = this.#newestVersion;
     try {
       const facts = this.#factsOf(nodeName, hold);
       const answer =
@@ -83,6 +89,7 @@ export class LeaseWriter {
           : await api.patchLease(nodeName, leasePatchOf(lease, facts));
       metrics.leaseRenewals.inc({ result: 'ok' });
       if (isTake) metrics.leaseClaims.inc({ result: 'ok' });
+      this.#noteVersion(answer, newestBefore);
       informer.upsert(answer);
       // The watch was faster, and has shown what another one wrote since, or that it was deleted.
       if (!observe(hold, projectLease(answer, env), { holder, now: clock.now() })) {
@@ -99,6 +106,14 @@ export class LeaseWriter {
     const delayMs = wasHeld ? nextRenewalInMs(nodeName, now) : firstRenewalInMs(nodeName, now);
     onWritten(nodeName, hold, { ...sent, renewAt: now + delayMs });
     queue.addAfter(nodeName, delayMs);
+  }
+
+  #noteVersion({ metadata: { resourceVersion = '' } }: LeaseObject, before: string): void {
+    const isOlder = before !== '' && compareResourceVersions(resourceVersion, before) <= 0;
+    if (isOlder || this.#newestVersion === '' || compareResourceVersions(resourceVersion, this.#newestVersion) > 0) {
+      this.#newestVersion = resourceVersion;
+    }
+    if (isOlder) this.#options.onRolledBack();
   }
 
   /** Gives it away. Returns false when there is nothing left to hand over, and the lease has to be looked at again. */

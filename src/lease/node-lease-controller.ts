@@ -38,6 +38,8 @@ export interface NodeLeaseControllerOptions extends LeaseSubjects {
   readonly isCluster: boolean;
   /** `WORKLOAD_MAX_LEVEL`. */
   readonly maxLevel: number;
+  /** The cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -73,6 +73,13 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     return 0;
   }
 
+  /** How often it was told that the cluster went back. */
+  rollbacks = 0;
+
+  wasRolledBack(): void {
+    this.rollbacks++;
+  }
+
   upsert(raw: KubeObject): void {
     this.#store.upsert(this.#project(structuredClone(raw)));
   }

@@ -46,4 +46,9 @@ export interface Informer<T extends CachedObject> {
    * incarnation; the watch's own event for it is then no second update.
    */
   upsert(raw: KubeObject): void;
+  /**
+   * Lists everything again, and believes the list whatever its versions say: another request has shown that the cluster
+   * went back to an older state, as after a restore of etcd. The watch may not notice for minutes.
+   */
+  wasRolledBack(): void;
 }

@@ -116,6 +116,10 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     if (object) this.#store.upsert(object);
   }
 
+  wasRolledBack(): void {
+    this.#reflector.wasRolledBack();
+  }
+
   /** Resolves when `signal` is aborted and the connection is closed. To be called once. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, kind, metrics } = this.#options;

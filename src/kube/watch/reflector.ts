@@ -23,6 +23,8 @@ const PAGE_TIMEOUT_MS = 60_000;
 const HEADERS_TIMEOUT_MS = 30_000;
 /** Bookmarks come about every minute. */
 const SILENCE_MS = 120_000;
+/** Many requests show the same rollback. */
+const ROLLED_BACK_REST_MS = 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list' | 'paused';
@@ -77,6 +79,9 @@ export class Reflector {
   #silencesInRow = 0;
   /** When the server has taken the watch that runs; a long wait for that is no health. */
   #openedAt = Number.POSITIVE_INFINITY;
+  /** The next list counts, though it may have a later version than what was seen before. */
+  #isRolledBack = false;
+  #rolledBackAt = Number.NEGATIVE_INFINITY;
   /** Ends the watch that runs. */
   #cut: (reason: WatchError) => void = () => {};
 
@@ -112,6 +117,14 @@ export class Reflector {
    */
   wasPaused(): void {
     if (!this.#mustList) this.#cut(new WatchError('paused', 'the process was stopped'));
+  }
+
+  /** See `Informer.wasRolledBack`. */
+  wasRolledBack(): void {
+    const now = this.#options.clock.now();
+    if (this.#mustList || now - this.#rolledBackAt < ROLLED_BACK_REST_MS) return;
+    this.#rolledBackAt = now;
+    this.#cut(new WatchError('rolled-back', 'the resource version of the cluster went back'));
   }
 
   async #listAndWatch(signal: AbortSignal): Promise<void> {
@@ -183,6 +196,8 @@ export class Reflector {
     } finally {
       silence.stop();
       signal.removeEventListener('abort', end);
+      // Until the next connection, which then begins with a list.
+      this.#cut = (why) => void this.#relist(why.kind);
     }
     return events;
   }
@@ -229,7 +244,10 @@ export class Reflector {
 
   async #finishList(resourceVersion: string): Promise<void> {
     const before = this.#resourceVersion;
-    await this.#options.sink.onListed(before !== undefined && compareResourceVersions(resourceVersion, before) < 0);
+    const isOlder = before !== undefined && compareResourceVersions(resourceVersion, before) < 0;
+    const isRolledBack = this.#isRolledBack || isOlder;
+    this.#isRolledBack = false;
+    await this.#options.sink.onListed(isRolledBack);
     this.#mustList = false;
     this.#progress(resourceVersion);
   }
@@ -259,6 +277,7 @@ export class Reflector {
   /** All replicas get "gone" at the same time, hence the jitter. */
   #relist(reason: RelistReason): number {
     this.#mustList = true;
+    if (reason === 'rolled-back') this.#isRolledBack = true;
     this.#options.sink.onRelist(reason);
     return this.#options.random() * RESYNC_JITTER_MS;
   }

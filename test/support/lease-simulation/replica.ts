@@ -119,6 +119,7 @@ export class Replica {
       holder,
       isCluster: true,
       maxLevel: MAX_LEVEL,
+      onRolledBack: () => this.watch.wasRolledBack(),
       nodeUidOf,
       tunnelOf,
       isWanted: (nodeName) => isHeard(nodeName) || nodeUidOf(nodeName) !== undefined,

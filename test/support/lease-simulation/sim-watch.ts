@@ -237,6 +237,11 @@ export class SimWatch implements Informer<CachedLease> {
     return this.#options.host.timeline.now - this.#heardAt;
   }
 
+  /** The server never goes back. */
+  wasRolledBack(): void {
+    throw new Error('nothing was rolled back');
+  }
+
   upsert(raw: KubeObject): void {
     this.#store.upsert(projectLease(raw, ENV));
   }

@@ -47,6 +47,39 @@ describe('SharedInformer on a silent watch', () => {
     expect(await rig.take(1)).toEqual(['update a@300 a@311']);
   });
 
+  it('lists anew when another request has shown that the cluster went back, and believes the list, once a minute', async () => {
+    await rig.sync(500, added(pod('a', 400)));
+    await rig.take(1);
+    rig.informer.wasRolledBack();
+    expect(await rig.interruption()).toBe(1000);
+    rig.clock.advance(1000);
+    const second = await rig.server.next();
+    expect(second.query.sendInitialEvents).toBe('true');
+    // Told again while it lists. So much was written since that the list has a later version than the watch had.
+    rig.informer.wasRolledBack();
+    second.send(added(pod('a', 300)), listEnd(600));
+    expect(await rig.take(1)).toEqual(['update a@400 a@300']);
+    rig.clock.advance(58_999);
+    rig.informer.wasRolledBack();
+    expect(await rig.total('informerRelists')).toBe(1);
+    rig.clock.advance(1);
+    rig.informer.wasRolledBack();
+    await until(async () => (await rig.total('informerRelists')) === 2, 'the second list');
+  });
+
+  it('lists when the cluster went back while no watch was open', async () => {
+    const watch = await rig.sync(500, added(pod('a', 400)));
+    await rig.take(1);
+    watch.cut();
+    const delayMs = await rig.interruption();
+    rig.informer.wasRolledBack();
+    rig.clock.advance(delayMs);
+    const second = await rig.server.next();
+    expect(second.query.sendInitialEvents).toBe('true');
+    second.send(added(pod('a', 300)), listEnd(310));
+    expect(await rig.take(1)).toEqual(['update a@400 a@300']);
+  });
+
   it.each([
     [14_999, 0],
     [15_000, 1],

@@ -58,6 +58,7 @@ class Rig {
   readonly heard: CachedLease[] = [];
   readonly written: Written[] = [];
   readonly refused: LossReason[] = [];
+  rollbacks = 0;
   readonly informed = new Map<string, CachedLease>();
   readonly writer: LeaseWriter;
   hold: Hold = newHold(0);
@@ -96,6 +97,7 @@ class Rig {
       onLease: (lease) => this.heard.push(lease),
       onWritten: (_name, _hold, written) => this.written.push(written),
       onRefused: (_name, _hold, reason) => this.refused.push(reason),
+      onRolledBack: () => this.rollbacks++,
       clock: this.clock,
       logger: silentLogger,
       metrics: this.metrics,
@@ -116,6 +118,35 @@ class Rig {
 let rig: Rig;
 beforeEach(() => {
   rig = new Rig();
+});
+
+describe('versions of the answers to writes', () => {
+  const writeOf = async (version: number): Promise<number> => {
+    rig.hold = { ...newHold(0), lease: cached({ version: 1 }) };
+    rig.answers = [leaseObject({ version })];
+    await rig.write();
+    return rig.rollbacks;
+  };
+
+  it('rise, and say nothing', async () => {
+    expect([await writeOf(99), await writeOf(100), await writeOf(1_000)]).toEqual([0, 0, 0]);
+  });
+
+  it('show that the cluster went back when a later write has an older one, once for each time', async () => {
+    expect([await writeOf(1_000), await writeOf(999), await writeOf(1_000), await writeOf(1_001)]).toEqual([
+      0, 1, 1, 1,
+    ]);
+    expect(await writeOf(1_001)).toBe(2);
+  });
+
+  it('of writes that cross say nothing, in whichever order the answers come', async () => {
+    await writeOf(10);
+    rig.hold = { ...newHold(0), lease: cached({ version: 1 }) };
+    rig.answers = [leaseObject({ version: 12 }), leaseObject({ version: 11 })];
+    await Promise.all([rig.write(), rig.write()]);
+    expect(rig.rollbacks).toBe(0);
+    expect(await writeOf(12)).toBe(1);
+  });
 });
 
 describe('a write of a lease', () => {
