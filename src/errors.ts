@@ -6,16 +6,17 @@ export const ERROR_CATALOGUE = {
   'Config.Invalid': 'An environment variable is missing or holds a value outside its rule; all faults are listed.',
   'Kube.ConfigInvalid': 'The kubeconfig or the in-cluster service account cannot be used; the message names the field.',
   'Kube.RequestFailed': 'The API server answered a request with an error status.',
-  'Kube.ConnectionFailed': 'A request to the API server got no whole answer: refused, cut, or out of time.',
+  'Kube.ConnectionFailed':
+    'A request to the API server got no complete answer: the connection was refused or closed, or the request timed out.',
   'Kube.NotPermitted': 'A write was held back because another replica may lead the Node by now; nothing was sent.',
   'Kube.CrdUnusable':
     'A CustomResourceDefinition cannot be upgraded or is not served; the message says why. Its controller does not start.',
-  'Kube.WatchFailed': 'A watch ended with an error; it is started again with a growing delay.',
+  'Kube.WatchFailed': 'A watch ended with an error; it is restarted with a growing delay.',
   'Webhook.SecretMissing':
     'The Secret that holds the certificates of the webhook server does not exist; apply `deploy/platform` again.',
   'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
   'Arklet.InvalidIdentity':
-    'A base calls itself by a name that cannot be a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',
+    'The identity of a base cannot be part of a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',
   'Arklet.IdentityMismatch': 'The identity inside a payload differs from the one in its topic; the message is dropped.',
   'Arklet.AddressRefused':
     'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
@@ -31,7 +32,7 @@ export const ERROR_CATALOGUE = {
     'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
     'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
-  'VNode.NameTaken': 'A Node of the name that a base needs exists, but is not of this controller and ENV.',
+  'VNode.NameTaken': 'The Node of a base already exists, but does not belong to this controller and ENV.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;

@@ -53,7 +53,7 @@ export class Manager {
     const ended = group.map(async (part) => {
       try {
         await part.run(controller.signal);
-        if (!controller.signal.aborted) throw new Error(`${part.name} ended by itself`);
+        if (!controller.signal.aborted) throw new Error(`${part.name} ended unexpectedly`);
       } catch (error) {
         this.#options.logger.error({ part: part.name, err: error }, 'part failed, stopping');
         this.#failure ??= { error };
@@ -79,7 +79,7 @@ export class Manager {
     const grace = sleep(clock, graceMs, over.signal).then(() => 'over' as const);
     for (const { controller, ended } of this.#running.reverse()) {
       controller.abort();
-      if ((await Promise.race([ended, grace])) === 'over') logger.warn('a part did not stop within the grace time');
+      if ((await Promise.race([ended, grace])) === 'over') logger.warn('a part did not stop within the grace period');
     }
     over.abort();
   }

@@ -26,7 +26,7 @@ export function createMetrics() {
     restRequests: counter('rest_client_requests_total', 'Requests to the API server.', ['method', 'code']),
     restRequestSeconds: histogram(
       'rest_client_request_duration_seconds',
-      'Time from sending a request to the API server to its whole answer.',
+      'Time from sending a request to the API server to its complete answer.',
       requestSeconds,
       ['verb'],
     ),
@@ -66,17 +66,17 @@ export function createMetrics() {
     ]),
     admissionReviews: counter(
       `${PREFIX}admission_reviews_total`,
-      'Requests that the API server asked the webhook about, by result.',
+      'Admission reviews that the webhook answered, by result.',
       ['resource', 'operation', 'result'],
     ),
     webhookCertificateEnd: gauge(
       `${PREFIX}webhook_certificate_not_after_seconds`,
-      'When the certificate of the webhook server ends, in seconds since 1970.',
+      'Expiry time of the certificate of the webhook server, in seconds since 1970.',
     ),
     exportedServices: gauge(`${PREFIX}exported_services`, 'Services that are exported to load balancers.'),
     exportViewSeconds: histogram(
       `${PREFIX}export_view_seconds`,
-      'Time from the event of a Pod, Service or Node to the feed that has it.',
+      'Time from the event of a Pod, Service or Node until the feed shows it.',
       requestSeconds,
     ),
     exportWrites: counter(`${PREFIX}export_writes_total`, 'Statuses of ExportServices that were written.'),
@@ -91,17 +91,19 @@ export function createMetrics() {
     tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
     intakeRefused: counter(
       `${PREFIX}intake_refused_total`,
-      'Messages and connections refused unread because there were too many.',
+      'Messages and connections refused by a rate limit before they were read.',
       ['tunnel', 'reason'],
     ),
-    tunnelRetainedMessages: counter('tunnel_retained_messages_total', 'Retained, so possibly old, messages ignored.', [
-      'tunnel',
-    ]),
+    tunnelRetainedMessages: counter(
+      'tunnel_retained_messages_total',
+      'Retained messages ignored because they may be old.',
+      ['tunnel'],
+    ),
     tunnelCommands: counter('tunnel_commands_total', 'Commands to bases.', ['tunnel', 'command', 'result']),
     tunnelUp: gauge('tunnel_up', 'Whether the link of a tunnel is up.', ['tunnel']),
     memberMessages: counter(
       `${PREFIX}member_messages_total`,
-      'Messages of bases over HTTP that replicas pass on, counted for each replica that they are for.',
+      'Messages of bases over HTTP that replicas pass on, counted once for each receiving replica.',
       ['direction'],
     ),
     memberRequests: counter(
@@ -109,7 +111,7 @@ export function createMetrics() {
       'Requests to other replicas that carry messages of bases.',
       ['result'],
     ),
-    tunnelReconnects: counter('tunnel_reconnects_total', 'Connections of a tunnel made after the first.', ['tunnel']),
+    tunnelReconnects: counter('tunnel_reconnects_total', 'Reconnects of a tunnel.', ['tunnel']),
 
     vnodes: gauge(`${PREFIX}vnodes`, 'VNodes, by the state of their base.', ['state']),
     livenessFrozen: gauge(
@@ -126,17 +128,14 @@ export function createMetrics() {
       'Heartbeats of new bases that created no Node, by reason.',
       ['reason'],
     ),
-    unroutableBases: counter(
-      `${PREFIX}unroutable_base_addresses_total`,
-      'Bases found with an address no Service can use.',
-    ),
+    unroutableBases: counter(`${PREFIX}unroutable_base_addresses_total`, 'Bases whose address no Service can use.'),
     nodeNameConflicts: counter(
       `${PREFIX}node_name_conflicts_total`,
-      'Bases refused because their Node belongs to somebody else.',
+      'Bases refused because their Node exists and does not belong to this controller and ENV.',
     ),
     podStatusWrites: counter(`${PREFIX}pod_status_writes_total`, 'Writes of pods/status.', ['result']),
     nodeStatusWrites: counter(`${PREFIX}node_status_writes_total`, 'Writes of nodes/status.', ['result']),
-    podDeletes: counter(`${PREFIX}pod_deletes_total`, 'Pods deleted with grace 0.', ['reason']),
+    podDeletes: counter(`${PREFIX}pod_deletes_total`, 'Pods deleted with a grace period of 0.', ['reason']),
     unknownModules: gauge(`${PREFIX}unknown_modules`, 'Modules on bases that no Pod asks for.'),
     preexistingModules: gauge(
       `${PREFIX}preexisting_modules`,
@@ -153,7 +152,7 @@ export function createMetrics() {
     ),
     skippedLists: counter(
       `${PREFIX}skipped_lists_total`,
-      'Lists of bases that were ignored: more than one a second (rate), or more than 4,000 modules (room).',
+      'Module lists that were ignored: more than one a second (rate), or more than 4,000 modules (room).',
       ['reason'],
     ),
     moduleOperations: counter(`${PREFIX}module_operations_total`, 'Finished installs, uninstalls and switches.', [
@@ -191,7 +190,7 @@ export function createMetrics() {
     fences: counter(`${PREFIX}fences_total`, 'Times that this replica was fenced and stopped leading all VNodes.'),
     clientIdConflicts: counter(
       `${PREFIX}client_id_conflicts_total`,
-      'How often another live process was found to have the same CLIENT_ID.',
+      'Times that another live process had the same CLIENT_ID.',
     ),
     foreignLeases: counter(
       `${PREFIX}foreign_leases_total`,

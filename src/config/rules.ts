@@ -73,7 +73,7 @@ export const rules = {
   integer,
   port: integer(0, 65535),
   labelValue: matching('a label value: at most 63 of `A-Za-z0-9._-`, letters or digits at both ends', LABEL_VALUE),
-  clientId: matching('at most 128 of `A-Za-z0-9._-`, first a letter or digit', CLIENT_ID),
+  clientId: matching('at most 128 of `A-Za-z0-9._-`, starting with a letter or digit', CLIENT_ID),
   host: {
     text: 'a host name or IP address, without scheme and port',
     parse: (value: string) => (HOST_NAME.test(value) || isIPv6(value) ? value : undefined),
@@ -86,7 +86,7 @@ export const rules = {
     },
   } satisfies Rule<readonly string[]>,
   networks: {
-    text: 'networks as `10.0.0.0/8`, separated by commas',
+    text: 'networks such as `10.0.0.0/8`, separated by commas',
     parse: (value: string) => {
       const networks = value.split(',').map((text) => networkOf(text.trim()));
       return networks.every((network) => network !== undefined) ? networks : undefined;
@@ -102,11 +102,11 @@ export const rules = {
     },
   } satisfies Rule<readonly string[]>,
   sharedNamespaces: {
-    text: '`*`, or groups of two or more namespaces as `team-a+team-a-test`, separated by commas, no namespace twice',
+    text: '`*`, or groups of two or more namespaces such as `team-a+team-a-test`, separated by commas, each namespace at most once',
     parse: sharedNamespacesOf,
   } satisfies Rule<SharedNamespaces>,
   names: {
-    text: 'names of `a-z0-9-` separated by commas, none twice',
+    text: 'names of `a-z0-9-` separated by commas, each at most once',
     parse: (value: string) => {
       const names = value.split(',').map((name) => name.trim());
       const isRight = names.every((name) => DNS_LABEL.test(name)) && new Set(names).size === names.length;

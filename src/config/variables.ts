@@ -32,7 +32,7 @@ export const VARIABLES = {
   ),
   CONTROLLERS: variable(
     rules.names,
-    'Controllers that run in this process; `all`: every one that there is. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `export`: ExportServices for load balancers; `admission`: the webhook that completes Pods of modules.',
+    'Controllers that run in this process; `all`: every controller. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `export`: ExportServices for load balancers; `admission`: the webhook that completes Pods of modules.',
     'vk',
   ),
   CLIENT_ID: variable(
@@ -46,7 +46,7 @@ export const VARIABLES = {
   ),
   MEMBER_TOKEN: variable(
     rules.keys,
-    'Key with which replicas prove to each other what they pass on over HTTP, the same for all and not HTTP_TUNNEL_TOKEN; two while one replaces the other. Required with IS_CLUSTER and the HTTP tunnel. Never sent, never logged.',
+    'Key with which replicas sign messages that they pass on to each other over HTTP: the same for all replicas, and not HTTP_TUNNEL_TOKEN. Two keys while one replaces the other. Required with IS_CLUSTER and the HTTP tunnel. Never sent, never logged.',
   ),
   WORKLOAD_MAX_LEVEL: variable(
     rules.integer(1, 100),
@@ -60,7 +60,7 @@ export const VARIABLES = {
   ),
   VNODE_WORKER_NUM: variable(
     rules.integer(1, 256),
-    'How many bases, and how many Nodes, are worked on concurrently.',
+    'Number of bases, and of Nodes, that are processed concurrently.',
     '32',
   ),
   MAX_VNODES: variable(
@@ -70,7 +70,7 @@ export const VARIABLES = {
   ),
   MAX_NEW_NODES_PER_MINUTE: variable(
     rules.integer(1, 100_000),
-    'How many new bases get a Node in a minute, also as a burst; further bases get it at a later heartbeat.',
+    'Number of new bases that get a Node in a minute, even in one burst; further bases get it at a later heartbeat.',
     '3000',
   ),
   NEW_BASES_PER_MINUTE: variable(
@@ -101,11 +101,11 @@ export const VARIABLES = {
   ),
   HTTP_TUNNEL_TOKEN: variable(
     rules.keys,
-    'What bases must send over HTTP as `Authorization: Bearer {token}`; two while one replaces the other, and a base sends either. Not set: bases are not authenticated. Never logged.',
+    'Token that bases must send over HTTP as `Authorization: Bearer {token}`. Two tokens while one replaces the other: a base sends either. Not set: bases are not authenticated. Never logged.',
   ),
   HTTP_TUNNEL_BASE_NETWORKS: variable(
     rules.networks,
-    'Where bases over HTTP may be; no other address is called. Loopback, link-local, metadata services and the like only where they are listed themselves, as `127.0.0.0/8`. Not set: anywhere but there.',
+    'Networks of bases over HTTP; the controller calls no other address. Loopback, link-local, metadata services and the like must be listed explicitly, such as `127.0.0.0/8`. Not set: any address but these.',
   ),
   HTTP_TUNNEL_TRUSTED_PROXIES: variable(
     rules.networks,
@@ -142,12 +142,12 @@ export const VARIABLES = {
   WEBHOOK_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
   EXPORT_CLUSTER: variable(
     rules.labelValue,
-    'Name of this cluster in what load balancers get, with `export`.',
+    'Name of this cluster in ExportServices and in the feed, with `export`.',
     'kubernetes',
   ),
   EXPORT_DROP_LOST: variable(
     rules.boolean,
-    'Load balancers send nothing to a base as soon as it is silent. `false`: its modules stay backends until it is given up.',
+    '`true`: modules of a silent base are not backends of load balancers. `false`: they stay backends until the Node is deleted.',
     'false',
   ),
   EXPORT_PORT: variable(

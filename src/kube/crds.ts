@@ -80,7 +80,7 @@ type Plan = CrdResult | 'Deleted';
 
 const NOT_SERVED = 'the API server does not serve it';
 const WAITED_FOR: Readonly<Record<Plan, string>> = {
-  Installed: 'others keep changing it',
+  Installed: 'other clients keep changing it',
   Current: NOT_SERVED,
   Newer: NOT_SERVED,
   Foreign: NOT_SERVED,
@@ -110,7 +110,7 @@ function reported(
   const result = plan === 'Current' && outcome === 'Installed' ? outcome : plan;
   const fields = { crd: stored?.metadata.name, result, schema: schemaOf(stored) };
   if (result === 'Installed') logger.info(fields, 'CRD installed');
-  else if (result !== 'Current') logger.warn(fields, 'CRD is not of this version: left as it is');
+  else if (result !== 'Current') logger.warn(fields, 'CRD is of another version or of another tool: it is not changed');
   return result;
 }
 

@@ -49,7 +49,7 @@ export async function listPages<T>(
   do {
     const paged = { ...query, limit: PAGE_SIZE, continue: next };
     const page: ListPage<T> = await lane.request<ListPage<T>>({ method: 'GET', path, query: paged, ...options });
-    if (page.items === undefined) throw new ControllerError('Kube.RequestFailed', `${path}: the answer is no list`);
+    if (page.items === undefined) throw new ControllerError('Kube.RequestFailed', `${path}: the answer is not a list`);
     resourceVersion ??= page.metadata.resourceVersion;
     for (const item of page.items ?? []) onItem(item);
     next = page.metadata.continue || undefined;

@@ -22,7 +22,10 @@ export class GoneMembers {
       else if (mayDelete) {
         this.#api.delete(lease.name, lease.uid, lease.resourceVersion).catch((error: unknown) => {
           if (isNotFound(error) || isConflict(error)) return;
-          this.#logger.warn({ member: id, reason: messageOf(error) }, 'membership lease of a gone member not deleted');
+          this.#logger.warn(
+            { member: id, reason: messageOf(error) },
+            'membership lease of a former member not deleted',
+          );
         });
       }
     }

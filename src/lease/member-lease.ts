@@ -109,7 +109,7 @@ export class MemberLease {
         }
         if (seen && seen.version !== version && !isLogged) {
           isLogged = true;
-          this.#logTaken('another process with this CLIENT_ID is alive: waiting until it has gone');
+          this.#logTaken('another process with this CLIENT_ID is running: waiting until it stops');
         }
         // Also one that has gone since: its process may live.
         if (seen?.version !== version) seen = { version, since: clock.now() };
@@ -197,7 +197,7 @@ export class MemberLease {
 
   #refuseIfTaken(): void {
     if (!this.#isTaken) return;
-    this.#logTaken('another process took this CLIENT_ID: this process ends');
+    this.#logTaken('another process took this CLIENT_ID: this process exits');
     throw new ControllerError('Cluster.ClientIdTaken', `another process runs with CLIENT_ID=${this.#options.clientId}`);
   }
 

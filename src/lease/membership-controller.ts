@@ -206,7 +206,7 @@ export class MembershipController implements Membership {
     const about = { term: this.#term.number, sinceMs: Math.round(clock.now() - this.#term.renewedAt) };
     metrics.fences.inc(this.#lease.hasLeft ? 0 : 1);
     if (this.#lease.hasLeft) logger.info(about, 'this replica left');
-    else logger.warn(about, 'fenced: the membership could not be renewed, this replica leads nothing');
+    else logger.warn(about, 'fenced: the membership could not be renewed, this replica leads no base');
     for (const listener of this.#listeners) listener.onFenced();
   }
 

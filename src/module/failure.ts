@@ -28,17 +28,17 @@ const ADVICE: readonly { readonly words: RegExp; readonly advice: string; readon
   {
     words: /Child name \[[^\]]*\] is not unique/,
     advice:
-      'a base takes one web module of a context path: let the old Pod go first (Deployment with maxSurge 0 and an ' +
+      'a base accepts one web module per context path: delete the old Pod first (Deployment with maxSurge 0 and an ' +
       'anti-affinity on the name of the module), or annotate the Pod with install-strategy uninstallThenInstall',
   },
   {
     words: /Biz Name must not be empty|zip END header not found|error in opening zip file/,
-    advice: 'the image is no module: it has to be the *-ark-biz.jar that sofa-ark-maven-plugin makes',
+    advice: 'the image is not a module: use the *-ark-biz.jar that sofa-ark-maven-plugin builds',
     reason: 'ErrImagePull',
   },
   {
     words: /OutOfMemoryError: Metaspace/,
-    advice: 'the metaspace of the base is full: give it more (-XX:MaxMetaspaceSize), or restart it',
+    advice: 'the metaspace of the base is full: raise -XX:MaxMetaspaceSize, or restart the base',
   },
 ];
 

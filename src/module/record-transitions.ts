@@ -99,7 +99,7 @@ export function seenAbsent(record: ModuleRecord, evidence: Evidence): ModuleReco
   const isConfirmed = record.missingSince !== undefined && askedAt >= record.missingSince;
   if (!isConfirmed) return { ...record, missingSince: record.missingSince ?? now };
   if (isLeftByFailure(record)) return { ...withState(record, undefined, now), fingerprint: undefined };
-  const vanished = crash(record, 'ModuleVanished', 'the base does not list the module any more', evidence);
+  const vanished = crash(record, 'ModuleVanished', 'the base no longer lists the module', evidence);
   return { ...withState(vanished, undefined, now), inFlight: undefined, fingerprint: undefined };
 }
 

@@ -22,7 +22,7 @@ export interface CommandSenderOptions {
 export const COMMAND_EVENTS: Readonly<Record<ModuleCommand, readonly [reason: string, verb: string]>> = {
   install: ['Pulling', 'Installing'],
   uninstall: ['Killing', 'Uninstalling'],
-  switch: ['Switching', 'Making active'],
+  switch: ['Switching', 'Activating'],
 };
 
 /** Sends the planned commands and records them in the ledger. */

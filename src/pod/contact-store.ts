@@ -72,6 +72,6 @@ export function recordNameOf(env: string): string {
 function storedOf({ metadata, data = {} }: ConfigMapObject): StoredShard {
   const isData = typeof data === 'object' && data !== null && !Array.isArray(data);
   if (typeof metadata?.resourceVersion !== 'string' || !isData)
-    throw new ControllerError('Kube.RequestFailed', 'the answer is no ConfigMap');
+    throw new ControllerError('Kube.RequestFailed', 'the answer is not a ConfigMap');
   return { texts: new Map(Object.entries(data)), version: metadata.resourceVersion };
 }

@@ -62,7 +62,7 @@ function isSwitching(view: ModuleView): boolean {
 
 /** It ran and does not serve now. */
 function deactivatedStatus(prev: ContainerStatus): ContainerStatus {
-  const state = { waiting: waitingState('BizDeactivated', 'the version is made the active one again') };
+  const state = { waiting: waitingState('BizDeactivated', 'the base is switching back to this version') };
   return { ...prev, ready: false, state };
 }
 
@@ -127,7 +127,8 @@ function waitingState(reason: string, message: string | undefined): NonNullable<
 
 function waitingText(view: ModuleView): [string, string | undefined] {
   if (view.kind === 'Waiting') return [view.reason, view.message];
-  if (view.kind === 'Unsupported') return ['UnsupportedWorkload', 'the image is no .jar, so this is no module'];
+  if (view.kind === 'Unsupported')
+    return ['UnsupportedWorkload', 'the image is not a .jar, so the container is not a module'];
   return ['ContainerCreating', undefined];
 }
 

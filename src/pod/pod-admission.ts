@@ -75,13 +75,13 @@ function take(room: Room, pod: VPod): void {
 }
 
 function shortageOf({ memoryRequest }: VPod, room: Room): Rejection | undefined {
-  if (room.pods < 1) return { reason: 'OutOfpods', message: 'the Node has as many Pods as it takes' };
+  if (room.pods < 1) return { reason: 'OutOfpods', message: 'the Node already has its maximum number of Pods' };
   if (memoryRequest === 0) return undefined;
   if (room.memory === undefined) {
-    return { reason: 'OutOfmemory', message: 'the Node does not say yet how much memory it has' };
+    return { reason: 'OutOfmemory', message: 'the Node does not report its memory yet' };
   }
   if (memoryRequest <= room.memory) return undefined;
-  const message = `the Pod requests ${Math.ceil(memoryRequest / 1024)}Ki of memory, and the Node has less left`;
+  const message = `the Pod requests ${Math.ceil(memoryRequest / 1024)}Ki of memory, and the Node has less available`;
   return { reason: 'OutOfmemory', message };
 }
 

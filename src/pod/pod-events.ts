@@ -50,7 +50,7 @@ function containerEventsOf(
 function startedEvents(name: string, view: ContainerView['view']): PodEvent[] {
   const started = normal('Started', `Started module of container ${name}`);
   if (view.kind !== 'Running' || view.sharedWith === undefined) return [started];
-  const message = `Container ${name} shares the module that Pod ${view.sharedWith} has on this base; it is uninstalled with the last of them`;
+  const message = `Container ${name} shares the module that Pod ${view.sharedWith} has on this base; it is uninstalled when the last of these Pods is deleted`;
   return [started, warning('ModuleShared', message)];
 }
 

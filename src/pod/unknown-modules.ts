@@ -113,7 +113,7 @@ export class UnknownModules {
       { node: base.nodeName, modules, fate, ...admitted },
       'base has modules that no Pod asks for',
     );
-    this.#report(base, `no Pod asks for ${modules.join(', ')}: to be ${fate}`);
+    this.#report(base, `no Pod asks for ${modules.join(', ')}: they will be ${fate}`);
   }
 
   /** Once in the life of this process, also when other replicas lead the base in between. */

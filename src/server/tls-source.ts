@@ -81,7 +81,10 @@ export class TlsFiles implements TlsSource, Runnable {
     } catch (error) {
       this.#refused = pair;
       metrics.certificateReloads.inc({ server: name, result: 'error' });
-      logger.error({ server: name, reason: messageOf(error) }, 'certificate cannot be used: the former one stays');
+      logger.error(
+        { server: name, reason: messageOf(error) },
+        'certificate cannot be used: the previous one stays in use',
+      );
       return;
     }
     this.#pair = pair;

@@ -140,7 +140,7 @@ export function nodeConditionsOf(
       reason: isSilent ? 'BaseUnreachable' : 'KubeletReady',
       message: isSilent ? unreachableMessage(base) : `base ${base.identity} is reachable`,
     },
-    pressure('MemoryPressure', 'KubeletHasSufficientMemory', 'MetaspacePressure is what counts for modules'),
+    pressure('MemoryPressure', 'KubeletHasSufficientMemory', 'the condition MetaspacePressure is about modules'),
     pressure('DiskPressure', 'KubeletHasNoDiskPressure', 'a base has no disk of its own'),
     pressure('PIDPressure', 'KubeletHasSufficientPID', 'a base has no processes of its own'),
     pressure('NetworkUnavailable', 'RouteCreated', 'modules use the network of their base'),
@@ -173,7 +173,7 @@ function metaspacePressureOf(health: BaseHealth | undefined, before: NodeConditi
 }
 
 export function unreachableMessage(base: BaseInfo): string {
-  return `base ${base.identity} sent nothing for 25 s; it is given up after 60 s`;
+  return `base ${base.identity} sent nothing for 25 s; its Node is deleted after 60 s`;
 }
 
 function pressure(type: string, reason: string, message: string): NodeCondition {

@@ -215,7 +215,7 @@ export class VNodeAdmission {
     if (!this.#countRefusal(vnode, tunnel)) return;
     const held = placeOf(vnode);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
-    const message = `a base at ${place} calls itself ${vnode.identity} too: it is refused while the one at ${held} speaks`;
+    const message = `a base at ${place} has the identity ${vnode.identity} too: it is refused while the base at ${held} sends messages`;
     this.#tellRefusal(vnode, message);
   }
 
@@ -231,7 +231,7 @@ export class VNodeAdmission {
     if (!this.#countRefusal(holder, tunnel)) return;
     const place = placeOf(holder);
     this.#options.logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
-    const message = `a base that calls itself ${identity} names ${place} too: it is refused while ${holder.identity} is heard`;
+    const message = `base ${identity} reports ${place} too: it is refused while ${holder.identity} sends heartbeats`;
     this.#tellRefusal(holder, message);
   }
 
@@ -254,7 +254,7 @@ export class VNodeAdmission {
     metrics.unroutableBases.inc();
     const nodeName = nodeNameOf(base.identity);
     logger.warn({ node: nodeName, ip: base.ip }, 'base has an address that no Service can use');
-    const message = `base ${base.identity} calls itself ${base.ip}, which no endpoint of a Service may be: its Pods get no podIP`;
+    const message = `base ${base.identity} reports the address ${base.ip}, which no Service endpoint can use: its Pods get no podIP`;
     recorder.event(nodeSubject(nodeName), 'Warning', 'UnroutableAddress', message);
   }
 

@@ -71,7 +71,7 @@ async function expectUntouched(before: readonly string[], mark: number): Promise
 }
 
 describe('Leases of a tenant with the ClusterRole edit', () => {
-  it('can be written in its own namespace, and not where the controller believes them', async () => {
+  it('can be written in its own namespace, and not where the controller reads them', async () => {
     const lease = memberLease('probe', 'stranger', listener.address);
     await tenant.post(leasesPath(TENANT_NAMESPACE), lease);
     await expect(tenant.post(leasesPath(NODE_LEASE_NAMESPACE), lease)).rejects.toThrow(/forbidden/);
@@ -79,7 +79,7 @@ describe('Leases of a tenant with the ClusterRole edit', () => {
     await expect(tenant.get(own)).rejects.toThrow(/forbidden/);
   });
 
-  it('that pose as a stranger, as a replica that has gone, as another process of it, or hold a Node: nothing happens', async () => {
+  it('that pose as an unknown replica, a former one or another process of one, or hold a Node, change nothing', async () => {
     await atRest(cluster);
     const before = holders(cluster);
     const mark = cluster.recorder.leaseCount;
@@ -98,7 +98,7 @@ describe('Leases of a tenant with the ClusterRole edit', () => {
     await expectUntouched(before, mark);
   });
 
-  it('that stand there do not keep a replica out that starts', async () => {
+  it('that exist already do not prevent a replica from starting', async () => {
     const replica = cluster.replica(1);
     expect(await replica.end('SIGTERM')).toBe(0);
     await replica.start();

@@ -83,14 +83,14 @@ describe.each([
       name: 'version',
       module: () => ({ ...java.module('price'), version: '1.0.1' }),
       reason: 'ErrImagePull',
-      says: 'the jar is that of module price:1.0.0',
+      says: 'the jar contains module price:1.0.0',
     },
     {
       what: 'its jar is another module',
       name: 'other',
       module: () => ({ ...java.module('price'), name: 'discount' }),
       reason: 'ErrImagePull',
-      says: 'the jar is that of module price:1.0.0',
+      says: 'the jar contains module price:1.0.0',
     },
   ])('says why: $what', async ({ name, module, reason, says }) => {
     const base = baseOf();

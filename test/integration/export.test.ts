@@ -197,7 +197,7 @@ describe('ExportService', () => {
     await world.controlPlane.apply(service('biz1', { labels: { ...labels, 'BCS-WEIGHT-2.0.0': '0' } }));
     await eventually(async () => expect(await weights()).toEqual(['1', '1', '1']));
     expect(await refusal(world, service('biz1', { labels: { ...labels, 'BCS-WEIGHT-2.0.0': 'x' } }))).toContain(
-      'metadata.labels[BCS-WEIGHT-2.0.0]: "x" is no integer from 0 to 1000000',
+      'metadata.labels[BCS-WEIGHT-2.0.0]: "x" is not an integer from 0 to 1000000',
     );
     expect(await refusal(world, service('biz1', { labels: { ...labels, 'BCS-WEIGHT-2.0.0': '-1' } }))).toContain(
       'a valid label must be',

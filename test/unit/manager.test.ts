@@ -98,7 +98,7 @@ describe('the manager', () => {
   it('counts a part that ends by itself as failed', async () => {
     const rig = new ManagerRig();
     const running = rig.run([rig.part('a')], [{ name: 'b', run: () => Promise.resolve() }]);
-    await expect(running).rejects.toThrow('b ended by itself');
+    await expect(running).rejects.toThrow('b ended unexpectedly');
     expect(rig.told).toEqual(['start a', 'stop a', 'end a']);
   });
 

@@ -144,10 +144,7 @@ function otherModuleIn(inner: ClientResponse | undefined, module: ModuleId): str
 }
 
 function wrongJar(found: string): string {
-  return cutToBytes(
-    `the jar is that of module ${found}: name and BIZ_VERSION have to be those that it was built with`,
-    1024,
-  );
+  return cutToBytes(`the jar contains module ${found}: the container name and BIZ_VERSION must match it`, 1024);
 }
 
 function stateIn(infos: readonly BizInfo[], module: ModuleId | undefined): ModuleState | undefined {

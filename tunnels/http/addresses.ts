@@ -86,10 +86,10 @@ export class AddressPolicy {
     // A zone (`fe80::1%eth0`) chooses a network interface of this machine.
     if (isIP(ip) === 0 || ip.includes('%')) return 'is not an IP address';
     const family = familyOf(ip);
-    if (this.#allowed && !this.#allowed.check(ip, family)) return 'is in none of HTTP_TUNNEL_BASE_NETWORKS';
+    if (this.#allowed && !this.#allowed.check(ip, family)) return 'is not in HTTP_TUNNEL_BASE_NETWORKS';
     if (!this.#refused.check(ip, family)) return undefined;
     const isRefused = this.#ranges.some(({ range, listed }) => range.check(ip, family) && !listed.check(ip, family));
-    return isRefused ? 'is no address of a base' : undefined;
+    return isRefused ? 'is not an address of a base' : undefined;
   }
 }
 

@@ -116,7 +116,7 @@ export class ArkletClient {
       } catch (error) {
         if (!attempt.isBusy) throw this.#failureOf(error, { request, attempt, busyCount });
         if (attempt.isLast) {
-          throw notConnected(`no event loop of the base said 100 Continue, on ${busyCount + 1} connections`);
+          throw notConnected(`no event loop of the base answered 100 Continue, on ${busyCount + 1} connections`);
         }
       } finally {
         attempt.end();

@@ -14,7 +14,7 @@ const LEAVE_WITHIN_MS = 10_000;
 const QUESTION_LEAVES_WITHIN_MS = 9_000;
 /** Also for one that has waited for its place until the end. */
 const MIN_LEAVE_WITHIN_MS = 1_000;
-const ABANDONED = 'all commands under way were given up';
+const ABANDONED = 'all running commands were abandoned';
 
 export interface CommandDispatcherOptions {
   readonly clock: Clock;
@@ -140,7 +140,7 @@ export class CommandDispatcher {
     // A Node of an earlier process shows an address that was not checked, and no port.
     const fault = policy.faultOf(base.ip);
     if (fault !== undefined) throw notConnected(`the address ${base.ip} ${fault}`);
-    if (base.port === 0) throw notConnected('the base has not said yet where it listens');
+    if (base.port === 0) throw notConnected('the base has not reported its address yet');
     const askedAt = clock.now();
     const timeoutMs = timeoutsMs[name];
     return {

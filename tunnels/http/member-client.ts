@@ -164,7 +164,7 @@ export function readBatch(payload: Uint8Array): readonly ReadMessage[] | string 
 function readMessage(value: unknown, path: string): ReadMessage {
   if (!isObject(value)) return { fault: `${path} is not an object` };
   const type = MESSAGE_TYPES.find((known) => known === value.type);
-  if (type === undefined) return { fault: `${path}.type is none of ${MESSAGE_TYPES.join(', ')}` };
+  if (type === undefined) return { fault: `${path}.type is not one of ${MESSAGE_TYPES.join(', ')}` };
   const { sender, body } = value;
   if (typeof sender !== 'string') return { fault: `${path}.sender is not a string` };
   if (sender.length > MAX_SENDER_LENGTH) {

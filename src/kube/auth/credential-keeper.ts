@@ -34,6 +34,6 @@ export function keepCredential({ clock, initial, fetch }: KeeperOptions): Creden
 /** What a header cannot hold would fail each request with a message that quotes it. */
 export function bearerOf(token: string): string {
   const trimmed = token.trim();
-  if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new Error('the token has characters that no token has');
+  if (!/^[\x21-\x7e]+$/.test(trimmed)) throw new Error('the token contains characters that are not allowed');
   return `Bearer ${trimmed}`;
 }

@@ -43,7 +43,7 @@ function commandOf(exec: ConfigFields): ExecCommand {
     throw configInvalid(exec.where('apiVersion'), `must be ${API_VERSIONS.join(' or ')}`);
   }
   if (exec.string('interactiveMode') === 'Always') {
-    throw configInvalid(exec.where('interactiveMode'), 'cannot be Always: nobody is there to be asked');
+    throw configInvalid(exec.where('interactiveMode'), 'cannot be Always: the controller has no terminal to ask on');
   }
   const command = exec.requiredString('command');
   return {
@@ -79,7 +79,7 @@ async function run(
   library.execFn = plugin.spawn;
   const ending = library.applyAuthentication({ name: 'user', exec: { command, args, env } }, {}).catch(() => {});
   const ended = new AbortController();
-  const late = sleep(clock, TIMEOUT_MS, ended.signal).then(() => `gave no answer within ${TIMEOUT_MS / 1000} s`);
+  const late = sleep(clock, TIMEOUT_MS, ended.signal).then(() => `did not finish within ${TIMEOUT_MS / 1000} s`);
   // What the library makes of it is put aside: it knows no reason, and quotes what was printed.
   const lateness = await Promise.race([late, ending.then(() => undefined)]);
   ended.abort();
@@ -116,7 +116,7 @@ async function loadExecAuth(): Promise<ExecAuth> {
 /** Reads the ExecCredential that a plugin printed. Errors never quote it: it holds secrets. */
 function credentialOfOutput(text: string, apiVersion: string): DatedCredential {
   const output = new ConfigFields('its output', '', parseJson(text));
-  if (output.string('kind') !== 'ExecCredential') throw new Error('its output is no ExecCredential');
+  if (output.string('kind') !== 'ExecCredential') throw new Error('its output is not an ExecCredential');
   if (output.string('apiVersion') !== apiVersion) throw new Error(`its output is not of ${apiVersion}, as configured`);
   const status = output.fields('status');
   const token = status.string('token');
@@ -136,7 +136,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error(text.trim() === '' ? 'it printed nothing' : 'its output is no JSON');
+    throw new Error(text.trim() === '' ? 'it printed nothing' : 'its output is not JSON');
   }
 }
 
@@ -144,7 +144,7 @@ function expiryOf(status: ConfigFields): number | undefined {
   const text = status.string('expirationTimestamp');
   if (text === undefined) return undefined;
   const expiresAtMs = Date.parse(text);
-  if (Number.isNaN(expiresAtMs)) throw new Error('the expirationTimestamp in its output is no time');
+  if (Number.isNaN(expiresAtMs)) throw new Error('the expirationTimestamp in its output is not a time');
   return expiresAtMs;
 }
 
@@ -157,7 +157,7 @@ class PluginProcess {
   #child: ChildProcess | undefined;
   #output = '';
   #complaint = '';
-  #fault: string | undefined = 'cannot be started: a variable or argument that no program can get';
+  #fault: string | undefined = 'cannot be started: its arguments or variables are invalid or too long';
 
   /** In the form of `child_process.spawn`, for the library that calls it. */
   readonly spawn = (command: string, args: readonly string[], options: SpawnOptions): ChildProcess => {
@@ -176,7 +176,7 @@ class PluginProcess {
       this.#fault ??= `cannot be started: ${error.message}`;
     });
     child.once('exit', (code, signal) => {
-      if (code !== 0) this.#fault ??= code === null ? `was ended by ${signal}` : `ended with exit code ${code}`;
+      if (code !== 0) this.#fault ??= code === null ? `was terminated by ${signal}` : `ended with exit code ${code}`;
     });
     return child;
   };

@@ -41,7 +41,11 @@ export async function loadClusterAccess(options: ClusterAccessOptions): Promise<
 
 function inClusterSpec(options: ClusterAccessOptions): AccessSpec {
   const { inClusterHost: host, inClusterPort = '443', serviceAccountDir = SERVICE_ACCOUNT_DIR } = options;
-  if (!host) throw configInvalid('KUBECONFIG', 'is not set, and this is no pod: KUBERNETES_SERVICE_HOST is missing');
+  if (!host)
+    throw configInvalid(
+      'KUBECONFIG',
+      'is not set, and the process does not run in a Pod: KUBERNETES_SERVICE_HOST is missing',
+    );
   const file = (name: string): TextSource => {
     const path = join(serviceAccountDir, name);
     return { path, where: path };

@@ -20,7 +20,7 @@ export function oidcPluginOf(user: ConfigFields, clock: Clock): CredentialPlugin
   let refreshToken = config.string('refresh-token');
   const fetch = async (): Promise<DatedCredential> => {
     if (refreshToken === undefined)
-      throw new Error('the id-token is not valid (any more) and there is no refresh-token');
+      throw new Error('the id-token is invalid or expired, and there is no refresh-token');
     const tokens = await refreshTokens({
       issuer: config.requiredString('idp-issuer-url'),
       clientId: config.requiredString('client-id'),
@@ -140,7 +140,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('the answer is no JSON');
+    throw new Error('the answer is not JSON');
   }
 }
 

@@ -126,7 +126,7 @@ class Receiver implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     const { signal, permit } = this.#options;
     signal.throwIfAborted();
-    if (permit?.() === false) throw new Error('not permitted any more');
+    if (permit?.() === false) throw new Error('no longer permitted');
     this.#controller = controller;
   }
 

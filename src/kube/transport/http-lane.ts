@@ -184,7 +184,7 @@ class Deadline {
   #reject: ((error: unknown) => void) | undefined;
 
   constructor(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined) {
-    this.#timer = clock.setTimer(() => this.#abort(`no whole answer within ${timeoutMs} ms`), timeoutMs);
+    this.#timer = clock.setTimer(() => this.#abort(`no complete answer within ${timeoutMs} ms`), timeoutMs);
     this.#outer = outer;
     if (outer?.aborted) this.#onOuterAbort();
     else outer?.addEventListener('abort', this.#onOuterAbort, { once: true });

@@ -147,7 +147,7 @@ export class Reflector {
     if (this.#mustList) sink.onListStart();
     const events = await this.#readWatch(signal);
     if (signal.aborted) return;
-    if (this.#mustList) throw new ControllerError('Kube.WatchFailed', 'the watch ended before its list was whole');
+    if (this.#mustList) throw new ControllerError('Kube.WatchFailed', 'the watch ended before its list was complete');
     if (events === 0 && clock.now() - startedAt < SHORT_MS) {
       throw new ControllerError('Kube.WatchFailed', 'the watch ended at once');
     }
@@ -164,7 +164,7 @@ export class Reflector {
       end();
     };
     const silence = new InactivityTimer(clock, silenceMs, () => {
-      this.#cut(new WatchError('silent', `no byte for ${silenceMs / 1000} s`));
+      this.#cut(new WatchError('silent', `no data for ${silenceMs / 1000} s`));
     });
     signal.addEventListener('abort', end, { once: true });
     let events = 0;
@@ -230,7 +230,7 @@ export class Reflector {
       return annotations?.[INITIAL_EVENTS_END] === 'true' ? this.#finishList(resourceVersion) : undefined;
     }
     if (this.#resourceVersion !== undefined && compareResourceVersions(resourceVersion, this.#resourceVersion) < 0) {
-      throw new WatchError('rolled-back', 'the resource version of the cluster went back');
+      throw new WatchError('rolled-back', 'the resource version of the cluster decreased');
     }
     this.#progress(resourceVersion);
     return undefined;

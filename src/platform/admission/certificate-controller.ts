@@ -66,12 +66,14 @@ export class CertificateController {
           [KEY.bundle]: textOf(certificatesOf(cert), step.formerly),
           [KEY.authorityKey]: key,
         });
-        logger.info({ formerCAs: step.formerly.length }, 'CA of the webhook server made');
+        logger.info({ formerCAs: step.formerly.length }, 'CA of the webhook server created');
         return undefined;
       }
       case 'Forget':
         await this.#write(secret, { [KEY.bundle]: textOf(step.bundle) });
-        logger.info('former CA of the webhook server is not trusted any longer: all that it has signed has ended');
+        logger.info(
+          'former CA of the webhook server is no longer trusted: all certificates that it signed have expired',
+        );
         return undefined;
       case 'Trust':
         await this.#trust(secret.bundle);

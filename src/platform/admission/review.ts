@@ -97,7 +97,7 @@ function recordOf(value: unknown, field: string): Record<string, unknown> {
 }
 
 function textOf(value: unknown, field: string): string {
-  if (typeof value !== 'string') throw new RangeError(`${field} must be a text`);
+  if (typeof value !== 'string') throw new RangeError(`${field} must be a string`);
   return value;
 }
 

@@ -61,7 +61,7 @@ export class ServedCertificate implements TlsSource {
     const serving = servingOf(cert, key);
     if (serving === undefined) {
       metrics.certificateReloads.inc({ server: SERVER, result: 'error' });
-      logger.error({ server: SERVER }, 'certificate cannot be used: the former one stays');
+      logger.error({ server: SERVER }, 'certificate cannot be used: the previous one stays in use');
       return;
     }
     this.#serving = serving;

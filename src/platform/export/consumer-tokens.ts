@@ -53,7 +53,7 @@ export class ConsumerTokens implements Runnable {
       try {
         this.#groups = await readTokens(directory);
       } catch (error) {
-        logger.error({ reason: messageOf(error) }, 'tokens of balancers cannot be used: the former ones stay');
+        logger.error({ reason: messageOf(error) }, 'tokens of balancers cannot be used: the previous ones stay in use');
       }
     }
   }

@@ -105,7 +105,7 @@ export class ExportController {
       { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid },
       'Warning',
       'OutControl',
-      `${EXPORT_SERVICES.kind} ${namespace}/${name} already exists and is not of this Service: it is not changed`,
+      `${EXPORT_SERVICES.kind} ${namespace}/${name} already exists and does not belong to this Service: it is not changed`,
     );
     return undefined;
   }
@@ -141,7 +141,7 @@ export class ExportController {
     if (isExported && service.metadata.uid === controller.uid) return { requeueAfterMs: LOOK_AGAIN_MS };
     if (!permit()) return undefined;
     await this.#delete(stored);
-    logger.info({ exportService: key }, 'Service is exported no longer');
+    logger.info({ exportService: key }, 'Service is no longer exported');
     return undefined;
   }
 

@@ -109,9 +109,9 @@ function readyCondition(
   condition: (type: ExportConditionType, isTrue: boolean, reason: string, message: string) => ExportServiceCondition,
   { backends, isLeftOut }: { readonly backends: number; readonly isLeftOut: boolean },
 ): ExportServiceCondition {
-  if (isLeftOut) return condition('Ready', false, 'Conflict', 'no group of balancers takes it');
-  if (backends === 0) return condition('Ready', false, 'NoBackends', 'no Pod that it selects serves on a base');
-  return condition('Ready', true, 'Exported', 'balancers take it');
+  if (isLeftOut) return condition('Ready', false, 'Conflict', 'no group takes it');
+  if (backends === 0) return condition('Ready', false, 'NoBackends', 'no selected Pod is ready on a base');
+  return condition('Ready', true, 'Exported', 'the Service is exported');
 }
 
 const MAX_MESSAGE_LENGTH = 1024;

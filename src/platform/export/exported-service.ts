@@ -106,10 +106,10 @@ function groupsOf({ labels = {}, annotations = {} }: ObjectMeta, faults: string[
   for (const { field, names } of named) {
     for (const name of names.filter((one) => one !== '')) {
       if (GROUP.test(name)) groups.add(name);
-      else faults.push(`${field}: ${quoted(name)} is no group: letters, digits, "-", "_" and ".", at most 63`);
+      else faults.push(`${field}: ${quoted(name)} is not a group: letters, digits, "-", "_" and ".", at most 63`);
     }
   }
-  if (groups.size === 0) faults.push(`${labelField(EXPORT_LABEL.group)}: names no group, such as "external"`);
+  if (groups.size === 0) faults.push(`${labelField(EXPORT_LABEL.group)}: must name a group, such as "external"`);
   if (groups.size > MAX_GROUPS)
     faults.push(`${annotationField(EXPORT_ANNOTATION.groups)}: more than ${MAX_GROUPS} groups`);
   return [...groups].sort().slice(0, MAX_GROUPS);
@@ -118,7 +118,7 @@ function groupsOf({ labels = {}, annotations = {} }: ObjectMeta, faults: string[
 function balanceOf(text: string | undefined, faults: string[]): Balance {
   const found = BALANCES.find((balance) => balance === text);
   if (text !== undefined && found === undefined)
-    faults.push(`${labelField(EXPORT_LABEL.balance)}: ${quoted(text)} is none of ${BALANCES.join(', ')}`);
+    faults.push(`${labelField(EXPORT_LABEL.balance)}: ${quoted(text)} is not one of ${BALANCES.join(', ')}`);
   return found ?? 'roundrobin';
 }
 
@@ -127,7 +127,7 @@ function maxConnectionsOf(text: string | undefined, faults: string[]): number {
   const count = /^\d{1,8}$/.test(text) ? Number(text) : 0;
   if (count >= 1 && count <= MAX_CONNECTIONS) return count;
   const field = annotationField(EXPORT_ANNOTATION.maxConnections);
-  faults.push(`${field}: ${quoted(text)} is no integer from 1 to ${MAX_CONNECTIONS}`);
+  faults.push(`${field}: ${quoted(text)} is not an integer from 1 to ${MAX_CONNECTIONS}`);
   return DEFAULT_MAX_CONNECTIONS;
 }
 
@@ -140,7 +140,7 @@ function sslOf(text: string | undefined, faults: string[]): boolean {
 function weightLabelOf(text: string | undefined, faults: string[]): string {
   if (text === undefined) return MODULE_LABEL.version;
   if (LABEL_KEY.test(text)) return text;
-  faults.push(`${annotationField(EXPORT_ANNOTATION.weightLabel)}: ${quoted(text)} is no name of a label`);
+  faults.push(`${annotationField(EXPORT_ANNOTATION.weightLabel)}: ${quoted(text)} is not a label name`);
   return MODULE_LABEL.version;
 }
 
@@ -149,7 +149,7 @@ function weightsOf(labels: Readonly<Record<string, string>>, faults: string[]): 
   for (const [key, text] of Object.entries(labels).filter(([name]) => name.startsWith(EXPORT_LABEL.weightPrefix))) {
     const weight = /^\d{1,7}$/.test(text) ? Number(text) : MAX_WEIGHT + 1;
     if (weight <= MAX_WEIGHT) weights.push([key.slice(EXPORT_LABEL.weightPrefix.length), weight]);
-    else faults.push(`${labelField(key)}: ${quoted(text)} is no integer from 0 to ${MAX_WEIGHT}`);
+    else faults.push(`${labelField(key)}: ${quoted(text)} is not an integer from 0 to ${MAX_WEIGHT}`);
   }
   if (weights.length > MAX_WEIGHTS) faults.push(`metadata.labels: more than ${MAX_WEIGHTS} weights`);
   return Object.fromEntries(weights.sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_WEIGHTS));
@@ -188,21 +188,21 @@ function descriptionsOf(text: string | undefined, faults: string[]): Map<string,
   try {
     parsed = JSON.parse(text);
   } catch {
-    faults.push(`${field}: is no JSON`);
+    faults.push(`${field}: is not JSON`);
     return new Map();
   }
   if (!isRecord(parsed)) {
-    faults.push(`${field}: is no object with the names of ports`);
+    faults.push(`${field}: is not an object with the names of ports`);
     return new Map();
   }
   const described = new Map<string, PortDescription>();
   for (const [name, description] of Object.entries(parsed)) {
     if (!isRecord(description)) {
-      faults.push(`${portField(name)}: is no object with ${DESCRIBED.join(', ')}`);
+      faults.push(`${portField(name)}: is not an object with ${DESCRIBED.join(', ')}`);
       continue;
     }
     const unknown = Object.keys(description).filter((key) => !DESCRIBED.includes(key));
-    for (const key of unknown) faults.push(`${portField(name, key)}: is none of ${DESCRIBED.join(', ')}`);
+    for (const key of unknown) faults.push(`${portField(name, key)}: is not one of ${DESCRIBED.join(', ')}`);
     described.set(name, description);
   }
   return described;
@@ -217,7 +217,7 @@ function portOf(port: ServicePort, description: PortDescription, faults: string[
   if (protocol === 'tcp' || protocol === 'udp') return { ...common, host: '', path: '' };
   const { domainName: host, path = '/' } = description;
   if (typeof host !== 'string' || host.length > MAX_HOST_LENGTH || !HOST.test(host)) {
-    const what = host === undefined ? `a port of ${protocol} needs a host name` : `${quoted(host)} is no host name`;
+    const what = host === undefined ? `a port of ${protocol} needs a host name` : `${quoted(host)} is not a host name`;
     faults.push(`${portField(name, 'domainName')}: ${what}, such as shop.example.com`);
     return undefined;
   }
@@ -238,7 +238,7 @@ function protocolOf(port: ServicePort, described: unknown, faults: string[]): Pr
   const wanted = described ?? known ?? protocol.toLowerCase();
   const found = PROTOCOLS.find((one) => one === wanted);
   if (found === undefined)
-    faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} is none of ${PROTOCOLS.join(', ')}`);
+    faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} is not one of ${PROTOCOLS.join(', ')}`);
   return found;
 }
 

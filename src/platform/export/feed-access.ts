@@ -151,7 +151,7 @@ export class FeedAccess {
       const { status } = await accessReviews.create({ metadata: { name: '' }, spec }, options);
       return status?.allowed === true ? 'Allowed' : 'Forbidden';
     } catch (error) {
-      logger.warn({ reason: messageOf(error) }, 'access to the feed could not be judged');
+      logger.warn({ reason: messageOf(error) }, 'access to the feed could not be checked');
       return 'Unknown';
     }
   }

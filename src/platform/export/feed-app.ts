@@ -60,7 +60,7 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
     if (isKnown(request, etag)) response.status(304).end();
     else response.type('application/json').send(text);
   });
-  app.use((_request, response) => refuse(response, 404, `there is only GET ${PATH}`));
+  app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
   function watch(response: Response, scope: FeedScope, isAllowed: () => Promise<boolean>): void {
@@ -91,11 +91,11 @@ function scopeOf({ query }: Request, response: Response): FeedScope | undefined 
   const unknown = Object.keys(query).find((name) => !PARAMETERS.includes(name));
   const { group, namespace } = query;
   if (unknown !== undefined) {
-    refuse(response, 400, `${unknown}: there are only ${PARAMETERS.join(', ')}`);
+    refuse(response, 400, `${unknown}: unknown parameter, use ${PARAMETERS.join(', ')}`);
   } else if (typeof group !== 'string' || group === '') {
-    refuse(response, 400, 'group: is missing, such as ?group=external');
+    refuse(response, 400, 'group: is required, such as ?group=external');
   } else if (namespace !== undefined && (typeof namespace !== 'string' || namespace === '')) {
-    refuse(response, 400, 'namespace: is to be given once, and not empty');
+    refuse(response, 400, 'namespace: must be given once, and must not be empty');
   } else {
     return { group, namespace };
   }

@@ -46,7 +46,7 @@ export class PeerController {
     const { namespace, name, uid, replicas } = deployment;
     const subject = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name, uid };
     if (!deployment.isOfModules) {
-      const message = `the Pod template has no label ${COMPONENT_LABEL}: ${COMPONENT.module}, so no base takes it`;
+      const message = `the Pod template has no label ${COMPONENT_LABEL}: ${COMPONENT.module}, so no base runs it`;
       recorder.event(subject, 'Warning', 'PeerIgnored', message);
       return undefined;
     }

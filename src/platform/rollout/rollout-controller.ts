@@ -351,7 +351,7 @@ export class RolloutController {
       ],
       { permit },
     );
-    if (target) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is back`);
+    if (target) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is restored`);
     else this.#event(deployment, 'Warning', 'RollbackRevisionNotFound', `${fault}: nothing was changed`);
   }
 
@@ -390,9 +390,9 @@ const BATCH_MARK = 'batch';
 const PROGRESS_MARKS = [PROGRESS_MARK, BATCH_MARK];
 
 const WHY = {
-  Surplus: 'there are more than replicas',
+  Surplus: 'there are more Pods than replicas',
   Outdated: 'it makes room for a newer one',
-  Stranded: 'its base takes no Pods now',
+  Stranded: 'its base accepts no Pods',
 } as const;
 
 function nameOf({ namespace, name }: CachedModuleDeployment): string {

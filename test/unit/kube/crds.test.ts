@@ -58,7 +58,7 @@ describe('the wait for a CRD', () => {
     await client.apply({ ...crdOf({ name: 'things', schema: 1 }) });
     const apply = (): Promise<Crd> => Promise.reject(new ApiError('stale', { status: 409, reason: 'Conflict' }));
     const installing = installCrd(CRD, { client: { ...client, apply }, clock, logger: silentLogger });
-    const failed = expect(installing).rejects.toThrow('others keep changing it');
+    const failed = expect(installing).rejects.toThrow('other clients keep changing it');
     await clock.advanceAsync(32_000);
     await failed;
   });

@@ -63,6 +63,6 @@ describe('a token', () => {
   });
 
   it.each(['', 'a b', 'a\nb', 'ä', 'a\x7f'])('%j is refused', (token) => {
-    expect(() => bearerOf(token)).toThrow('characters that no token has');
+    expect(() => bearerOf(token)).toThrow('characters that are not allowed');
   });
 });

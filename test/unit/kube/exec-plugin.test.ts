@@ -212,9 +212,9 @@ describe('a credential from exec', () => {
 describe('a plugin that is broken', () => {
   it.each([
     ['fails', 'echo "who are you?" >&2; exit 7', 'ended with exit code 7: who are you?'],
-    ['dies', 'kill -9 $$', 'was ended by SIGKILL'],
+    ['dies', 'kill -9 $$', 'was terminated by SIGKILL'],
     ['prints nothing', 'true', 'it printed nothing'],
-    ['prints no JSON', 'echo "secret garbage"', 'its output is no JSON'],
+    ['prints no JSON', 'echo "secret garbage"', 'its output is not JSON'],
     ['prints a list', 'echo "[]"', 'its output: document: must be a mapping'],
     ['prints null', 'echo null', 'its output: document: must be a mapping'],
     ['prints for ever', 'yes secret', 'printed more than 1 MiB'],
@@ -230,10 +230,10 @@ describe('a plugin that is broken', () => {
   it.each<[string, object, object, string]>([
     ['no status', {}, { status: undefined }, 'neither a token nor a client certificate'],
     ['a token that is a number', { token: 5 }, {}, 'its output: status.token: must be a string'],
-    ['a token with a line break', { token: 'se\ncret' }, {}, 'characters that no token has'],
+    ['a token with a line break', { token: 'se\ncret' }, {}, 'characters that are not allowed'],
     ['a certificate without its key', { clientCertificateData: 'x' }, {}, 'not both'],
     ['a time that is none', { token: 'secret', expirationTimestamp: 'soon' }, {}, 'expirationTimestamp in its output'],
-    ['another kind', { token: 'secret' }, { kind: 'Secret' }, 'is no ExecCredential'],
+    ['another kind', { token: 'secret' }, { kind: 'Secret' }, 'is not an ExecCredential'],
     ['another version', { token: 'secret' }, { apiVersion: `${API_VERSION}beta1` }, `is not of ${API_VERSION}`],
   ])('is refused when it prints %s', async (_what, status, more, reason) => {
     plugin('cat output');
@@ -251,7 +251,7 @@ describe('a plugin that is broken', () => {
       return existsSync(path) ? Number(readFileSync(path, 'utf8')) || undefined : undefined;
     }, 'the plugin');
     clock.advance(60_000);
-    expect(await loading).toContain('plugin.sh gave no answer within 60 s');
+    expect(await loading).toContain('plugin.sh did not finish within 60 s');
     await until(() => !isAlive(pid), 'the end of the plugin');
   });
 

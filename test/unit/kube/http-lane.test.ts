@@ -185,7 +185,7 @@ describe('HttpLane', () => {
     clock.advance(1);
     expect(await failure).toMatchObject({
       code: 'Kube.ConnectionFailed',
-      message: 'GET /api/v1/nodes/a: no whole answer within 10000 ms',
+      message: 'GET /api/v1/nodes/a: no complete answer within 10000 ms',
     });
     await until(() => exchange.isClosed, 'the cut');
   });

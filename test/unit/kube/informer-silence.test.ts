@@ -21,7 +21,7 @@ describe('SharedInformer on a silent watch', () => {
     expect(rig.logs).toEqual([]);
     rig.clock.advance(1);
     await until(() => rig.logs.length > 0, 'the line about it');
-    expect(rig.logs).toMatchObject([{ err: { message: 'no byte for 120 s' } }]);
+    expect(rig.logs).toMatchObject([{ err: { message: 'no data for 120 s' } }]);
     expect(await rig.interruption()).toBe(0);
     await until(() => watch.isClosed, 'the cut');
     expect((await rig.server.next()).query.resourceVersion).toBe('8');

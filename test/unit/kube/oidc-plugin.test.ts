@@ -195,7 +195,7 @@ describe('an issuer that gives nothing', () => {
     ],
     ['fails', { status: 500, body: '<h1>refresh-1</h1>' }, 'answered 500'],
     ['fails in other words', { status: 400, body: { error: 'no', error_description: 7 } }, 'answered 400: no'],
-    ['answers no JSON', { body: 'refresh-1' }, 'the answer is no JSON'],
+    ['answers no JSON', { body: 'refresh-1' }, 'the answer is not JSON'],
     ['gives no id-token', { body: { access_token: 'a' } }, 'id_token: is missing'],
     ['sends us elsewhere', { status: 302, body: '' }, 'answered 302'],
   ])('is named when it %s', async (_what, answer, reason) => {

@@ -163,6 +163,6 @@ describe('a list', () => {
 
   it('is an error where the answer is none: nothing is not known then', async () => {
     const { deployments } = rig([{ metadata: { resourceVersion: '5' } }]);
-    await expect(deployments.list()).rejects.toThrow('the answer is no list');
+    await expect(deployments.list()).rejects.toThrow('the answer is not a list');
   });
 });

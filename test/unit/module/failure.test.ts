@@ -37,8 +37,7 @@ describe('why a module is not running', () => {
   });
 
   it('is ErrImagePull when the jar is that of another module', () => {
-    const message =
-      'the jar is that of module shop:1.0.0: name and BIZ_VERSION have to be those that it was built with';
+    const message = 'the jar contains module shop:1.0.0: the container name and BIZ_VERSION must match it';
     const result = makeResult('install', 'b:1', { outcome: 'failed', code: 'WRONG_MODULE', message });
     expect(failureOf(result)).toEqual({ reason: 'ErrImagePull', message });
   });

@@ -193,7 +193,7 @@ describe('the controller of peer deployments', () => {
       'whose Pods are no modules, and says so',
       ({ spec }) => void delete spec.template.metadata.labels['virtual-kubelet.koupleless.io/component'],
       [
-        'Warning PeerIgnored: the Pod template has no label virtual-kubelet.koupleless.io/component: module, so no base takes it',
+        'Warning PeerIgnored: the Pod template has no label virtual-kubelet.koupleless.io/component: module, so no base runs it',
       ],
     ],
   ])('leaves a Deployment alone %s', async (_which, change, said) => {

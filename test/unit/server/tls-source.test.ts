@@ -84,7 +84,9 @@ describe('the certificate of a server', () => {
     clock.advance(60_000);
     await settle();
     expect(files.current().cert).toBe(FIRST.certificate);
-    expect(log.lines.filter(({ msg }) => msg === 'certificate cannot be used: the former one stays')).toHaveLength(1);
+    expect(
+      log.lines.filter(({ msg }) => msg === 'certificate cannot be used: the previous one stays in use'),
+    ).toHaveLength(1);
     await mount(SECOND);
     await minute(async () => (await reloads()).ok === 1);
     expect(files.current().cert).toBe(SECOND.certificate);

@@ -418,8 +418,8 @@ describe('the status of an ExportService', () => {
     });
     expect(status.conditions.map(({ message }) => message)).toEqual([
       'group external: t1/b-older is older and has TCP port 28800',
-      'metadata.labels[BCSBALANCE]: "random" is none of roundrobin, source, leastconn',
-      'no group of balancers takes it',
+      'metadata.labels[BCSBALANCE]: "random" is not one of roundrobin, source, leastconn',
+      'no group takes it',
       'no BCS-WEIGHT- label for 1.0.0: each has weight 1',
     ]);
     expect(conditionsOf(statusOf(world, 't1/b-older'))).toMatchObject({ Ready: 'False NoBackends' });

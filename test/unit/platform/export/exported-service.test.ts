@@ -78,26 +78,32 @@ describe('faults of an exported Service', () => {
   const annotation = (name: string, value: string) => ({ annotations: { [`platform.koupleless.io/${name}`]: value } });
 
   it.each([
-    [labels({ 'BCS-WEIGHT-2.0.0': 'x' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "x" is no integer from 0 to 1000000'],
-    [labels({ 'BCS-WEIGHT-2.0.0': '' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "" is no integer from 0 to 1000000'],
-    [labels({ 'BCS-WEIGHT-2.0.0': '1000001' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "1000001" is no integer from 0'],
+    [labels({ 'BCS-WEIGHT-2.0.0': 'x' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "x" is not an integer from 0 to 1000000'],
+    [labels({ 'BCS-WEIGHT-2.0.0': '' }), 'metadata.labels[BCS-WEIGHT-2.0.0]: "" is not an integer from 0 to 1000000'],
+    [
+      labels({ 'BCS-WEIGHT-2.0.0': '1000001' }),
+      'metadata.labels[BCS-WEIGHT-2.0.0]: "1000001" is not an integer from 0',
+    ],
     [
       labels({ BCSBALANCE: 'random' }),
-      'metadata.labels[BCSBALANCE]: "random" is none of roundrobin, source, leastconn',
+      'metadata.labels[BCSBALANCE]: "random" is not one of roundrobin, source, leastconn',
     ],
-    [{ labels: { BCSGROUP: '' } }, 'metadata.labels[BCSGROUP]: names no group'],
+    [{ labels: { BCSGROUP: '' } }, 'metadata.labels[BCSGROUP]: must name a group'],
     [
       annotation('export-groups', 'a b'),
-      'metadata.annotations[platform.koupleless.io/export-groups]: "a b" is no group',
+      'metadata.annotations[platform.koupleless.io/export-groups]: "a b" is not a group',
     ],
-    [annotation('export-groups', 'a'.repeat(64)), 'is no group'],
+    [annotation('export-groups', 'a'.repeat(64)), 'is not a group'],
     [annotation('export-groups', Array.from({ length: 17 }, (_, index) => `g${index}`).join()), 'more than 16 groups'],
-    [annotation('max-conn', '0'), 'metadata.annotations[platform.koupleless.io/max-conn]: "0" is no integer from 1'],
-    [annotation('max-conn', '10000001'), 'is no integer from 1'],
+    [
+      annotation('max-conn', '0'),
+      'metadata.annotations[platform.koupleless.io/max-conn]: "0" is not an integer from 1',
+    ],
+    [annotation('max-conn', '10000001'), 'is not an integer from 1'],
     [annotation('ssl', 'yes'), 'metadata.annotations[platform.koupleless.io/ssl]: "yes" is neither true nor false'],
     [
       annotation('weight-label', 'a/b/c'),
-      'metadata.annotations[platform.koupleless.io/weight-label]: "a/b/c" is no name',
+      'metadata.annotations[platform.koupleless.io/weight-label]: "a/b/c" is not a label name',
     ],
   ])('are named: %o', (options, fault) => {
     const { faults } = settingsOf(options);
@@ -105,18 +111,18 @@ describe('faults of an exported Service', () => {
   });
 
   it.each([
-    ['{', 'is no JSON'],
-    ['[]', 'is no object with the names of ports'],
-    ['{"http":1}', '.http: is no object with domainName, path, protocol'],
+    ['{', 'is not JSON'],
+    ['[]', 'is not an object with the names of ports'],
+    ['{"http":1}', '.http: is not an object with domainName, path, protocol'],
     ['{"http":{"domainName":"a.b"},"htp":{}}', '.htp: the Service has no port of this name, only http'],
-    ['{"http":{"domainName":"a.b","host":"c"}}', '.http.host: is none of domainName, path, protocol'],
-    ['{"http":{"domainName":"a.b","protocol":"quic"}}', '.http.protocol: "quic" is none of http, https, tcp, udp'],
-    ['{"http":{"domainName":"a.b","protocol":7}}', '.http.protocol: 7 is none of http, https, tcp, udp'],
+    ['{"http":{"domainName":"a.b","host":"c"}}', '.http.host: is not one of domainName, path, protocol'],
+    ['{"http":{"domainName":"a.b","protocol":"quic"}}', '.http.protocol: "quic" is not one of http, https, tcp, udp'],
+    ['{"http":{"domainName":"a.b","protocol":7}}', '.http.protocol: 7 is not one of http, https, tcp, udp'],
     ['{"http":{}}', '.http.domainName: a port of http needs a host name, such as shop.example.com'],
-    ['{"http":{"domainName":"A.b"}}', '.http.domainName: "A.b" is no host name'],
+    ['{"http":{"domainName":"A.b"}}', '.http.domainName: "A.b" is not a host name'],
     [
       '{"http":{"domainName":"a.b\\n  server evil 1.2.3.4"}}',
-      '.http.domainName: "a.b\\n  server evil 1.2.3.4" is no host name',
+      '.http.domainName: "a.b\\n  server evil 1.2.3.4" is not a host name',
     ],
     ['{"http":{"domainName":"a.b","path":"x"}}', '.http.path: "x" must begin with "/"'],
     ['{"http":{"domainName":"a.b","path":"/x y"}}', '.http.path: "/x y" must begin with "/"'],

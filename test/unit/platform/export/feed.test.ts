@@ -96,12 +96,12 @@ describe('the feed', () => {
   });
 
   it.each([
-    ['', 400, 'group: is missing'],
-    ['?group=', 400, 'group: is missing'],
-    ['?group=a&group=b', 400, 'group: is missing'],
-    ['?group=a&namespace=', 400, 'namespace: is to be given once'],
-    ['?group=a&grop=b', 400, 'grop: there are only group, namespace, watch'],
-    ['/more?group=a', 404, 'there is only GET /v1/exportservices'],
+    ['', 400, 'group: is required'],
+    ['?group=', 400, 'group: is required'],
+    ['?group=a&group=b', 400, 'group: is required'],
+    ['?group=a&namespace=', 400, 'namespace: must be given once'],
+    ['?group=a&grop=b', 400, 'grop: unknown parameter, use group, namespace, watch'],
+    ['/more?group=a', 404, 'only GET /v1/exportservices is served'],
   ])('says what is wrong with %s', async (query, status, text) => {
     const { get, asked } = await serve(world());
     const answer = await get(query);

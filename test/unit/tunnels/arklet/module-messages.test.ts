@@ -170,7 +170,7 @@ describe('the answer to a command', () => {
   ])('to an install has failed when its jar is another module, %s', (_, response) => {
     const result = resultOf({ ...INSTALL, response });
     expect(result).toMatchObject({ outcome: 'failed', code: 'WRONG_MODULE', state: undefined });
-    expect(result?.message).toContain('the jar is that of module shop:1.0.0');
+    expect(result?.message).toContain('the jar contains module shop:1.0.0');
   });
 
   it('names another module in at most 1 KiB', () => {
@@ -179,7 +179,7 @@ describe('the answer to a command', () => {
       ...INSTALL,
       response: { code: 'SUCCESS', data: { code: 'SUCCESS', bizInfos } },
     })?.message;
-    expect(message).toMatch(/^the jar is that of module é+…$/);
+    expect(message).toMatch(/^the jar contains module é+…$/);
     expect(Buffer.byteLength(message ?? '')).toBeGreaterThan(1_020);
     expect(Buffer.byteLength(message ?? '')).toBeLessThanOrEqual(1_024);
   });

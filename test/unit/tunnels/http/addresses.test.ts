@@ -27,7 +27,7 @@ describe('AddressPolicy', () => {
     'fd00:ec2::254',
     'fd20:ce::254',
   ])('never calls %s', (ip) => {
-    expect(new AddressPolicy().faultOf(ip)).toBe('is no address of a base');
+    expect(new AddressPolicy().faultOf(ip)).toBe('is not an address of a base');
   });
 
   it.each([
@@ -48,7 +48,7 @@ describe('AddressPolicy', () => {
     ['ff00::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ])('calls nothing from %s to %s', (first, last) => {
     const policy = new AddressPolicy();
-    expect([first, last].map((ip) => policy.faultOf(ip))).toEqual(Array(2).fill('is no address of a base'));
+    expect([first, last].map((ip) => policy.faultOf(ip))).toEqual(Array(2).fill('is not an address of a base'));
   });
 
   it.each([
@@ -102,7 +102,7 @@ describe('AddressPolicy', () => {
       { address: '127.0.0.1', prefixLength: 32 },
       { address: 'fd12::', prefixLength: 16 },
     ]);
-    expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is in none of HTTP_TUNNEL_BASE_NETWORKS');
+    expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is not in HTTP_TUNNEL_BASE_NETWORKS');
   });
 
   it.each([
@@ -117,13 +117,13 @@ describe('AddressPolicy', () => {
   ])('does not call %s for a wide network', (ip) => {
     for (const address of ['0.0.0.0', '::'])
       expect(new AddressPolicy([{ address, prefixLength: 0 }]).faultOf(ip)).toMatch(
-        /is no address of a base|is in none/,
+        /is not an address of a base|is not in HTTP/,
       );
     const all = new AddressPolicy([
       { address: '0.0.0.0', prefixLength: 0 },
       { address: '::', prefixLength: 0 },
     ]);
-    expect(all.faultOf(ip)).toBe('is no address of a base');
+    expect(all.faultOf(ip)).toBe('is not an address of a base');
   });
 
   it.each([

@@ -120,7 +120,7 @@ describe('ArkletClient', () => {
   it('never sends an operation that no 100 Continue was heard for', async () => {
     const failed = expect(post()).rejects.toMatchObject({
       ...NOT_CONNECTED,
-      message: 'command not sent: no event loop of the base said 100 Continue, on 10 connections',
+      message: 'command not sent: no event loop of the base answered 100 Continue, on 10 connections',
     });
     const last = await afterBusy(9);
     await last.head();
@@ -136,7 +136,7 @@ describe('ArkletClient', () => {
   ])('takes another connection while half a second is left: within %i ms it takes %i', async (leaveWithinMs, count) => {
     const failed = expect(post({ leaveWithinMs })).rejects.toMatchObject({
       ...NOT_CONNECTED,
-      message: `command not sent: no event loop of the base said 100 Continue, on ${count} connections`,
+      message: `command not sent: no event loop of the base answered 100 Continue, on ${count} connections`,
     });
     const last = await afterBusy(count - 1);
     await last.head();

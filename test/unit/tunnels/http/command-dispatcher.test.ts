@@ -123,7 +123,7 @@ describe('CommandDispatcher', () => {
     dispatcher.abandon();
     const askedAgain = dispatcher.send(BASE, LIST_COMMAND, signal);
     expect(await Promise.all(ends)).toEqual([undefined, ...Array(9).fill('Tunnel.NotConnected')]);
-    expect(await asked).toBe('all commands under way were given up');
+    expect(await asked).toBe('all running commands were abandoned');
     const askedThrice = dispatcher.send(BASE, LIST_COMMAND, signal);
     expect(requests).toHaveLength(3);
     requests[2]?.resolve(ANSWER);
