@@ -57,6 +57,21 @@ describe('commands', () => {
     expect(rig.commands()).toEqual([`install b1 ${KEY}`]);
   });
 
+  it('are counted with their results, and with the seconds that they took', async () => {
+    const base = await rig.foundBase('b1');
+    base.answersCommands = false;
+    rig.addPod();
+    await rig.pass(0);
+    await rig.pass(2_500);
+    rig.answer('b1', 'install', KEY);
+    const { values } = await rig.metrics.moduleOperationSeconds.get();
+    const sumOf = (command: string) =>
+      values.find(({ metricName, labels }) => metricName?.endsWith('_sum') && labels.command === command)?.value;
+    expect(sumOf('install')).toBe(2.5);
+    const counted = (await rig.metrics.moduleOperations.get()).values.filter(({ value }) => value > 0);
+    expect(counted).toEqual([{ value: 1, labels: { command: 'install', result: 'done' } }]);
+  });
+
   it('are told as events of the Pod that they are for', async () => {
     await rig.foundBase('b1', { tunnel: 'http_tunnel_provider' });
     rig.addPod({ name: 'v1', modules: ['biz1:1'] });

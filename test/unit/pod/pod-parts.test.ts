@@ -99,6 +99,13 @@ describe('a cached Pod', () => {
     expect(pod.status.containerStatuses).toEqual([runningStatus('biz1:1.0.0')]);
   });
 
+  it('knows which containers have started: where the API server does not say so, it has not', () => {
+    const { started: _, ...silent } = runningStatus('biz1:1.0.0');
+    const containerStatuses = [silent, { ...silent, started: true }, { ...silent, started: false }];
+    const pod = makePod({ status: { containerStatuses } as never });
+    expect(pod.status.containerStatuses.map(({ started }) => started)).toEqual([false, true, false]);
+  });
+
   it.each([
     [undefined, 0],
     [15, 15],
