@@ -111,6 +111,8 @@ describe('an exported Service', () => {
     const { version } = world.table;
     world.put(podOf('other', 'other-1'));
     expect(world.table.version).toBe(version);
+    world.put(podOf('shop', 'shop-1', { isReady: false }));
+    expect(world.table.version).toBeGreaterThan(version);
   });
 
   it('never shows an empty list while it is edited', () => {
@@ -470,6 +472,14 @@ describe('conflicts', () => {
     expect(world.namesOf('external')).toEqual(isConflict ? ['t1/a'] : ['t1/a', 't1/b']);
   });
 
+  it('leave out every younger one of several', () => {
+    const many = ['d', 'c', 'b'].map((name, day) => serviceOf(name, { createdAt: `2026-01-0${day + 2}T00:00:00Z` }));
+    const world = new ExportWorld().put(older, ...many);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+    for (const name of ['b', 'c', 'd'])
+      expect(world.table.get(`t1/${name}`)?.conflicts.get('external')?.winner).toBe('t1/b-older');
+  });
+
   it('between Services of one second go by their names, as every replica sees them', () => {
     const twins = ['x', 'y'].map((name) => serviceOf(name));
     for (const order of [twins, twins.toReversed()])
@@ -619,6 +629,18 @@ describe('the table', () => {
     const { values } = await world.metrics.exportViewSeconds.get();
     const endingWith = (end: string) => values.find(({ metricName }) => metricName?.endsWith(end))?.value;
     expect([endingWith('_count'), endingWith('_sum')]).toEqual([3, expect.closeTo(0.06, 6)]);
+  });
+
+  it('does nothing for a Node of which only its heartbeat has changed', () => {
+    const world = new ExportWorld().put(
+      serviceOf('shop'),
+      nodeOf('vnode.shop-1', 'True', 1238),
+      podOf('shop', 'shop-1'),
+    );
+    world.nodes.deliver({ type: 'PUT', object: nodeOf('vnode.shop-1', 'True', 1238) });
+    expect(world.clock.pending).toBe(0);
+    world.nodes.deliver({ type: 'PUT', object: nodeOf('vnode.shop-1', 'False', 1238) });
+    expect(world.clock.pending).toBe(1);
   });
 
   it('does nothing for a Service that is not exported, also where it once was', () => {

@@ -169,6 +169,11 @@ describe('faults of an exported Service', () => {
     expect(faults[0]).toContain(fault);
   });
 
+  it('of one port leave the description of the next one as it is', () => {
+    const { ports, faults } = withPorts('{"bad":1,"http":{"domainName":"a.b"}}');
+    expect([ports.map(({ host }) => host), faults]).toEqual([['a.b'], [expect.stringContaining('.bad: is no object')]]);
+  });
+
   it('leave out what balancers could not use, and nothing else', () => {
     const { ports, faults } = withPorts('{"http":{"path":"/"}}', [HTTP_PORT, TCP_PORT]);
     expect(ports.map(({ name }) => name)).toEqual(['tcp']);

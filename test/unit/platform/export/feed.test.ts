@@ -313,6 +313,17 @@ describe('a watch of the feed', () => {
     expect(state).toMatchObject({ isDestroyed: true, text: '' });
   });
 
+  it('is counted while it lasts', async () => {
+    const own = new ExportWorld();
+    const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
+    const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
+    expect(await count()).toBe(0);
+    const close = watches.open({ group: 'external', namespace: undefined }, streamOf().stream, async () => true);
+    expect(await count()).toBe(1);
+    close?.();
+    expect(await count()).toBe(0);
+  });
+
   it('is refused when there are too many, until one ends', () => {
     const own = new ExportWorld();
     const { watches, close, scope } = watched(own);
@@ -477,6 +488,20 @@ describe('access to the feed', () => {
     expect(await ask()).toBe('Busy');
     clock.advance(1);
     expect([await ask(), await ask()]).toEqual(['Unauthenticated', 'Busy']);
+  });
+
+  it('is remembered for a thousand tokens, and asked for again beyond', async () => {
+    const { of, clock, tokenReviews } = accessTo();
+    const ask = (index: number) => {
+      clock.advance(50);
+      return of(`t${index}`, OF_GROUP, `10.2.0.${index}`);
+    };
+    for (let index = 0; index < 1_000; index++) await ask(index);
+    await ask(0);
+    expect(tokenReviews).toHaveBeenCalledTimes(1_000);
+    await ask(1_000);
+    await ask(0);
+    expect(tokenReviews).toHaveBeenCalledTimes(1_002);
   });
 
   it('costs 20 questions of one place at once, and then one each 500 ms', async () => {
