@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ControllerError } from '../../../src/errors.ts';
 import { makeList } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
@@ -32,6 +33,20 @@ describe('commands', () => {
     rig.tunnel.refuses = undefined;
     await rig.pass(10_000);
     expect(rig.podState('p1')).toBe('Running True');
+  });
+
+  it.each([
+    ['Tunnel.NotConnected', 'did not leave are in work no longer', undefined],
+    ['Tunnel.SendFailed', 'may have left are in doubt', { uncertain: true }],
+  ] as const)('(%s) that %s', async (code, _what, inFlight) => {
+    await rig.foundBase('b1');
+    rig.tunnel.installModule = () => Promise.reject(new ControllerError(code, 'no'));
+    rig.addPod();
+    await rig.pass(0);
+    const record = rig.store.get('vnode.b1')?.ledger.get(KEY);
+    expect(record?.retryAt).toBe(rig.clock.now() + 1_000);
+    if (inFlight === undefined) expect(record?.inFlight).toBeUndefined();
+    else expect(record?.inFlight).toMatchObject(inFlight);
   });
 
   it('are not sent while the link is down, and are when it is up', async () => {

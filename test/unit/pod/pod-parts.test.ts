@@ -196,6 +196,21 @@ describe('the events of a Pod', () => {
   });
 
   it.each([
+    ['ErrImagePull', 'no such file', 0],
+    ['ErrImagePull', 'no such host', 1],
+    ['RunContainerError', 'no such file', 1],
+  ] as const)('tell again of other words or another reason: %s, %s', (reason, message, count) => {
+    const statusOf = (waiting: { reason: string; message: string }) => ({
+      phase: 'Pending',
+      containerStatuses: [runningStatus('biz1:1.0.0', { state: { waiting } })],
+    });
+    const before = makePod({ status: statusOf({ reason: 'ErrImagePull', message: 'no such file' }) });
+    const next = { ...before.status, ...statusOf({ reason, message }) };
+    const view = { kind: 'Waiting', reason, message, isEnded: true } as const;
+    expect(podEventsOf(before, next, [{ container: 'biz1', view }])).toHaveLength(count);
+  });
+
+  it.each([
     ['ErrImagePull', 'Failed'],
     ['RunContainerError', 'Failed'],
     ['InstallTimeout', 'Failed'],

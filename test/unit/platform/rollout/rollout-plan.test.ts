@@ -206,6 +206,19 @@ describe('a rollout on the same bases', () => {
     expect(basesOf(world, 'r2')).toEqual(BASES);
   });
 
+  it.each([{ placement: 'Any' }, { type: 'OnDelete' }, { type: 'Recreate' }] as const)(
+    'takes no place where bases are not kept: %o',
+    (limits) => {
+      const world = settled({ limits: { maxUnavailable: 1, ...limits } });
+      world.use(V2);
+      for (const pod of world.pods) world.change(pod, { isDeleting: true });
+      if (limits.type === 'Recreate') world.uninstall();
+      const { creations } = world.plan();
+      expect(creations).not.toEqual([]);
+      for (const { replaces } of creations) expect(replaces).toBeUndefined();
+    },
+  );
+
   it('fills the place of a Pod that is on its way out, after a kill between both writes', () => {
     const world = settled({ limits: { maxSurge: 0, maxUnavailable: 1 } });
     world.use(V2);
