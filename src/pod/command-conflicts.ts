@@ -162,8 +162,10 @@ function inOrder(works: readonly PlannedWork[], { ledger }: ConflictInput): Plan
   // A module that has ended by itself is no uninstall that failed.
   const hasFailed = ({ key, command }: PlannedWork): boolean =>
     command === 'uninstall' ? failures.get(key) === 'KillContainerError' : failures.get(key) !== undefined;
-  const rankOf = (work: PlannedWork): number => (work.isReplacing ? 1 : hasFailed(work) ? 2 : 0);
-  return works.toSorted((one, other) => rankOf(one) - rankOf(other));
+  const isLast = (work: PlannedWork): boolean => !work.isReplacing && hasFailed(work);
+  return works.toSorted(
+    (one, other) => Number(isLast(one)) - Number(isLast(other)) || Number(one.isReplacing) - Number(other.isReplacing),
+  );
 }
 
 function waitingFor({ command: _command, ...decision }: ModuleDecision, blocker: Blocker): ModuleDecision {

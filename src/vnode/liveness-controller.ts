@@ -229,8 +229,8 @@ export class LivenessController {
       brake: { kind: 'Released' },
       isLinkProven: false,
       isProbing: false,
-      hearingSince: 0,
-      graceUntil: 0,
+      hearingSince: Number.NEGATIVE_INFINITY,
+      graceUntil: Number.NEGATIVE_INFINITY,
     };
     this.#tunnels.set(tunnel, state);
     return state;
@@ -259,5 +259,5 @@ function isBinding({ isRefusing, isDisplaced, lastBeatAt, hintedAt }: VNode, now
 /** A base that has spoken since the outage is past it; for others it is unknown when they would have spoken. */
 function silenceOf(vnode: VNode, { hearingSince, graceUntil }: TunnelState, now: number): Silence {
   const since = vnode.lastHeardAt >= hearingSince ? vnode.lastHeardAt : Math.max(vnode.lastHeardAt, graceUntil);
-  return { silentMs: Math.max(0, now - since), isConfirmed: vnode.isConfirmedSilent };
+  return { silentMs: now - since, isConfirmed: vnode.isConfirmedSilent };
 }

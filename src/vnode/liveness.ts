@@ -21,6 +21,7 @@ export const ANSWER_WITHIN_MS = 5_000;
 export const BINDS_WITHIN_MS = 5_000;
 
 export interface Silence {
+  /** Negative while the base may still be reconnecting. */
   readonly silentMs: number;
   /** It was asked directly while the link was proven, and did not answer. */
   readonly isConfirmed: boolean;

@@ -15,6 +15,8 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
   #backlog: WatchEvent[] = [];
   isPaused = false;
   synced = true;
+  /** How long the watch has been silent. */
+  eventAgeMs = 0;
 
   constructor(
     clock: FakeClock,
@@ -70,7 +72,7 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
   }
 
   lastEventAgeMs(): number {
-    return 0;
+    return this.eventAgeMs;
   }
 
   /** How often it was told that the cluster went back. */

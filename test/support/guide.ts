@@ -17,7 +17,8 @@ export function commandsOf(page: string, heading: string): string[] {
 export async function runInShell(block: string, { kubeconfig }: { readonly kubeconfig: string }): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', block], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH ?? '', KUBECONFIG: kubeconfig },
+    // kubectl keeps what it finds out about the API server there.
+    env: { PATH: process.env.PATH ?? '', KUBECONFIG: kubeconfig, KUBECACHEDIR: `${kubeconfig}.cache` },
   });
   return stdout;
 }

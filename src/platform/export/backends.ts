@@ -119,7 +119,7 @@ function scaling(quotients: readonly number[], divisors: readonly number[]): (qu
   const greatest = Math.max(...quotients, Number.MIN_VALUE);
   const multiple = divisors.reduce(leastCommonMultiple, 1);
   if (multiple <= MAX_MULTIPLE) {
-    const common = quotients.map((quotient) => Math.round(quotient * multiple)).reduce(greatestCommonDivisor, 0) || 1;
+    const common = quotients.map((quotient) => Math.round(quotient * multiple)).reduce(greatestCommonDivisor, 0);
     if ((greatest * multiple) / common <= MAX_BACKEND_WEIGHT) {
       return (quotient) => Math.round((quotient * multiple) / common);
     }
@@ -142,5 +142,6 @@ function leastCommonMultiple(a: number, b: number): number {
 }
 
 function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

@@ -147,7 +147,7 @@ function weightLabelOf(text: string | undefined, faults: string[]): string {
 function weightsOf(labels: Readonly<Record<string, string>>, faults: string[]): Record<string, number> {
   const weights: [string, number][] = [];
   for (const [key, text] of Object.entries(labels).filter(([name]) => name.startsWith(EXPORT_LABEL.weightPrefix))) {
-    const weight = /^\d{1,7}$/.test(text) ? Number(text) : MAX_WEIGHT + 1;
+    const weight = /^\d{1,7}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
     if (weight <= MAX_WEIGHT) weights.push([key.slice(EXPORT_LABEL.weightPrefix.length), weight]);
     else faults.push(`${labelField(key)}: ${quoted(text)} is not an integer from 0 to ${MAX_WEIGHT}`);
   }

@@ -92,6 +92,22 @@ describe('a Pod of a module', () => {
     expect(completePod(written, 'dev')).toEqual(written);
   });
 
+  it('gets the one toleration that is missing', () => {
+    for (const [written, added] of [
+      [OF_BASES, OF_DEV],
+      [OF_DEV, OF_BASES],
+    ] as const) {
+      const { tolerations } = completePod(pod({ tolerations: [written] }), 'dev').spec;
+      expect(tolerations).toEqual([written, added]);
+    }
+  });
+
+  it('has the version of its label where its jar says none', () => {
+    const labels = { 'module.koupleless.io/version': '4' };
+    const { spec } = completePod(pod({ containers: [container('shop', 'latest.jar')] }, { labels }), 'dev');
+    expect(spec.containers[0]?.env).toEqual([{ name: 'BIZ_VERSION', value: '4' }]);
+  });
+
   it('tolerates the ENV of its label', () => {
     const { spec } = completePod(pod({}, { labels: { 'virtual-kubelet.koupleless.io/env': 'test' } }), 'dev');
     expect(spec.tolerations?.map(({ value }) => value)).toEqual(['True', 'test']);

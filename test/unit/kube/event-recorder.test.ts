@@ -139,6 +139,19 @@ describe('ApiEventRecorder', () => {
     expect(writes[2]).toMatchObject({ event: { count: 2 } });
   });
 
+  it('creates it in a further try where the API server has forgotten it and the first one fails', async () => {
+    await run();
+    recorder.event(pod('a'), 'Normal', 'Pulled', 'm');
+    await clock.advanceAsync(0);
+    failures = [new ApiError('PATCH', { status: 404 }), new ControllerError('Kube.ConnectionFailed', 'cut')];
+    recorder.event(pod('a'), 'Normal', 'Pulled', 'm');
+    await clock.advanceAsync(1_000);
+    expect(writes.slice(2)).toMatchObject([
+      { name: 'a.0000000000000001', event: { count: 2 } },
+      { name: 'a.0000000000000001', event: { count: 2 } },
+    ]);
+  });
+
   it('tries again when the connection fails, under the same name, and takes AlreadyExists for success', async () => {
     failures = [
       new ControllerError('Kube.ConnectionFailed', 'cut'),

@@ -194,6 +194,16 @@ describe('rebalancing', () => {
     expect(rig.given).toHaveLength(1 + 5);
   });
 
+  it('waits for that turn also where a single other one takes those bases', async () => {
+    rig.members = [member('a'), member('b'), member('c', { tunnels: ['http'] })];
+    rig.lead('a', 1, 'm');
+    rig.lead('a', 30, 'h');
+    rig.start();
+    rig.downSince.set('mqtt', 1_000);
+    await rig.clock.advanceAsync(11_000);
+    expect(rig.given).toEqual([expect.stringMatching(/^TunnelDown vnode.m.* b$/)]);
+  });
+
   it('can be switched off', async () => {
     rig.lead('a', 30);
     rig.start(false);

@@ -53,6 +53,14 @@ describe('an answer', () => {
     expect(order.isOldResult('a:1', 'install', 1_000)).toBe(false);
   });
 
+  it('is remembered among 4,000, and the oldest is forgotten for a further one', () => {
+    const order = new MessageOrder();
+    for (let index = 0; index < 4_000; index++) order.isOldResult(`m${index}:1`, 'install', index);
+    expect(order.isOldResult('m0:1', 'install', 0)).toBe(true);
+    order.isOldResult('one-more:1', 'install', 4_000);
+    expect([1, 0].map((index) => order.isOldResult(`m${index}:1`, 'install', index))).toEqual([true, false]);
+  });
+
   it('keeps its place among the newest when it is renewed', () => {
     const order = new MessageOrder();
     order.isOldResult('a:1', 'install', 1_000);

@@ -28,3 +28,26 @@ describe('of two versions whose Pods were made in the same second', () => {
     expect(views.get(old)?.[0]?.view).toMatchObject({ reason: 'BizDeactivated', isExpected: true });
   });
 });
+
+describe('a base of which no list was read', () => {
+  const planOf = (pods: ReturnType<typeof makePod>[], now: number) =>
+    planBase({
+      pods,
+      pendingRemovals: new Map(),
+      ledger: makeLedger(),
+      canSwitch: false,
+      sleepUntil: new Map(),
+      unadmitted: new Map(),
+      unwritten: new Set(),
+      ownerOf: (namespace) => namespace,
+      now,
+    });
+
+  it('is asked for it while a Pod waits, and looked at again 5 s later', () => {
+    expect(planOf([makePod()], 100)).toMatchObject({ askList: true, wakeAt: 5_100 });
+  });
+
+  it('is left alone where nobody waits', () => {
+    expect(planOf([], 100)).toMatchObject({ askList: false, wakeAt: undefined });
+  });
+});

@@ -91,6 +91,7 @@ describe('the plan of a base', () => {
       const { commands, wakeAt } = planOf({ pods, ledger, now: 20_000 });
       expect(commands).toEqual([]);
       expect(wakeAt).toBe(DEADLINE_MS);
+      expect(commandsOf({ pods: [young('biz1:2')], ledger, now: 20_000 })).toEqual(['install biz1:2']);
       ledger.expire(DEADLINE_MS + 10_001);
       expect(commandsOf({ pods, ledger, now: DEADLINE_MS + 10_001 })).toEqual(['install biz1:2']);
     },

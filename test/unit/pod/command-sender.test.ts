@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ControllerError } from '../../../src/errors.ts';
 import { makeList } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
@@ -34,6 +35,20 @@ describe('commands', () => {
     expect(rig.podState('p1')).toBe('Running True');
   });
 
+  it.each([
+    ['Tunnel.NotConnected', 'did not leave are in work no longer', undefined],
+    ['Tunnel.SendFailed', 'may have left are in doubt', { uncertain: true }],
+  ] as const)('(%s) that %s', async (code, _what, inFlight) => {
+    await rig.foundBase('b1');
+    rig.tunnel.installModule = () => Promise.reject(new ControllerError(code, 'no'));
+    rig.addPod();
+    await rig.pass(0);
+    const record = rig.store.get('vnode.b1')?.ledger.get(KEY);
+    expect(record?.retryAt).toBe(rig.clock.now() + 1_000);
+    if (inFlight === undefined) expect(record?.inFlight).toBeUndefined();
+    else expect(record?.inFlight).toMatchObject(inFlight);
+  });
+
   it('are not sent while the link is down, and are when it is up', async () => {
     await rig.foundBase('b1');
     rig.linkDown();
@@ -55,6 +70,21 @@ describe('commands', () => {
     base.isSilent = false;
     await rig.pass(15_000);
     expect(rig.commands()).toEqual([`install b1 ${KEY}`]);
+  });
+
+  it('are counted with their results, and with the seconds that they took', async () => {
+    const base = await rig.foundBase('b1');
+    base.answersCommands = false;
+    rig.addPod();
+    await rig.pass(0);
+    await rig.pass(2_500);
+    rig.answer('b1', 'install', KEY);
+    const { values } = await rig.metrics.moduleOperationSeconds.get();
+    const sumOf = (command: string) =>
+      values.find(({ metricName, labels }) => metricName?.endsWith('_sum') && labels.command === command)?.value;
+    expect(sumOf('install')).toBe(2.5);
+    const counted = (await rig.metrics.moduleOperations.get()).values.filter(({ value }) => value > 0);
+    expect(counted).toEqual([{ value: 1, labels: { command: 'install', result: 'done' } }]);
   });
 
   it('are told as events of the Pod that they are for', async () => {

@@ -385,6 +385,26 @@ describe('while the record cannot be read or written', () => {
     expect([rig.commands(), requests()]).toEqual([[], []]);
   });
 
+  it('that is said once, and once that it is over', async () => {
+    const told: string[] = [];
+    const write = (line: string): void => {
+      const { msg } = JSON.parse(line);
+      if (/^records? of bases/.test(msg)) told.push(msg);
+    };
+    rig = new CoreRig({ logger: pino({ base: null }, { write }) });
+    rig.api.fail('get configmap', 500, 3);
+    await rig.start();
+    await rig.foundBase('b1', { modules: active(...OLD) });
+    await rig.pass(30_000);
+    expect(told).toEqual([
+      'record of bases cannot be read or written: their unknown modules are kept',
+      'records of bases are read and written again',
+    ]);
+    await rig.foundBase('b2', { modules: active(...OLD) });
+    await rig.pass(30_000);
+    expect(told).toHaveLength(2);
+  });
+
   it('a base of another shard is not held up', async () => {
     newRig();
     rig.api.fail(`get configmap ${MAP}`, 500, Number.POSITIVE_INFINITY);
@@ -481,6 +501,28 @@ describe('a write of the record', () => {
     await rig.foundBase('b1', { modules: active(...OLD) });
     await rig.pass(5_000);
     expect([requests(), rig.recordOf('b1')]).toEqual([[`get configmap ${MAP} = 404`], undefined]);
+  });
+
+  it('of several bases is held back when one of them is led elsewhere by then', async () => {
+    const members = { isCluster: true };
+    newRig(members);
+    rig.membership.others = [];
+    const turn = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.startsWith('post configmap') ? turn.promise : undefined);
+    await rig.start();
+    for (const identity of ['b1', OTHER]) rig.base(identity, { modules: active(...OLD) });
+    for (const identity of ['b1', OTHER]) rig.heartbeat(identity);
+    await rig.pass(2_500);
+    expect(shardOf(OTHER)).toBe(shardOf('b1'));
+    const { metadata, spec } = rig.api.lease(NODE) as LeaseObject;
+    rig.api.put('lease', { metadata, spec: { ...spec, holderIdentity: 'other', leaseTransitions: 9 } } as LeaseObject);
+    await rig.pass(0);
+    expect([rig.leases.isHeld(NODE), rig.leases.isHeld(`vnode.${OTHER}`)]).toEqual([false, true]);
+    turn.resolve();
+    await rig.pass(0);
+    expect([rig.recordOf('b1'), rig.recordOf(OTHER)]).toEqual([undefined, undefined]);
+    await rig.pass(5_000);
+    expect([rig.recordOf('b1'), rig.recordOf(OTHER)]).toEqual([undefined, OLD]);
   });
 
   it('about a claim that a kill prevents is made by the next process, while the Pod is there', async () => {

@@ -32,6 +32,15 @@ const STATUSES = {
   none: { phase: 'Pending' },
   running: { phase: 'Running', containerStatuses: [runningStatus(KEY)] },
   crashed: { phase: 'Running', containerStatuses: [waiting('CrashLoopBackOff', { containerID: 'koupleless://b1/x' })] },
+  /** One sign is enough: nobody but the API server fills all fields. */
+  runningByState: {
+    phase: 'Running',
+    containerStatuses: [waiting('', { state: { running: { startedAt: OLD } } })],
+  },
+  crashedByLastState: {
+    phase: 'Running',
+    containerStatuses: [waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: 1 } } } as never)],
+  },
   failing: { phase: 'Pending', containerStatuses: [waiting('ErrImagePull')] },
   taken: { phase: 'Pending', containerStatuses: [waiting('ModuleNameTaken')] },
   ranAndTaken: {
@@ -63,6 +72,12 @@ describe('a module name', () => {
   it.each([
     ['the one that runs it, not to an older one', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'none')],
     ['the one that ran it and crashed', podOf('b', 'crashed', { createdAt: NEW }), podOf('a', 'failing')],
+    ['the one whose state says that it runs', podOf('b', 'runningByState', { createdAt: NEW }), podOf('a', 'failing')],
+    [
+      'the one whose last state says that it ran',
+      podOf('b', 'crashedByLastState', { createdAt: NEW }),
+      podOf('a', 'failing'),
+    ],
     ['the one that runs it, not to one that fails', podOf('b', 'running', { createdAt: NEW }), podOf('a', 'failing')],
     ['the one that is tried, not to an older one', podOf('b', 'failing', { createdAt: NEW }), podOf('a', 'none')],
     [

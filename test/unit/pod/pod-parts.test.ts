@@ -99,6 +99,13 @@ describe('a cached Pod', () => {
     expect(pod.status.containerStatuses).toEqual([runningStatus('biz1:1.0.0')]);
   });
 
+  it('knows which containers have started: where the API server does not say so, it has not', () => {
+    const { started: _, ...silent } = runningStatus('biz1:1.0.0');
+    const containerStatuses = [silent, { ...silent, started: true }, { ...silent, started: false }];
+    const pod = makePod({ status: { containerStatuses } as never });
+    expect(pod.status.containerStatuses.map(({ started }) => started)).toEqual([false, true, false]);
+  });
+
   it.each([
     [undefined, 0],
     [15, 15],
@@ -186,6 +193,21 @@ describe('the events of a Pod', () => {
     const once = eventsOf('Waiting ErrImagePull');
     expect(eventsOf('Waiting ErrImagePull', 'Waiting ErrImagePull', 'Waiting ErrImagePull')).toEqual(once);
     expect(eventsOf('Running', 'Running', 'Unknown', 'Running')).toEqual(eventsOf('Running'));
+  });
+
+  it.each([
+    ['ErrImagePull', 'no such file', 0],
+    ['ErrImagePull', 'no such host', 1],
+    ['RunContainerError', 'no such file', 1],
+  ] as const)('tell again of other words or another reason: %s, %s', (reason, message, count) => {
+    const statusOf = (waiting: { reason: string; message: string }) => ({
+      phase: 'Pending',
+      containerStatuses: [runningStatus('biz1:1.0.0', { state: { waiting } })],
+    });
+    const before = makePod({ status: statusOf({ reason: 'ErrImagePull', message: 'no such file' }) });
+    const next = { ...before.status, ...statusOf({ reason, message }) };
+    const view = { kind: 'Waiting', reason, message, isEnded: true } as const;
+    expect(podEventsOf(before, next, [{ container: 'biz1', view }])).toHaveLength(count);
   });
 
   it.each([

@@ -218,6 +218,11 @@ it('the version that the other one had installed is removed, also at first conta
   expect(rig.commands()).toEqual([`uninstall b1 ${NEWER}`]);
   expect(rig.modulesOf('b1')).toEqual(['biz1:0.9.0 DEACTIVATED', `${OWNED} ACTIVATED`]);
   expect(rig.waiting('tenant/attack')).toBe('ModuleNameTaken');
+  // What it ran has ended.
+  expect(rig.container('tenant/attack')).toMatchObject({
+    started: false,
+    lastState: { terminated: { reason: 'ModuleNameTaken' } },
+  });
 });
 
 it('namespaces that an admin lets share modules are one owner', async () => {

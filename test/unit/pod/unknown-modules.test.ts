@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeHealth, makePodObject } from '../../support/builders.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
@@ -68,11 +69,14 @@ describe('a module that no Pod asks for', () => {
   });
 
   it('stays when its Pod is seen by the live read alone: our cache lags behind', async () => {
-    await strangeBase();
+    const told: string[] = [];
+    const write = (line: string): void => void told.push(JSON.parse(line).msg);
+    await strangeBase({ logger: pino({ base: null }, { write }) });
     rig.podInformer.isPaused = true;
     rig.addPod({ name: 'late', modules: [STRANGE] });
     await rig.pass(100_000);
     expect(rig.commands()).toEqual([]);
+    expect(told).not.toContain('modules that no Pod asks for are removed');
     rig.podInformer.resume();
     await rig.pass(1_000);
     expect(rig.podState('late')).toBe('Running True');

@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../../../src/logger.ts';
+import { LatePods } from '../../../src/vnode/late-pods.ts';
+import { makePodObject } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 let rig: CoreRig;
@@ -82,4 +85,44 @@ describe('a Pod that the scheduler binds to a Node after we have deleted it', ()
     expect(rig.api.pod('later')).toBeDefined();
     expect(rig.api.pod('other')).toBeDefined();
   });
+});
+
+describe('a Node that is removed twice', () => {
+  it('keeps no other one from being forgotten in time', async () => {
+    const late = latePods();
+    const running = late.pods.run(late.stop.signal);
+    late.pods.noteRemoval('vnode.b7');
+    await rig.clock.advanceAsync(60_000);
+    late.pods.noteRemoval('vnode.b8');
+    await rig.clock.advanceAsync(50_000);
+    late.pods.noteRemoval('vnode.b7');
+    await rig.clock.advanceAsync(71_000);
+    rig.podInformer.deliver({ type: 'PUT', object: makePodObject({ name: 'of-b8', node: 'vnode.b8' }) });
+    rig.podInformer.deliver({ type: 'PUT', object: makePodObject({ name: 'of-b7', node: 'vnode.b7' }) });
+    await rig.clock.advanceAsync(0);
+    expect(late.deleted).toEqual(['of-b7']);
+    late.stop.abort();
+    await running;
+  });
+
+  function latePods() {
+    const deleted: string[] = [];
+    const { clock, nodeInformer: informer, podInformer, store, metrics } = rig;
+    const pods = new LatePods({
+      api: {
+        getNode: (name) => rig.api.getNode(name),
+        forceDeletePod: async (_namespace, name) => {
+          deleted.push(name);
+        },
+      },
+      leases: { isMember: () => true },
+      informer,
+      podInformer,
+      store,
+      clock,
+      metrics,
+      logger: silentLogger,
+    });
+    return { pods, deleted, stop: new AbortController() };
+  }
 });

@@ -1,5 +1,6 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { makeBase } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 let rig: CoreRig;
@@ -397,5 +398,40 @@ describe('a process that did not run', () => {
     rig.clock.skip(ms - 1_000);
     await rig.pass(1_000);
     expect(await frozen()).toBe(isFrozen === 1 ? 1 : undefined);
+  });
+});
+
+describe('a base that was silent for 15 s when it was asked', () => {
+  it('and gave no answer is judged, although our link is lost after that', async () => {
+    await foundBases(1);
+    silence(1);
+    const heardAt = rig.store.get('vnode.b1')?.lastHeardAt ?? 0;
+    expect(rig.clock.now()).toBe(heardAt);
+    rig.clock.skip(13_000);
+    await rig.pass(2_000);
+    expect(rig.clock.now()).toBe(heardAt + 15_000);
+    await rig.pass(6_000);
+    rig.linkDown();
+    await rig.pass(5_000);
+    expect(rig.condition('vnode.b1', 'Ready')).toBe('False BaseUnreachable');
+  });
+});
+
+describe('a base over HTTP that refuses connections after its heartbeat', () => {
+  it('is asked each second until 5 s after the heartbeat: the agent binds its port late', async () => {
+    const tunnel = 'http_tunnel_provider';
+    const base = await rig.foundBase('b1', { tunnel, info: makeBase('b1', { port: 1238 }) });
+    await rig.pass(13_000);
+    rig.heartbeat('b1');
+    await rig.pass(0);
+    base.isSilent = true;
+    rig.vnodes.onConnectionRefused(tunnel, base.info);
+    rig.http.take();
+    const askedAfter: number[] = [];
+    for (let second = 1; second <= 10; second++) {
+      await rig.pass(1_000);
+      if (rig.http.take('list').length > 0) askedAfter.push(second);
+    }
+    expect(askedAfter).toEqual([1, 2, 3, 4]);
   });
 });

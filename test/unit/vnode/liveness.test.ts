@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  ANSWER_WITHIN_MS,
-  BRAKE_MAX_MS,
   type Brake,
   type BrakeInput,
   graceAfterOutageMs,
@@ -10,6 +8,10 @@ import {
   livenessOf,
   nextBrake,
 } from '../../../src/vnode/liveness.ts';
+
+/** What the reference promises: a base that is asked has 5 s to answer, and a link without proof is trusted after 5 min. */
+const ANSWER_MS = 5_000;
+const UNPROVEN_MS = 300_000;
 
 const silence = (silentMs: number, isConfirmed = false) => ({ silentMs, isConfirmed });
 const calm: BrakeInput = { now: 0, isLinkUp: true, isLinkProven: false, isMassSilence: false, wasPaused: false };
@@ -28,9 +30,9 @@ function expectFairStep({ brake: before, changedAt }: Walk, after: Brake, input:
   expect(step).not.toBe('Released → Asking');
   if (step === 'Proving → Asking') {
     expect(input.isLinkUp).toBe(true);
-    expect(input.isLinkProven || heldMs >= BRAKE_MAX_MS).toBe(true);
+    expect(input.isLinkProven || heldMs >= UNPROVEN_MS).toBe(true);
   }
-  if (step === 'Asking → Released') expect(heldMs).toBeGreaterThanOrEqual(ANSWER_WITHIN_MS);
+  if (step === 'Asking → Released') expect(heldMs).toBeGreaterThanOrEqual(ANSWER_MS);
   if (!input.isLinkUp || (input.wasPaused && before.kind !== 'Proving')) expect(after.kind).toBe('Proving');
 }
 
@@ -108,19 +110,19 @@ describe('the brake', () => {
 
   it('judges silent bases as soon as their time to answer is over', () => {
     const asking: Brake = { kind: 'Asking', since: 1000, reason: 'MassSilence' };
-    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_WITHIN_MS - 1 })).toBe(asking);
-    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_WITHIN_MS })).toEqual(released);
+    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_MS - 1 })).toBe(asking);
+    expect(nextBrake(asking, { ...calm, now: 1000 + ANSWER_MS })).toEqual(released);
   });
 
   it('asks after five minutes of an unbroken link without proof, which a link that was lost begins anew', () => {
     const lost = nextBrake(released, { ...calm, isLinkUp: false });
     expect(nextBrake(lost, { ...calm, now: 1000, isLinkUp: false })).toBe(lost);
     const up = nextBrake(lost, { ...calm, now: 2000 });
-    expect(nextBrake(up, { ...calm, now: 2000 + BRAKE_MAX_MS - 1 })).toBe(up);
-    expect(nextBrake(up, { ...calm, now: 2000 + BRAKE_MAX_MS }).kind).toBe('Asking');
+    expect(nextBrake(up, { ...calm, now: 2000 + UNPROVEN_MS - 1 })).toBe(up);
+    expect(nextBrake(up, { ...calm, now: 2000 + UNPROVEN_MS }).kind).toBe('Asking');
     const again = nextBrake(nextBrake(up, { ...calm, now: 3000, isLinkUp: false }), { ...calm, now: 4000 });
-    expect(nextBrake(again, { ...calm, now: 4000 + BRAKE_MAX_MS - 1 })).toBe(again);
-    expect(nextBrake(again, { ...calm, now: 4000 + BRAKE_MAX_MS }).kind).toBe('Asking');
+    expect(nextBrake(again, { ...calm, now: 4000 + UNPROVEN_MS - 1 })).toBe(again);
+    expect(nextBrake(again, { ...calm, now: 4000 + UNPROVEN_MS }).kind).toBe('Asking');
   });
 
   it('that is on for mass silence is on for the link once that is lost', () => {
@@ -158,7 +160,7 @@ describe('the brake', () => {
     for (const start of starts) {
       for (const isLinkProven of [true, false]) {
         let brake = nextBrake(released, start);
-        for (let now = 1000; now <= BRAKE_MAX_MS + 10_000; now += 1000) {
+        for (let now = 1000; now <= UNPROVEN_MS + 10_000; now += 1000) {
           brake = nextBrake(brake, { ...calm, now, isLinkProven });
         }
         expect(brake.kind).toBe('Released');

@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
 import { MIB, makeHealth } from '../../support/builders.ts';
@@ -92,18 +93,27 @@ describe('a base that is found', () => {
   });
 
   it.each([
-    ['of another ENV', { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'other' }],
-    ['of another component', { [COMPONENT_LABEL]: COMPONENT.module, [ENV_LABEL]: 'dev' }],
-  ])('gets no Node under a name that belongs to others, who are left alone: %s', async (_, labels) => {
-    const foreign = { metadata: { name: NODE, labels } };
-    rig.nodeInformer.isPaused = true;
-    rig.api.put('node', foreign);
-    rig.api.take();
-    await rig.foundBase('b1');
-    await rig.pass(120_000);
-    expect(rig.api.take().filter((request) => /^(patch|delete) node/.test(request))).toEqual([]);
-    expect((await rig.metrics.nodeNameConflicts.get()).values[0]?.value).toBeGreaterThan(0);
-  });
+    ['belongs to ENV other', { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'other' }],
+    ['belongs to ENV dev', { [COMPONENT_LABEL]: COMPONENT.module, [ENV_LABEL]: 'dev' }],
+    ['is not of this controller', {}],
+  ])(
+    'gets no Node under a name that others have, who are left alone, and it is said that it %s',
+    async (owner, labels) => {
+      const told: string[] = [];
+      await rig.stop();
+      rig = new CoreRig({ logger: pino({ base: null }, { write: (line: string) => void told.push(line) }) });
+      await rig.start();
+      const foreign = { metadata: { name: NODE, labels } };
+      rig.nodeInformer.isPaused = true;
+      rig.api.put('node', foreign);
+      rig.api.take();
+      await rig.foundBase('b1');
+      await rig.pass(120_000);
+      expect(rig.api.take().filter((request) => /^(patch|delete) node/.test(request))).toEqual([]);
+      expect((await rig.metrics.nodeNameConflicts.get()).values[0]?.value).toBeGreaterThan(0);
+      expect(told.filter((line) => line.includes(`node ${NODE} exists and ${owner}"`))).not.toEqual([]);
+    },
+  );
 
   it('with an address that no Service can use works, with a warning, and its Pods get no podIP', async () => {
     const base = rig.base('b1');

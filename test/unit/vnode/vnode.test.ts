@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VNode } from '../../../src/vnode/vnode.ts';
+import { VNode, VNodeStore } from '../../../src/vnode/vnode.ts';
 import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
 
 const NOW = 100_000;
@@ -49,5 +49,40 @@ describe('a base after operations', () => {
       return busy.refresh?.at;
     });
     expect(due).toEqual([4_000, 7_000, 14_000, 19_000, 20_000]);
+  });
+});
+
+describe('a base over HTTP', () => {
+  const at = (ip: string): VNode =>
+    new VNode({
+      base: makeBase('b1', { ip, port: 1238 }),
+      tunnel: 'http_tunnel_provider',
+      now: 0,
+      ledger: LEDGER_OPTIONS,
+    });
+
+  it('that moves is heard at its new address, and nobody at the old one', () => {
+    const store = new VNodeStore();
+    const moving = at('198.51.100.1');
+    expect(store.settle(moving)).toBeUndefined();
+    expect(store.settle(moving)).toBeUndefined();
+    const old = moving.settledAt;
+    expect(store.heardAt(old)).toBe(moving);
+    moving.base = makeBase('b1', { ip: '198.51.100.2', port: 1238 });
+    expect(store.settle(moving)).toBeUndefined();
+    expect([store.heardAt(old), store.heardAt(moving.settledAt)]).toEqual([undefined, moving]);
+    expect(moving.settledAt).not.toBe(old);
+  });
+
+  it('that takes the address of another one has it, and the other does not take it away by leaving', () => {
+    const store = new VNodeStore();
+    const [first, second] = [at('198.51.100.1'), at('198.51.100.1')];
+    store.settle(first);
+    expect(store.settle(second)).toBe(first);
+    const address = second.settledAt;
+    store.remove(first);
+    expect(store.heardAt(address)).toBe(second);
+    store.remove(second);
+    expect(store.heardAt(address)).toBeUndefined();
   });
 });

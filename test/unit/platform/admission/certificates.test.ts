@@ -2,11 +2,7 @@ import { createServer, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  type CertificateState,
-  nextStep,
-  SERVING_LIFETIME_MS,
-} from '../../../../src/platform/admission/certificate-plan.ts';
+import { type CertificateState, nextStep } from '../../../../src/platform/admission/certificate-plan.ts';
 import {
   type Authority,
   authorityOf,
@@ -20,6 +16,8 @@ import { issueServing, makeAuthority } from '../../../../src/platform/admission/
 import { seededRandom } from '../../../../test/support/api-fault-proxy.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
+/** A certificate of the server is good for 90 days. */
+const SERVING_LIFETIME_MS = 90 * DAY_MS;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const HOSTS = ['module-platform-webhook.koupleless-system.svc', '127.0.0.1'];
 
@@ -79,6 +77,80 @@ describe('a certificate of the webhook server', () => {
     expect(authorityOf(undefined, other.key)).toBeUndefined();
     const bundle = `text\n${authority.certificate.pem}${other.certificate.pem}-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----`;
     expect(certificatesOf(bundle)).toEqual([other.certificate, authority.certificate]);
+  });
+});
+
+describe('the CA of the webhook server', () => {
+  it('is good for two years, begins an hour before it is made, and signs nothing but servers', async () => {
+    const { certificate } = await authorityAt(START);
+    expect([certificate.notBefore, certificate.notAfter]).toEqual([START - 3_600_000, START + 730 * DAY_MS]);
+    await import('reflect-metadata');
+    const { BasicConstraintsExtension, KeyUsageFlags, KeyUsagesExtension, X509Certificate } = await import(
+      '@peculiar/x509'
+    );
+    const parsed = new X509Certificate(certificate.pem);
+    expect(parsed.getExtension(BasicConstraintsExtension)).toMatchObject({ ca: true, pathLength: 0, critical: true });
+    expect(parsed.getExtension(KeyUsagesExtension)).toMatchObject({
+      usages: KeyUsageFlags.keyCertSign,
+      critical: true,
+    });
+    const serving = new X509Certificate((await servingAt(await authorityAt(START), START)).certificate.pem);
+    expect(serving.getExtension(BasicConstraintsExtension)).toMatchObject({ ca: false, critical: true });
+    expect(serving.getExtension(KeyUsagesExtension)).toMatchObject({
+      usages: KeyUsageFlags.digitalSignature,
+      critical: true,
+    });
+    // Positive, and of full length.
+    expect(serving.serialNumber).toMatch(/^[4-7][\da-f]{31}$/);
+  });
+
+  it('is replaced 120 days before its end', async () => {
+    const authority = await authorityAt(START);
+    const renewal = authority.certificate.notAfter - 120 * DAY_MS;
+    const stateAt = async (now: number): Promise<CertificateState> => {
+      const bundle = [authority.certificate];
+      return { now, hosts: HOSTS, bundle, authority, serving: await servingAt(authority, renewal), trusted: [bundle] };
+    };
+    expect(nextStep(await stateAt(renewal - 1_000))).toEqual({ kind: 'Wait', ms: 1_000 });
+    expect(nextStep(await stateAt(renewal))).toEqual({
+      kind: 'MakeAuthority',
+      formerly: [authority.certificate],
+    });
+  });
+
+  it('is made beside the three newest that were trusted, newest first', async () => {
+    const former = await Promise.all([3, 1, 4, 2, 5].map((day) => authorityAt(START + day * DAY_MS)));
+    const certificates = former.map(({ certificate }) => certificate);
+    const days = (found: readonly CertificateFacts[]) =>
+      found.map(({ notBefore }) => Math.ceil((notBefore - START) / DAY_MS));
+    const state = { now: START + 6 * DAY_MS, hosts: HOSTS, authority: undefined, serving: undefined };
+    const step = nextStep({
+      ...state,
+      bundle: certificates.slice(0, 2),
+      trusted: [certificates, certificates.slice(2)],
+    });
+    expect(step.kind === 'MakeAuthority' && days(step.formerly)).toEqual([5, 4, 3]);
+  });
+
+  it('that has ended is trusted no longer', async () => {
+    const [old, newest] = [await authorityAt(START), await authorityAt(START + 720 * DAY_MS)];
+    const bundle = [newest.certificate, old.certificate];
+    const serving = await servingAt(newest, START + 720 * DAY_MS);
+    const stateAt = (now: number) => ({ now, hosts: HOSTS, bundle, authority: newest, serving, trusted: [bundle] });
+    expect(nextStep(stateAt(old.certificate.notAfter - 1)).kind).toBe('Wait');
+    expect(nextStep(stateAt(old.certificate.notAfter))).toEqual({ kind: 'Forget', bundle: [newest.certificate] });
+  });
+
+  it('that is new signs after 30 s while a former certificate is served, and after 2 s where that has ended', async () => {
+    const old = await authorityAt(START);
+    const serving = await servingAt(old, START);
+    const waitAt = async (now: number) => {
+      const newest = await authorityAt(now);
+      const bundle = [newest.certificate, old.certificate];
+      return nextStep({ now, hosts: HOSTS, bundle, authority: newest, serving, trusted: [bundle] });
+    };
+    expect(await waitAt(START + SERVING_LIFETIME_MS - 1_000)).toEqual({ kind: 'Wait', ms: 30_000 });
+    expect(await waitAt(START + SERVING_LIFETIME_MS)).toEqual({ kind: 'Wait', ms: 2_000 });
   });
 });
 

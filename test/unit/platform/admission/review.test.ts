@@ -74,6 +74,12 @@ describe('an AdmissionReview', () => {
     expect(answerTo(review, { isAllowed: true, object: review.request.object })).toEqual(
       answerTo(review, { isAllowed: true, warnings: [] }),
     );
+    // Nothing has changed: there is no patch.
+    expect(answerTo(review, { isAllowed: true })).toEqual({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: 'u', allowed: true },
+    });
     const changed = answerTo(review, { isAllowed: true, object: { metadata: { name: 'other' } } }) as {
       response: { patchType: string; patch: string };
     };

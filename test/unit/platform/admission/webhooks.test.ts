@@ -146,6 +146,20 @@ describe('Pods of modules', () => {
     expect(affinityWith()).toEqual({ nodeAffinity: {} });
   });
 
+  it('stay as they are, in the order that they have, while their annotations do', () => {
+    const zone = { key: 'zone', operator: 'In', values: ['z'] };
+    const [term] = onBase('a').nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [...(term?.matchExpressions ?? []), zone] }],
+        },
+      },
+    };
+    const object = daemonSet({ [BASE_NAME]: 'a' }, { affinity });
+    expect(mutated('daemonsets', object, object).spec.template.spec.affinity).toEqual(affinity);
+  });
+
   it('keep the affinity that their author wrote beside an annotation that changes', () => {
     const own = onBase('mine');
     const before = daemonSet({ [BASE_NAME]: 'a' }, { affinity: own });

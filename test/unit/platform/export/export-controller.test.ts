@@ -208,6 +208,19 @@ describe('the controller of ExportServices', () => {
     expect(world.stored?.status?.summary.backends).toBe(1);
   });
 
+  it('writes one at once whose Service has come back, and knows nothing of the former one', async () => {
+    const world = new ControllerWorld();
+    world.put(serviceOf('shop'), ...fleet('shop', 1));
+    await world.settle();
+    world.remove(serviceOf('shop'));
+    await world.settle();
+    await world.settle();
+    world.put(serviceOf('shop', { uid: 'second' }));
+    expect(world.clock.now()).toBeLessThan(1_000);
+    expect(await world.controller.reconcile(KEY)).toBeUndefined();
+    expect(world.writes).toEqual(['create', 'status', 'delete', 'create', 'status']);
+  });
+
   it('writes nothing when it leads no longer', async () => {
     const world = new ControllerWorld();
     world.put(serviceOf('shop'));

@@ -76,6 +76,23 @@ describe('an exported Service', () => {
     expect([...world.table.keys()]).toEqual([]);
   });
 
+  it('takes the ports of Pods by their name, in order of address and port, and no Pod without it', () => {
+    const ports = [{ ...TCP_PORT, targetPort: 'web' }];
+    const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'), nodeOf('vnode.b'));
+    const at = (node: string, ip: string, name: string, containerPort: number) => ({
+      node,
+      ip,
+      ports: [{ name, containerPort }],
+    });
+    world.put(
+      podOf('shop', 'shop-1', at('vnode.a', '10.0.0.1', 'admin', 1)),
+      podOf('shop', 'shop-2', at('vnode.b', '10.0.0.2', 'web', 9090)),
+      podOf('shop', 'shop-3', at('vnode.a', '10.0.0.1', 'web', 9092)),
+      podOf('shop', 'shop-4', at('vnode.a', '10.0.0.1', 'web', 9091)),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:9091', '10.0.0.1:9092', '10.0.0.2:9090']);
+  });
+
   it('takes the port of a Pod by its name', () => {
     const ports = [{ ...TCP_PORT, targetPort: 'web' }];
     const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'), nodeOf('vnode.b'));
@@ -94,6 +111,8 @@ describe('an exported Service', () => {
     const { version } = world.table;
     world.put(podOf('other', 'other-1'));
     expect(world.table.version).toBe(version);
+    world.put(podOf('shop', 'shop-1', { isReady: false }));
+    expect(world.table.version).toBeGreaterThan(version);
   });
 
   it('never shows an empty list while it is edited', () => {
@@ -201,6 +220,40 @@ describe('backends', () => {
     expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
   });
 
+  it('are never the arklet of a base, and still the same port of another base', () => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 2));
+    world.put(nodeOf('vnode.shop-1', 'True', 8080));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+  });
+
+  it.each([
+    ['has no address yet', { podIP: undefined }],
+    ['has ended', { phase: 'Succeeded' }],
+    ['has failed', { phase: 'Failed' }],
+  ])('are no Pod that %s', (_what, change) => {
+    const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1), nodeOf('vnode.shop-2'));
+    const pod = podOf('shop', 'shop-2');
+    world.put({ ...pod, status: { ...pod.status, ...change } } as typeof pod);
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+  });
+
+  it.each([
+    [2_500, 0, 5_000],
+    [2_501, 1, 5_000],
+  ])('are 5,000 in all ports at most: of two ports and %i Pods', (pods, faults, count) => {
+    const ports = [TCP_PORT, { name: 'z', port: 2, targetPort: 8081 }];
+    const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'));
+    world.put(
+      ...Array.from({ length: pods }, (_, index) =>
+        podOf('shop', `shop-${index}`, { node: 'vnode.a', ip: `10.1.${index >> 8}.${index & 255}` }),
+      ),
+    );
+    expect(world.backends('t1/shop', 0).length + world.backends('t1/shop', 1).length).toBe(count);
+    const found = world.table.get('t1/shop')?.view.faults ?? [];
+    expect(found).toHaveLength(faults);
+    for (const fault of found) expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
+  });
+
   it('follow a Pod that changes its labels', () => {
     const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
     world.put(podOf('shop', 'shop-1', { labels: { app: 'debug' } }));
@@ -279,6 +332,53 @@ describe('weights', () => {
       ...fleet('shop', 2, { version: '2.0.0' }, 2),
     );
     expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*256', '10.0.0.2:8080', '10.0.0.3:8080']);
+  });
+
+  it('are exact as long as they may be, and else no share is beyond 256 or below 1', () => {
+    const exact = new ExportWorld().put(
+      weighted({ '1.0.0': '256', '2.0.0': '7' }),
+      ...fleet('shop', 1),
+      ...fleet('shop', 7, { version: '2.0.0' }, 2),
+    );
+    expect(exact.backends('t1/shop').slice(0, 2)).toEqual(['10.0.0.1:8080*256', '10.0.0.2:8080']);
+    const rounded = new ExportWorld().put(
+      weighted({ '1.0.0': '1000', '2.0.0': '3' }),
+      ...fleet('shop', 1),
+      ...fleet('shop', 7, { version: '2.0.0' }, 2),
+    );
+    expect(rounded.backends('t1/shop').slice(0, 2)).toEqual(['10.0.0.1:8080*256', '10.0.0.2:8080']);
+  });
+
+  it('are small over many Pods too: 9 to 1 over two hundred each', () => {
+    const world = new ExportWorld().put(weighted({ '1.0.0': '9', '2.0.0': '1' }), nodeOf('vnode.a'));
+    world.put(
+      ...Array.from({ length: 400 }, (_, index) =>
+        podOf('shop', `shop-${index}`, {
+          node: 'vnode.a',
+          ip: `10.1.${index >> 8}.${index & 255}`,
+          version: index < 200 ? '1.0.0' : '2.0.0',
+        }),
+      ),
+    );
+    const found = world.table.get('t1/shop')?.view.exported.ports[0]?.backends ?? [];
+    expect(new Set(found.map(({ label, weight }) => `${label} ${weight}`))).toEqual(new Set(['1.0.0 9', '2.0.0 1']));
+  });
+
+  it('are 1 for a Pod without the label, which shows none', () => {
+    const annotations = { 'platform.koupleless.io/weight-label': 'team' };
+    const world = new ExportWorld().put(
+      weighted({ summer: '3', wingame: '7' }, { annotations }),
+      ...fleet('shop', 1, { labels: { team: 'summer' } }),
+      ...fleet('shop', 1, {}, 2),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*3', '10.0.0.2:8080']);
+    expect(world.table.get('t1/shop')?.view.exported.ports[0]?.backends[1]?.label).toEqual([]);
+    expect(world.table.get('t1/shop')?.view.unknownWeights).toEqual([]);
+  });
+
+  it('of 0 alone leave no backend', () => {
+    const world = new ExportWorld().put(weighted({ '1.0.0': '0', '2.0.0': '0' }), ...fleet('shop', 2));
+    expect(world.backends('t1/shop')).toEqual([]);
   });
 
   it('of 0 take all requests away, also where it is the only one', () => {
@@ -372,6 +472,14 @@ describe('conflicts', () => {
     expect(world.namesOf('external')).toEqual(isConflict ? ['t1/a'] : ['t1/a', 't1/b']);
   });
 
+  it('leave out every younger one of several', () => {
+    const many = ['d', 'c', 'b'].map((name, day) => serviceOf(name, { createdAt: `2026-01-0${day + 2}T00:00:00Z` }));
+    const world = new ExportWorld().put(older, ...many);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+    for (const name of ['b', 'c', 'd'])
+      expect(world.table.get(`t1/${name}`)?.conflicts.get('external')?.winner).toBe('t1/b-older');
+  });
+
   it('between Services of one second go by their names, as every replica sees them', () => {
     const twins = ['x', 'y'].map((name) => serviceOf(name));
     for (const order of [twins, twins.toReversed()])
@@ -425,6 +533,40 @@ describe('the status of an ExportService', () => {
     expect(conditionsOf(statusOf(world, 't1/b-older'))).toMatchObject({ Ready: 'False NoBackends' });
   });
 
+  it('is Ready while one group of several takes it', () => {
+    const annotations = { 'platform.koupleless.io/export-groups': 'exporter' };
+    const world = new ExportWorld().put(
+      serviceOf('b-older'),
+      serviceOf('shop', { annotations, createdAt: '2026-01-02T00:00:00Z' }),
+      ...fleet('shop', 1),
+    );
+    expect(conditionsOf(statusOf(world, 't1/shop'))).toMatchObject({
+      Conflict: 'True TakenByOther',
+      Ready: 'True Exported',
+    });
+  });
+
+  it('without a group is not in conflict with anybody', () => {
+    const world = new ExportWorld().put(serviceOf('shop', { labels: { BCSGROUP: '' } }), ...fleet('shop', 1));
+    expect(conditionsOf(statusOf(world, 't1/shop'))).toMatchObject({
+      Conflict: 'False NoConflict',
+      Invalid: 'True InvalidService',
+      Ready: 'True Exported',
+    });
+  });
+
+  it.each([
+    [1_024, 'x'.repeat(1_024)],
+    [1_025, `${'x'.repeat(1_023)}…`],
+  ])('has messages of 1,024 characters at most: of %i', (length, message) => {
+    const world = new ExportWorld().put(serviceOf('shop'));
+    const entry = world.table.get('t1/shop');
+    if (entry === undefined) throw new Error('no entry');
+    const view = { ...entry.view, faults: ['x'.repeat(length)] };
+    const status = exportStatusOf({ view, conflicts: new Map(), generation: 1, stored: undefined, nowText });
+    expect(status.conditions.find(({ type }) => type === 'Invalid')?.message).toBe(message);
+  });
+
   it('keeps the time of a condition that does not change', () => {
     const world = new ExportWorld().put(serviceOf('shop'));
     const first = statusOf(world, 't1/shop');
@@ -455,11 +597,65 @@ describe('the table', () => {
     expect(world.table.isCurrent()).toBe(true);
   });
 
+  it.each(['services', 'pods', 'nodes'] as const)(
+    'is not current when the watch of %s is silent for 2.5 minutes',
+    (kind) => {
+      const world = new ExportWorld();
+      expect(world.table.isCurrent()).toBe(true);
+      world[kind].eventAgeMs = 149_999;
+      expect(world.table.isCurrent()).toBe(true);
+      world[kind].eventAgeMs = 150_000;
+      expect(world.table.isCurrent()).toBe(false);
+      world[kind].eventAgeMs = 0;
+      expect(world.table.isCurrent()).toBe(true);
+    },
+  );
+
+  it('is told of by one listener though another one throws', () => {
+    const world = new ExportWorld();
+    const heard: string[] = [];
+    world.table.addListener(() => {
+      throw new Error('a fault');
+    });
+    world.table.addListener((keys) => heard.push(...keys));
+    world.put(serviceOf('shop'));
+    expect(heard).toEqual(['t1/shop']);
+  });
+
+  it('counts its Services, and measures how long a change takes', async () => {
+    const world = new ExportWorld().put(serviceOf('shop'), serviceOf('cart', { ports: [{ port: 1 }] }));
+    world.put(serviceOf('cart', { labels: {} }));
+    expect((await world.metrics.exportedServices.get()).values[0]?.value).toBe(1);
+    const { values } = await world.metrics.exportViewSeconds.get();
+    const endingWith = (end: string) => values.find(({ metricName }) => metricName?.endsWith(end))?.value;
+    expect([endingWith('_count'), endingWith('_sum')]).toEqual([3, expect.closeTo(0.06, 6)]);
+  });
+
+  it('does nothing for a Node of which only its heartbeat has changed', () => {
+    const world = new ExportWorld().put(
+      serviceOf('shop'),
+      nodeOf('vnode.shop-1', 'True', 1238),
+      podOf('shop', 'shop-1'),
+    );
+    world.nodes.deliver({ type: 'PUT', object: nodeOf('vnode.shop-1', 'True', 1238) });
+    expect(world.clock.pending).toBe(0);
+    world.nodes.deliver({ type: 'PUT', object: nodeOf('vnode.shop-1', 'False', 1238) });
+    expect(world.clock.pending).toBe(1);
+  });
+
+  it('does nothing for a Service that is not exported, also where it once was', () => {
+    const world = new ExportWorld().put(serviceOf('shop'));
+    world.put(serviceOf('shop', { labels: {} }));
+    world.services.deliver({ type: 'PUT', object: serviceOf('shop', { labels: { other: 'x' } }) });
+    expect(world.clock.pending).toBe(0);
+  });
+
   it('gathers the events of a burst', () => {
     const world = new ExportWorld();
     for (const object of [serviceOf('shop'), serviceOf('cart')]) world.services.deliver({ type: 'PUT', object });
+    world.clock.advance(19);
     expect(world.changes).toEqual([]);
-    world.clock.advance(20);
+    world.clock.advance(1);
     expect(world.changes).toEqual([['t1/cart', 't1/shop']]);
   });
 });

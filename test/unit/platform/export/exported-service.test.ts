@@ -61,8 +61,43 @@ describe('what a Service says about its export', () => {
   });
 
   it('sorts its ports by name', () => {
-    const ports = [TCP_PORT, { name: 'a', port: 1 }];
-    expect(settingsOf({ ports }).ports.map(({ name }) => name)).toEqual(['a', 'tcp']);
+    const ports = ['c', 'a', 'd', 'b'].map((name, index) => ({ name, port: index + 1 }));
+    for (const given of [ports, ports.toReversed()])
+      expect(settingsOf({ ports: given }).ports.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  it('takes what is just within its limits', () => {
+    const host = `${'a'.repeat(60)}.`.repeat(4).slice(0, -2);
+    const path = `/${'x'.repeat(1_023)}`;
+    const described = withPorts(
+      JSON.stringify({ http: { domainName: `${host}.${'b'.repeat(252 - host.length)}`, path } }),
+    );
+    expect([described.faults, described.ports[0]?.host.length, described.ports[0]?.path]).toEqual([[], 253, path]);
+    const annotations = (count: string, groups: number) => ({
+      'platform.koupleless.io/max-conn': count,
+      'platform.koupleless.io/export-groups': Array.from({ length: groups }, (_, index) => `g${index}`).join(),
+    });
+    const ports = Array.from({ length: 64 }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
+    const many = settingsOf({ labels: {}, annotations: annotations('10000000', 16), ports });
+    expect(many).toMatchObject({ maxConnections: 10_000_000, faults: [] });
+    expect([many.groups.length, many.ports.length]).toEqual([16, 64]);
+    expect(settingsOf({ annotations: annotations('1', 1) })).toMatchObject({ maxConnections: 1, faults: [] });
+    const weights = Object.fromEntries(Array.from({ length: 64 }, (_, index) => [`BCS-WEIGHT-v${index}`, '1000000']));
+    const weighted = settingsOf({ labels: { BCSGROUP: 'external', ...weights } });
+    expect([weighted.faults, Object.keys(weighted.weights).length]).toEqual([[], 64]);
+  });
+
+  it('leaves out what is beyond its limits, and says so', () => {
+    const ports = Array.from({ length: 65 }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
+    const many = settingsOf({ ports });
+    expect([many.ports.length, many.faults]).toEqual([64, ['spec.ports: more than 64']]);
+    const weights = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`BCS-WEIGHT-v${index + 100}`, '1']));
+    const weighted = settingsOf({ labels: { BCSGROUP: 'external', ...weights } });
+    expect(weighted.faults).toEqual(['metadata.labels: more than 64 weights']);
+    expect(Object.keys(weighted.weights)).toEqual(Array.from({ length: 64 }, (_, index) => `v${index + 100}`));
+    const groups = Array.from({ length: 17 }, (_, index) => `g${index + 10}`);
+    const annotations = { 'platform.koupleless.io/export-groups': groups.join() };
+    expect(settingsOf({ labels: {}, annotations }).groups).toEqual(groups.slice(0, 16));
   });
 
   it('may name a wildcard host', () => {
@@ -100,6 +135,8 @@ describe('faults of an exported Service', () => {
       'metadata.annotations[platform.koupleless.io/max-conn]: "0" is not an integer from 1',
     ],
     [annotation('max-conn', '10000001'), 'is not an integer from 1'],
+    [annotation('max-conn', 'many'), 'metadata.annotations[platform.koupleless.io/max-conn]: "many" is not an integer'],
+    [annotation('max-conn', '1.5'), 'is not an integer from 1'],
     [annotation('ssl', 'yes'), 'metadata.annotations[platform.koupleless.io/ssl]: "yes" is neither true nor false'],
     [
       annotation('weight-label', 'a/b/c'),
@@ -128,10 +165,19 @@ describe('faults of an exported Service', () => {
     ['{"http":{"domainName":"a.b","path":"/x y"}}', '.http.path: "/x y" must begin with "/"'],
     ['{"http":{"domainName":"a.b","path":"/x;}"}}', '.http.path'],
     ['{"http":{"domainName":"a.b","path":7}}', '.http.path: 7 must begin'],
+    [`{"http":{"domainName":"a.b","path":"/${'x'.repeat(1_024)}"}}`, '.http.path'],
+    [`{"http":{"domainName":"${'a'.repeat(60)}.${'b'.repeat(193)}"}}`, 'is no host name'],
+    ['null', 'is no object with the names of ports'],
+    ['{"http":null}', '.http: is no object with domainName, path, protocol'],
   ])('are named in %s', (text, fault) => {
     const { faults } = withPorts(text);
     expect(faults[0]).toContain(`metadata.annotations[${PORTS}]`);
     expect(faults[0]).toContain(fault);
+  });
+
+  it('of one port leave the description of the next one as it is', () => {
+    const { ports, faults } = withPorts('{"bad":1,"http":{"domainName":"a.b"}}');
+    expect([ports.map(({ host }) => host), faults]).toEqual([['a.b'], [expect.stringContaining('.bad: is no object')]]);
   });
 
   it('leave out what balancers could not use, and nothing else', () => {
@@ -141,9 +187,12 @@ describe('faults of an exported Service', () => {
     expect(settingsOf(labels({ 'BCS-WEIGHT-1': '2', 'BCS-WEIGHT-2': 'x' })).weights).toEqual({ 1: 2 });
   });
 
-  it('repeat little of a long text', () => {
-    const [fault = ''] = settingsOf(annotation('ssl', 'x'.repeat(5_000))).faults;
-    expect(fault.length).toBeLessThan(250);
+  it('repeat 80 characters of a long text', () => {
+    const shown = (length: number) => settingsOf(annotation('ssl', 'x'.repeat(length))).faults[0] ?? '';
+    // Quotation marks are among them.
+    expect(shown(78)).toContain(`: "${'x'.repeat(78)}" is neither`);
+    expect(shown(79)).toContain(`: "${'x'.repeat(79)}… is neither`);
+    expect(shown(5_000)).toBe(shown(79));
   });
 });
 

@@ -4,13 +4,22 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { collectionPathOf } from '../../../../src/kube/resource.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import { ConsumerTokens, digestOf } from '../../../../src/platform/export/consumer-tokens.ts';
-import { type Access, FeedAccess } from '../../../../src/platform/export/feed-access.ts';
+import {
+  type Access,
+  FeedAccess,
+  SUBJECT_ACCESS_REVIEWS,
+  TOKEN_REVIEWS,
+} from '../../../../src/platform/export/feed-access.ts';
 import { feedApp } from '../../../../src/platform/export/feed-app.ts';
-import { BEAT_MS, FeedWatches, MAX_WATCHES, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
+import { FeedWatches, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
+
+const BEAT_MS = 15_000;
+const MAX_WATCHES = 500;
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -60,7 +69,7 @@ async function serve(world: ExportWorld, access: () => Access = () => 'Allowed')
   const { port } = server.address() as AddressInfo;
   const get = (query: string, headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${port}/v1/exportservices${query}`, { headers });
-  return { get, asked, port };
+  return { get, asked, port, watches };
 }
 
 describe('the feed', () => {
@@ -119,7 +128,18 @@ describe('the feed', () => {
     const answer = await get('?group=external');
     expect(answer.status).toBe(status);
     expect(await answer.text()).not.toContain('10.0.0');
-    expect(answer.headers.has('retry-after')).toBe(status === 429 || status === 503);
+    const isLater = status === 429 || status === 503;
+    expect(answer.headers.get('retry-after')).toBe(isLater ? '1' : null);
+    expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
+  });
+
+  it('keeps no more bodies than a hundred, and answers about all groups', async () => {
+    const own = world();
+    const { get } = await serve(own);
+    const etags = new Set<string | null>();
+    for (let index = 0; index <= 101; index++) etags.add((await get(`?group=g${index}`)).headers.get('etag'));
+    expect(etags.size).toBe(1);
+    expect(await (await get('?group=external')).json()).toHaveLength(2);
   });
 
   it('asks about the token and the scope', async () => {
@@ -166,6 +186,50 @@ describe('a watch of the feed', () => {
       'ADDED cart',
       'DELETED shop',
     ]);
+  });
+
+  it('is refused with 503 when there are too many', async () => {
+    const own = new ExportWorld();
+    const { get, watches } = await serve(own);
+    const { stream } = streamOf();
+    const scope = { group: 'external', namespace: undefined };
+    for (let index = 0; index < MAX_WATCHES; index++) watches.open(scope, stream, async () => true);
+    const answer = await get('?group=external&watch=true');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await answer.text()).toContain('too many watches');
+  });
+
+  it.each([
+    ['Allowed', true],
+    ['Busy', true],
+    ['Unknown', true],
+    ['Forbidden', false],
+    ['Unauthenticated', false],
+  ] as const)('whose token is found to be %s later on goes on: %s', async (later, goesOn) => {
+    const own = new ExportWorld();
+    let access: Access = 'Allowed';
+    const { get, asked } = await serve(own, () => access);
+    const answer = await get('?group=external&watch=1');
+    access = later;
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    if (goesOn) {
+      own.clock.advance(BEAT_MS);
+      await vi.waitFor(() => expect(asked).toHaveLength(3));
+      own.put(serviceOf('shop'));
+    }
+    const lines = await readLines(answer, 2);
+    expect(lines.map(({ type }) => type)).toEqual(goesOn ? ['SYNCED', 'ADDED'] : ['SYNCED']);
+  });
+
+  it('ends when this replica is cut off: balancers go to another one', async () => {
+    const own = new ExportWorld();
+    const { state } = watched(own);
+    own.clock.advance(BEAT_MS);
+    expect(state.isEnded).toBe(false);
+    own.pods.eventAgeMs = 150_000;
+    own.clock.advance(BEAT_MS);
+    expect(state.isEnded).toBe(true);
   });
 
   function streamOf() {
@@ -216,7 +280,11 @@ describe('a watch of the feed', () => {
     const second = watches.open(scope, streamOf().stream, async () => true);
     expect(own.clock.pending).toBe(1);
     state.text = '';
-    own.clock.advance(2 * BEAT_MS);
+    own.clock.advance(BEAT_MS - 1);
+    expect(state.text).toBe('');
+    own.clock.advance(1);
+    expect(state.text).toBe('\n');
+    own.clock.advance(BEAT_MS);
     expect(state.text).toBe('\n\n');
     close();
     second?.();
@@ -236,10 +304,24 @@ describe('a watch of the feed', () => {
   it('is cut off when nobody reads it', () => {
     const own = new ExportWorld().put(serviceOf('shop'));
     const { state, stream } = watched(own);
-    stream.writableLength = 8 * 1024 * 1024 + 1;
-    state.text = '';
+    stream.writableLength = 8_388_608;
     own.put(...fleet('shop', 1));
+    expect(state.isDestroyed).toBe(false);
+    stream.writableLength = 8_388_609;
+    state.text = '';
+    own.put(podOf('shop', 'shop-1', { isReady: false }));
     expect(state).toMatchObject({ isDestroyed: true, text: '' });
+  });
+
+  it('is counted while it lasts', async () => {
+    const own = new ExportWorld();
+    const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
+    const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
+    expect(await count()).toBe(0);
+    const close = watches.open({ group: 'external', namespace: undefined }, streamOf().stream, async () => true);
+    expect(await count()).toBe(1);
+    close?.();
+    expect(await count()).toBe(0);
   });
 
   it('is refused when there are too many, until one ends', () => {
@@ -317,6 +399,31 @@ describe('access to the feed', () => {
     ]);
   });
 
+  it('for one namespace is none for another one', async () => {
+    const { of, accessReviews } = accessTo();
+    for (const namespace of ['t1', 't2', 't1', undefined]) await of('t', { group: 'external', namespace });
+    const asked = accessReviews.mock.calls.map(([{ spec }]) => (spec.resourceAttributes as object | undefined) ?? {});
+    expect(asked.map((attributes) => ('namespace' in attributes ? attributes.namespace : 'all'))).toEqual([
+      't1',
+      't2',
+      'all',
+    ]);
+  });
+
+  it('is asked about where the API server answers such questions', () => {
+    expect([TOKEN_REVIEWS, SUBJECT_ACCESS_REVIEWS].map((kind) => collectionPathOf(kind))).toEqual([
+      '/apis/authentication.k8s.io/v1/tokenreviews',
+      '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+    ]);
+    expect([TOKEN_REVIEWS.isNamespaced, SUBJECT_ACCESS_REVIEWS.isNamespaced]).toEqual([false, false]);
+  });
+
+  it('may need a token of 16,384 characters', async () => {
+    const { of, tokenReviews } = accessTo();
+    expect(await of('x'.repeat(16_384))).toBe('Allowed');
+    expect(tokenReviews).toHaveBeenCalledWith(expect.anything(), { timeoutMs: 5_000 });
+  });
+
   it('has nobody else', async () => {
     expect(await accessTo({ authenticated: false }).of('t')).toBe('Unauthenticated');
     expect(await accessTo({ allowed: false }).of('t')).toBe('Forbidden');
@@ -369,6 +476,43 @@ describe('access to the feed', () => {
       Array.from({ length: 1_000 }, (_, index) => of(`u${index}`, OF_GROUP, `10.2.0.${index}`)),
     );
     expect(many.filter((answer) => answer === 'Busy').length).toBeGreaterThan(880);
+  });
+
+  it('costs the API server 100 questions at once and then one each 50 ms, from however many places', async () => {
+    const { of, clock } = accessTo({ authenticated: false });
+    let count = 0;
+    const ask = () => of(`t${count}`, OF_GROUP, `10.2.0.${count++}`);
+    for (let index = 0; index < 100; index++) expect(await ask()).toBe('Unauthenticated');
+    expect(await ask()).toBe('Busy');
+    clock.advance(49);
+    expect(await ask()).toBe('Busy');
+    clock.advance(1);
+    expect([await ask(), await ask()]).toEqual(['Unauthenticated', 'Busy']);
+  });
+
+  it('is remembered for a thousand tokens, and asked for again beyond', async () => {
+    const { of, clock, tokenReviews } = accessTo();
+    const ask = (index: number) => {
+      clock.advance(50);
+      return of(`t${index}`, OF_GROUP, `10.2.0.${index}`);
+    };
+    for (let index = 0; index < 1_000; index++) await ask(index);
+    await ask(0);
+    expect(tokenReviews).toHaveBeenCalledTimes(1_000);
+    await ask(1_000);
+    await ask(0);
+    expect(tokenReviews).toHaveBeenCalledTimes(1_002);
+  });
+
+  it('costs 20 questions of one place at once, and then one each 500 ms', async () => {
+    const { of, clock } = accessTo({ authenticated: false });
+    let count = 0;
+    const ask = () => of(`t${count++}`);
+    for (let index = 0; index < 20; index++) expect(await ask()).toBe('Unauthenticated');
+    clock.advance(499);
+    expect(await ask()).toBe('Busy');
+    clock.advance(1);
+    expect([await ask(), await ask()]).toEqual(['Unauthenticated', 'Busy']);
   });
 });
 

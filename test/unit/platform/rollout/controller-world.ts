@@ -189,6 +189,10 @@ export class ControllerWorld {
     this.#pods.put(pod);
   }
 
+  putRevision(revision: RevisionObject): void {
+    this.#revisions.put(revision);
+  }
+
   removePod(name: string): void {
     this.#pods.remove(name);
   }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { PodObject } from '../../../../src/kube/objects.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { hashOf } from '../../../../src/platform/rollout/revision.ts';
 import { podNameOf } from '../../../../src/platform/rollout/rollout-pod.ts';
@@ -306,6 +307,100 @@ describe('a deletion', () => {
       spec.replicas = 3;
     });
     await world.rest();
+    expect(world.versions).toHaveLength(3);
+  });
+});
+
+describe('a Pod of nobody', () => {
+  const owners = (name: string) =>
+    world.pods.find(({ metadata }) => metadata.name === name)?.metadata.ownerReferences?.map(({ uid }) => uid);
+
+  /** As one of the Pods that there are, without an owner. */
+  function orphan(name: string, change: (pod: PodObject) => void = () => {}): void {
+    const [like] = world.pods;
+    const pod = structuredClone(like) as PodObject;
+    const { labels, namespace } = pod.metadata;
+    pod.metadata = { name, ...(namespace !== undefined && { namespace }), ...(labels && { labels }) };
+    pod.metadata.creationTimestamp = '2026-01-01T00:00:00Z';
+    change(pod);
+    world.putPod(pod);
+  }
+
+  it('whose labels fit is taken over, and counts', async () => {
+    await settled();
+    const [lost] = world.pods;
+    world.removePod(lost?.metadata.name ?? '');
+    orphan('stray');
+    await world.look();
+    expect(owners('stray')).toEqual([world.deployment.metadata.uid]);
+    expect(world.events).toContain('Normal Adopted');
+    await world.rest();
+    expect(world.versions).toHaveLength(3);
+    expect(world.events.filter((event) => event === 'Normal Adopted')).toHaveLength(1);
+  });
+
+  it.each<[string, (pod: PodObject) => void]>([
+    ['is being deleted', ({ metadata }) => Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+    ['has ended', (pod) => Object.assign(pod, { status: { phase: 'Failed' } })],
+    ['has other labels', ({ metadata }) => Object.assign(metadata, { labels: { app: 'other' } })],
+  ])('that %s is left alone', async (_what, change) => {
+    await settled();
+    orphan('stray', change);
+    await world.look();
+    expect(owners('stray') ?? []).toEqual([]);
+    expect(world.events).toEqual([]);
+  });
+
+  it('it becomes when its labels do not fit any more, and another one takes its place', async () => {
+    await settled();
+    const [own] = world.pods;
+    const name = own?.metadata.name ?? '';
+    world.putPod({ ...own, metadata: { ...own?.metadata, labels: { app: 'debug' } } } as PodObject);
+    await world.rest();
+    expect(owners(name)).toEqual([]);
+    expect(world.versions.filter((version) => version === '1.0.0')).toHaveLength(3);
+    expect(world.pods.map(({ metadata }) => metadata.name)).toContain(name);
+  });
+});
+
+describe('revisions that a ModuleDeployment finds', () => {
+  /** That of the first template, as another ModuleDeployment has left it. */
+  async function leftRevision() {
+    await settled();
+    const [revision] = world.revisions;
+    if (revision === undefined) throw new Error('no revision');
+    world = new ControllerWorld();
+    return revision;
+  }
+
+  const ownerOf = (index: number) => world.revisions[index]?.metadata.ownerReferences?.[0]?.uid;
+
+  it('of an earlier one of its name are its own from then on', async () => {
+    const left = await leftRevision();
+    world.putRevision({ ...left, metadata: { ...left.metadata, ownerReferences: [] }, revision: 7 });
+    world.apply('1.0.0');
+    await world.rest();
+    expect(world.revisions.map(({ revision }) => revision)).toEqual([8]);
+    expect(ownerOf(0)).toBe(world.deployment.metadata.uid);
+    expect(world.versions).toHaveLength(3);
+  });
+
+  it('under another name are left alone', async () => {
+    const left = await leftRevision();
+    world.putRevision({ ...left, metadata: { ...left.metadata, name: 'other', ownerReferences: [] } });
+    world.apply('1.0.0');
+    await world.rest();
+    expect(world.revisions).toHaveLength(2);
+    expect(world.revisions.find(({ metadata }) => metadata.name === 'other')?.metadata.ownerReferences).toEqual([]);
+  });
+
+  it('of others under a name that it needs make it take another name', async () => {
+    const left = await leftRevision();
+    world.putRevision(left);
+    world.apply('1.0.0');
+    await world.rest();
+    expect(world.revisions.map(({ metadata }) => metadata.name === left.metadata.name).sort()).toEqual([false, true]);
+    expect(world.deployment.status?.collisionCount).toBe(1);
     expect(world.versions).toHaveLength(3);
   });
 });

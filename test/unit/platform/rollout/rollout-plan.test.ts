@@ -124,6 +124,43 @@ describe('a rollout on the same bases', () => {
     expect(world.plan().deletions).toEqual([]);
   });
 
+  it('lets one Pod go for each new one that serves, also where more may be missing', () => {
+    const world = settled({ limits: { maxUnavailable: 1 } });
+    world.use(V2);
+    world.act();
+    world.schedule();
+    world.install();
+    const [served] = world.of('r2');
+    expect(world.plan().deletions).toMatchObject([{ pod: { uid: served?.replaces }, why: 'Replaced' }]);
+  });
+
+  it('lets none go for a new Pod in no place before that one serves, also where one may be missing', () => {
+    const world = settled({ limits: { maxUnavailable: 1 } });
+    world.use(V2);
+    world.act();
+    world.schedule();
+    const [placeless] = world.of('r2');
+    if (placeless) world.change(placeless, { replaces: 'gone' });
+    expect(world.plan().deletions).toEqual([]);
+    if (placeless) world.change(placeless, { isReady: true });
+    expect(world.plan().deletions).toHaveLength(1);
+  });
+
+  it.each([
+    [0, 1, 0],
+    [1, 2, 1],
+  ])(
+    'with %i that may be missing and a new Pod that fails replaces, of %i old ones that fail, %i',
+    (may, fail, gone) => {
+      const world = settled({ limits: { maxUnavailable: may } });
+      world.use(BROKEN);
+      world.step();
+      expect(world.of('r2')).toMatchObject([{ isReady: false }]);
+      for (const pod of world.of('r1').slice(0, fail)) world.change(pod, { isReady: false });
+      expect(world.plan().deletions).toHaveLength(gone);
+    },
+  );
+
   it('stops at the first Pod that never serves, and leaves every old one where it is', () => {
     const world = settled();
     world.use(BROKEN);
@@ -168,6 +205,19 @@ describe('a rollout on the same bases', () => {
     expect(run(world)).toBe(2);
     expect(basesOf(world, 'r2')).toEqual(BASES);
   });
+
+  it.each([{ placement: 'Any' }, { type: 'OnDelete' }, { type: 'Recreate' }] as const)(
+    'takes no place where bases are not kept: %o',
+    (limits) => {
+      const world = settled({ limits: { maxUnavailable: 1, ...limits } });
+      world.use(V2);
+      for (const pod of world.pods) world.change(pod, { isDeleting: true });
+      if (limits.type === 'Recreate') world.uninstall();
+      const { creations } = world.plan();
+      expect(creations).not.toEqual([]);
+      for (const { replaces } of creations) expect(replaces).toBeUndefined();
+    },
+  );
 
   it('fills the place of a Pod that is on its way out, after a kill between both writes', () => {
     const world = settled({ limits: { maxSurge: 0, maxUnavailable: 1 } });

@@ -150,3 +150,22 @@ describe('the events of a ModuleDeployment', () => {
     expect(scalingEvents(deployment(status, 5), { hash: 'h3' })).toEqual([]);
   });
 });
+
+describe('a change of replicas', () => {
+  const told = (spec: object, status: object) =>
+    scalingEvents({ generation: 1, spec, status: { replicas: 3, updateRevision: 'h', ...status } } as never, {
+      hash: 'h',
+    });
+
+  it('is told once, until a status has seen it', () => {
+    expect(told({ replicas: 5 }, {})).toEqual([['Normal', 'ScaledUp', 'from 3 to 5 Pods']]);
+    expect(told({ replicas: 2 }, { observedGeneration: 0 })).toEqual([['Normal', 'ScaledDown', 'from 3 to 2 Pods']]);
+    expect(told({ replicas: 2 }, { observedGeneration: 1 })).toEqual([]);
+    expect(told({ replicas: 3 }, {})).toEqual([]);
+  });
+
+  it('is one to a single Pod where none are named, and none of a rollout that begins', () => {
+    expect(told({}, {})).toEqual([['Normal', 'ScaledDown', 'from 3 to 1 Pods']]);
+    expect(told({ replicas: 5 }, { updateRevision: 'other' })).toEqual([]);
+  });
+});

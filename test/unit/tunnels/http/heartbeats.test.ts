@@ -254,6 +254,20 @@ describe('heartbeats over HTTP', () => {
       for (const socket of sockets) socket.destroy();
     });
 
+    it('and as many of it may come when all have gone', async () => {
+      await open({ limits: { maxConnectionsOfSource: 2 } });
+      for (let times = 0; times < 3; times++) {
+        const first = await connected(world.port());
+        first.end();
+        await ended(first);
+      }
+      const both = [await connected(world.port()), await connected(world.port())];
+      for (const socket of both) socket.write(`${HEADER}\r\n`);
+      await Promise.all(both.map((socket) => once(socket, 'data')));
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Sockets' })).toBe(0);
+      for (const socket of both) socket.destroy();
+    });
+
     it('which may come again when others have gone', async () => {
       await open({ limits: { maxConnectionsOfSource: 2 } });
       const sockets = await Promise.all(

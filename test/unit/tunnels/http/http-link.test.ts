@@ -21,6 +21,22 @@ describe('the link of a HttpTunnel', () => {
     expect(tunnel.downSince()).toBe(2_000);
   });
 
+  it('has counts of all kinds, which begin at 0, and shows whether it is up', async () => {
+    const { tunnel, metrics } = createTestTunnel();
+    const series = async () =>
+      (await metrics.registry.metrics()).split('\n').filter((line) => line.includes('tunnel="http_tunnel_provider"'));
+    expect((await series()).length).toBeGreaterThan(20);
+    expect((await series()).filter((line) => !line.endsWith(' 0'))).toEqual([]);
+    const handler = new RecordingHandler();
+    const abort = new AbortController();
+    const running = tunnel.run(handler, abort.signal);
+    await handler.first('linkUp');
+    expect(await series()).toContain('tunnel_up{tunnel="http_tunnel_provider"} 1');
+    abort.abort();
+    await running;
+    expect(await series()).toContain('tunnel_up{tunnel="http_tunnel_provider"} 0');
+  });
+
   it('stays up when it is abandoned', async () => {
     const { tunnel } = createTestTunnel();
     const handler = new RecordingHandler();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { FakeMqttBase } from './fake-mqtt-base.ts';
-import { heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
+import { createTestTunnel, heart, publishedText, runTestTunnel, type TestTunnel } from './mqtt-world.ts';
 import { TestBroker } from './test-broker.ts';
 
 const BASE = { identity: 'base-1', ip: '192.0.2.2', port: 0 };
@@ -51,6 +51,18 @@ describe('the link of a MqttTunnel', () => {
     await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));
     await handler.first('heartbeat', heartbeats + 1);
   };
+
+  it('has counts of all kinds, which begin at 0, and shows whether it is up', async () => {
+    const { metrics } = createTestTunnel(broker.url);
+    const seriesOf = async ({ registry }: typeof metrics) =>
+      (await registry.metrics()).split('\n').filter((line) => line.includes('tunnel="mqtt_tunnel_provider"'));
+    expect((await seriesOf(metrics)).length).toBeGreaterThan(20);
+    expect((await seriesOf(metrics)).filter((line) => !line.endsWith(' 0'))).toEqual([]);
+    const running = await start();
+    expect(await seriesOf(running.metrics)).toContain('tunnel_up{tunnel="mqtt_tunnel_provider"} 1');
+    await running.stop();
+    expect(await seriesOf(running.metrics)).toContain('tunnel_up{tunnel="mqtt_tunnel_provider"} 0');
+  });
 
   it('comes back with all its subscriptions after the broker died', async () => {
     const { handler, tunnel, metrics } = await start();
