@@ -166,9 +166,9 @@ describe('faults of an exported Service', () => {
     ['{"http":{"domainName":"a.b","path":"/x;}"}}', '.http.path'],
     ['{"http":{"domainName":"a.b","path":7}}', '.http.path: 7 must begin'],
     [`{"http":{"domainName":"a.b","path":"/${'x'.repeat(1_024)}"}}`, '.http.path'],
-    [`{"http":{"domainName":"${'a'.repeat(60)}.${'b'.repeat(193)}"}}`, 'is no host name'],
-    ['null', 'is no object with the names of ports'],
-    ['{"http":null}', '.http: is no object with domainName, path, protocol'],
+    [`{"http":{"domainName":"${'a'.repeat(60)}.${'b'.repeat(193)}"}}`, 'is not a host name'],
+    ['null', 'is not an object with the names of ports'],
+    ['{"http":null}', '.http: is not an object with domainName, path, protocol'],
   ])('are named in %s', (text, fault) => {
     const { faults } = withPorts(text);
     expect(faults[0]).toContain(`metadata.annotations[${PORTS}]`);
@@ -177,7 +177,7 @@ describe('faults of an exported Service', () => {
 
   it('of one port leave the description of the next one as it is', () => {
     const { ports, faults } = withPorts('{"bad":1,"http":{"domainName":"a.b"}}');
-    expect([ports.map(({ host }) => host), faults]).toEqual([['a.b'], [expect.stringContaining('.bad: is no object')]]);
+    expect([ports.map(({ host }) => host), faults]).toEqual([['a.b'], [expect.stringContaining('.bad: is not an object')]]);
   });
 
   it('leave out what balancers could not use, and nothing else', () => {
