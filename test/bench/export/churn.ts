@@ -5,6 +5,7 @@ import { COST_FIGURES, costing } from './cost.ts';
 import type { ExportWorld } from './export-world.ts';
 import { FeedBook } from './feed-book.ts';
 import { BACKENDS, type BenchService, podOf } from './objects.ts';
+import { PodWatch } from './pod-watch.ts';
 import type { ExportStage } from './stage.ts';
 
 const CHANGES_EACH_SECOND = 100;
@@ -31,6 +32,11 @@ export const CHURN = benchCase({
   figures: {
     ...FEED_FIGURES,
     fewest: { ...FEED_FIGURES.fewest, atLeast: BACKENDS - 1 },
+    watchP99: {
+      text: 'from that answer to the event of a watch of Pods, which no replica can be faster than, p99',
+      unit: 's',
+    },
+    watchP50: { text: 'the same, p50', unit: 's' },
     changes: { text: 'changes of Pods', unit: '/s' },
     lines: { text: 'lines to each watcher', unit: '/s' },
     ...COST_FIGURES,
@@ -43,18 +49,20 @@ export const CHURN = benchCase({
   watched: (stage) => stage.world.living,
 
   async measure({ world }) {
-    const book = await FeedBook.open(world.living);
+    const [book, pods] = await Promise.all([FeedBook.open(world.living), PodWatch.open(world)]);
     try {
       const changes = CHANGES_EACH_SECOND * SECONDS;
       const { values, details } = await costing(world, async () => {
-        await churn(world, book, changes);
+        await churn(world, { book, pods }, changes);
         await book.untilAllSeen(SEEN_WITHIN_MS);
       });
       const seconds = Number(details.seconds);
       return {
         values: {
           ...feedValuesOf(book),
-          changes: changes / seconds,
+          watchP99: quantile(pods.latencies(), 0.99),
+          watchP50: quantile(pods.latencies(), 0.5),
+          changes: book.changes / seconds,
           lines: book.lines / world.living.length / seconds,
           ...values,
         },
@@ -62,9 +70,16 @@ export const CHURN = benchCase({
       };
     } finally {
       book.close();
+      pods.close();
     }
   },
 });
+
+/** Who sees the changes. */
+interface Watches {
+  readonly book: FeedBook;
+  readonly pods: PodWatch;
+}
 
 export function feedValuesOf(book: FeedBook) {
   const seconds = book.latencies().map((ms) => ms / 1000);
@@ -77,11 +92,11 @@ export function feedValuesOf(book: FeedBook) {
 }
 
 /** An even number for each Service, so that all Pods are ready in the end. */
-async function churn(world: ExportWorld, book: FeedBook, changes: number): Promise<void> {
+async function churn(world: ExportWorld, watches: Watches, changes: number): Promise<void> {
   const { services } = world;
   const busy = services.filter((_, index) => index % Math.ceil(services.length / BUSY_SERVICES) === 0);
   const others = services.filter((service) => !busy.includes(service));
-  const changers = new Map(services.map((service) => [service, new Changer(world, book, service)]));
+  const changers = new Map(services.map((service) => [service, new Changer(world, watches, service)]));
   const startedAt = performance.now();
   const asked: Promise<void>[] = [];
   let failure: unknown;
@@ -107,15 +122,15 @@ async function churn(world: ExportWorld, book: FeedBook, changes: number): Promi
 /** Takes one Pod of a Service out and puts it back, then the next one: there is never more than one out. */
 class Changer {
   readonly #world: ExportWorld;
-  readonly #book: FeedBook;
+  readonly #watches: Watches;
   readonly #service: BenchService;
   #changes = 0;
   /** The former one is waited for until both replicas have it: of two that meet there may be no line at all. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(world: ExportWorld, book: FeedBook, service: BenchService) {
+  constructor(world: ExportWorld, watches: Watches, service: BenchService) {
     this.#world = world;
-    this.#book = book;
+    this.#watches = watches;
     this.#service = service;
   }
 
@@ -132,9 +147,11 @@ class Changer {
   async #change(number: number): Promise<void> {
     const pod = podOf(this.#service, Math.floor(number / 2) % BACKENDS, 0, this.#world.bases);
     const isThere = number % 2 === 1;
-    const made = await this.#book.expect(this.#service, { ip: pod.ip, isThere }, () =>
-      this.#world.setReady(this.#service, pod, isThere),
+    const { book, pods } = this.#watches;
+    const set = (): Promise<void> => this.#world.setReady(this.#service, pod, isThere);
+    const made = await book.expect(this.#service, { ip: pod.ip, isThere }, () =>
+      pods.expect(this.#service, pod, isThere, set),
     );
-    await this.#book.untilSeen(made, SEEN_WITHIN_MS);
+    await book.untilSeen(made, SEEN_WITHIN_MS);
   }
 }

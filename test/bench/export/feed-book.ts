@@ -98,6 +98,10 @@ export class FeedBook {
     return all.sort((a, b) => a - b);
   }
 
+  get changes(): number {
+    return this.#expectations.length;
+  }
+
   /** Since it was opened. */
   get lines(): number {
     return this.#lines;
