@@ -17,6 +17,9 @@ Environment:
   BIND          default 0.0.0.0
   PORT_OFFSET   added to each port of a Service; default 0`;
 
+/** After a configuration that HAProxy has not taken. */
+const RETRY_MS = 10_000;
+
 function say(line: string): void {
   console.log(`${new Date().toISOString()} ${line}`);
 }
@@ -49,8 +52,10 @@ async function main(): Promise<number> {
   const options = { bind: BIND ?? '0.0.0.0', portOffset, idleSocket: join(directory, 'idle.sock') };
   let wanted: readonly Exported[] | undefined;
   let isLoading = false;
+  let retry: NodeJS.Timeout | undefined;
   // What comes while it loads is loaded after that, the newest only.
   const load = async (services: readonly Exported[]): Promise<void> => {
+    clearTimeout(retry);
     wanted = services;
     if (isLoading) return;
     isLoading = true;
@@ -61,13 +66,17 @@ async function main(): Promise<number> {
         await haproxy.load(haproxyConfigOf(next, options));
         say(`loaded ${next.length} Services: ${next.map(summaryOf).join('; ')}`);
       } catch (error) {
-        say(`not loaded, the former configuration stays: ${messageOf(error)}`);
+        say(`not loaded, the former configuration stays, again in ${RETRY_MS / 1000} s: ${messageOf(error)}`);
+        // A port that is taken may be free by then. What comes from the feed meanwhile is newer.
+        clearTimeout(retry);
+        retry = setTimeout(() => void load(next), RETRY_MS);
       }
     }
     isLoading = false;
   };
   const ca = FEED_CA_PATH === undefined ? undefined : readFileSync(FEED_CA_PATH, 'utf8');
   await followFeed({ urls, group, token, ca, say, onChange: (services) => void load(services) }, stopping.signal);
+  clearTimeout(retry);
   await haproxy.stop();
   return 0;
 }

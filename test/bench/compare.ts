@@ -21,7 +21,8 @@ export function changesSince(former: readonly KeptCase[], now: readonly KeptCase
 }
 
 function isSameSize(a: Sizes, b: Sizes): boolean {
-  const isSameWorld = a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas;
+  const isSameWorld =
+    a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas && a.services === b.services;
   return isSameWorld && a.minutes === b.minutes;
 }
 

@@ -36,7 +36,7 @@ export interface KnownSuites {
 }
 
 /** Beside the bases: those that not every suite has. */
-const SETTINGS = ['modules', 'replicas', 'minutes', 'seed'] as const;
+const SETTINGS = ['modules', 'replicas', 'services', 'minutes', 'seed'] as const;
 
 /** Wrong use of the command line; the message names the flag. */
 export class UsageError extends Error {}
@@ -50,6 +50,7 @@ Usage: npm run bench -- [suite] [flags]
   --bases N      simulated bases
   --modules N    modules on each base, in a suite that has a default for it
   --replicas N   replicas of the controller, likewise
+  --services N   exported Services, likewise
   --minutes N    how long it lasts, likewise
   --seed N       makes the same accidents again, likewise (default: any, which is told)
   --case NAME    only this case; may be given more than once
@@ -131,6 +132,7 @@ function readFlags(args: readonly string[]) {
         bases: { type: 'string' },
         modules: { type: 'string' },
         replicas: { type: 'string' },
+        services: { type: 'string' },
         minutes: { type: 'string' },
         seed: { type: 'string' },
         case: { type: 'string', multiple: true, default: [] },

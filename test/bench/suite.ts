@@ -50,6 +50,8 @@ export interface Sizes {
   /** On each base. */
   readonly modules?: number;
   readonly replicas?: number;
+  /** That are exported. */
+  readonly services?: number;
   readonly minutes?: number;
   /** Of all accidents; 0: any. */
   readonly seed?: number;
@@ -105,11 +107,12 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas, minutes }: Sizes): string {
+export function sizesText({ bases, modules, replicas, services, minutes }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
     ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
+    ...(services === undefined ? [] : [counted(services, 'Service')]),
     ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
   ];
   return parts.join(', ');

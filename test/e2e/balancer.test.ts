@@ -91,6 +91,52 @@ class Callers {
   }
 }
 
+/** Calls each backend that the feed has, past the balancer: A-003-4 with real JVMs. */
+class BackendCalls {
+  readonly failures: string[] = [];
+  count = 0;
+  #backends: readonly string[] = [];
+  #isStopped = false;
+  #end = () => {};
+  #running: Promise<void> | undefined;
+
+  async start(): Promise<this> {
+    const feed = new FeedClient({ ca: files.ca, port: feedPort, token: TOKEN });
+    this.#end = await feed.watch('?group=external', ({ object }) => {
+      const backends = object?.ports.flatMap((one) => one.backends) ?? [];
+      if (object !== undefined)
+        this.#backends = backends.map((one) => `http://${one.targetIP}:${one.targetPort}/price`);
+    });
+    this.#running = this.#run();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#end();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      await Promise.all(this.#backends.map((url) => this.#call(url)));
+      // The watch has its turn.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async #call(url: string): Promise<void> {
+    this.count++;
+    try {
+      const response = await fetch(url);
+      const text = await response.text();
+      if (response.status !== 200) this.failures.push(`${url}: ${response.status} ${text}`);
+    } catch (error) {
+      this.failures.push(`${url}: ${String((error as Error).cause ?? error)}`);
+    }
+  }
+}
+
 /** In per cent, by version. */
 async function shares(): Promise<Record<string, number>> {
   const callers = new Callers();
@@ -158,7 +204,7 @@ afterAll(async () => {
   await java?.stop();
 });
 
-it('HAProxy gives a canary its share, and loses no call while weights change and modules are updated', async () => {
+it('HAProxy gives a canary its share, and loses no call while weights change and modules are updated; every backend in the feed serves', async () => {
   const [first, second, third] = bases as [JvmBase, JvmBase, JvmBase];
   await Promise.all([deploy(first, '1.0.0'), deploy(second, '1.0.0'), deploy(third, '2.0.0')]);
   await exportWith({ 'BCS-WEIGHT-1.0.0': '9', 'BCS-WEIGHT-2.0.0': '1' });
@@ -166,6 +212,7 @@ it('HAProxy gives a canary its share, and loses no call while weights change and
   const canary = await shares();
   expect(Math.abs((canary['2.0.0'] ?? 0) - 10), JSON.stringify(canary)).toBeLessThan(2);
   const callers = new Callers();
+  const backends = await new BackendCalls().start();
   await exportWith({ 'BCS-WEIGHT-1.0.0': '1', 'BCS-WEIGHT-2.0.0': '1' });
   await loaded([1, 1, 2]);
   const half = await shares();
@@ -176,9 +223,11 @@ it('HAProxy gives a canary its share, and loses no call while weights change and
   await exportWith({ 'BCS-WEIGHT-1.0.0': '0', 'BCS-WEIGHT-2.0.0': '1' });
   await loaded([1, 1, 1]);
   expect(await shares()).toEqual({ '2.0.0': 100 });
-  await callers.stop();
+  await Promise.all([callers.stop(), backends.stop()]);
   expect(callers.failures).toEqual([]);
+  expect(backends.failures).toEqual([]);
+  expect(backends.count).toBeGreaterThan(500);
   console.log(
-    `balancer: ${callers.count} calls, none failed; canary ${JSON.stringify(canary)}, half ${JSON.stringify(half)}`,
+    `balancer: ${callers.count} calls and ${backends.count} past it, none failed; canary ${JSON.stringify(canary)}, half ${JSON.stringify(half)}`,
   );
 });

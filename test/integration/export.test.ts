@@ -304,6 +304,49 @@ describe('the limits of a namespace', () => {
   });
 });
 
+describe('while the platform is away', () => {
+  const TENANCIES = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduletenancies';
+
+  it('the limits of a namespace hold, and a Service with a fault is stored and not refused', async () => {
+    await first.stop();
+    await world.controlPlane.apply({
+      apiVersion: 'platform.koupleless.io/v1alpha1',
+      kind: 'ModuleTenancy',
+      metadata: { name: 'limits', namespace: 'default' },
+      spec: { exportGroups: ['external'] },
+    } as KubeObject);
+    const elsewhere = service('biz1', { labels: { BCSGROUP: 'other' } });
+    await eventually(async () => expect(await refusal(world, elsewhere)).toContain('may export to external'));
+    const faulty = service('biz1', { labels: { BCSGROUP: 'external', BCSBALANCE: 'random' } });
+    expect(await refusal(world, faulty)).toBe('accepted');
+    ({ process: first, client: feed } = await start('export-2', 'export,admission', webhookPort));
+    await eventually(async () => expect(await conditionOf('biz1', 'Invalid')).toBe('True InvalidService'), 60_000);
+    await world.admin.delete(`${TENANCIES}/limits`);
+    await untilAsked(world);
+  });
+});
+
+describe('a tenant with the ClusterRole edit', () => {
+  it('reads ExportServices of its namespace, and writes none', async () => {
+    await world.controlPlane.apply({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'tenant', namespace: 'default' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'tenant' }],
+    } as KubeObject);
+    const tenant = await world.controlPlane.client({ user: 'tenant' });
+    await world.controlPlane.apply(service('biz1'));
+    await eventually(async () => expect((await tenant.get(`${EXPORTS}/biz1`)).status.serviceName).toBe('biz1'), 30_000);
+    const forged = { ...(await tenant.get(`${EXPORTS}/biz1`)), metadata: { name: 'forged', namespace: 'default' } };
+    await expect(tenant.post(EXPORTS, forged)).rejects.toThrow('forbidden');
+    for (const path of [`${EXPORTS}/biz1`, `${EXPORTS}/biz1/status`])
+      await expect(tenant.mergePatch(path, { status: { balance: 'source' } })).rejects.toThrow('forbidden');
+    await expect(tenant.delete(`${EXPORTS}/biz1`)).rejects.toThrow('forbidden');
+    await world.admin.delete('/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/tenant');
+  });
+});
+
 describe('the feed', () => {
   /** A service account with a ClusterRole, in its own namespace or everywhere. */
   async function tokenOf(name: string, role: string, isEverywhere = false): Promise<string> {
@@ -348,7 +391,7 @@ describe('the feed', () => {
   it('goes on from another replica when one is killed, and so do the objects', async () => {
     await deployed('biz1', '1.0.0', 3);
     await world.controlPlane.apply(service('biz1'));
-    const second = await start('export-2');
+    const second = await start('export-3');
     await eventually(async () => expect((await feed.get('?group=external')).text).toContain('backends":[{'));
     const { text, etag } = await feed.get('?group=external');
     await eventually(async () =>
@@ -359,7 +402,7 @@ describe('the feed', () => {
     const stop = await second.client.watch('?group=external', ({ type, object }) =>
       seen.push(`${type} ${object?.balance} ${object?.ports[0]?.backends.length}`),
     );
-    expect((await world.admin.get(LEASE)).spec.holderIdentity).toMatch(/^export-1_/);
+    expect((await world.admin.get(LEASE)).spec.holderIdentity).toMatch(/^export-2_/);
     const killedAt = Date.now();
     await first.stop('SIGKILL');
     await world.controlPlane.apply(service('biz1', { labels: { BCSGROUP: 'external', BCSBALANCE: 'source' } }));
@@ -372,6 +415,6 @@ describe('the feed', () => {
     expect(servedAfterMs).toBeLessThan(1_000);
     expect(writtenAfterMs).toBeLessThan(20_000);
     await second.process.stop('SIGKILL');
-    ({ process: first, client: feed } = await start('export-3', 'export,admission', webhookPort));
+    ({ process: first, client: feed } = await start('export-4', 'export,admission', webhookPort));
   });
 });

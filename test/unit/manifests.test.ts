@@ -31,6 +31,16 @@ describe('the manifests of the platform', () => {
     expect(first).toEqual(second);
   });
 
+  it('take the same Services for exported in the webhook and in the policy', () => {
+    const policy = documentsOf('policies.yaml').find(
+      ({ kind, metadata }) => kind === 'ValidatingAdmissionPolicy' && metadata.name === 'module-export',
+    );
+    const webhooks = documentsOf('webhook.yaml').flatMap((object) => object.webhooks ?? []);
+    const webhook = webhooks.find(({ name }) => name === 'services.platform.koupleless.io');
+    expect(webhook.matchConditions[0].name).toBe('is-exported');
+    expect(webhook.matchConditions).toEqual(policy.spec.matchConditions);
+  });
+
   it('have the keys of the sources', () => {
     const known = Object.values(labels).flatMap((value) =>
       typeof value === 'object' ? Object.values(value) : [value],

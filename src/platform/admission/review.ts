@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/objects.ts';
 import type { JsonPatchOperation } from '../../kube/resource.ts';
 import type { AdmissionRequest, Verdict } from '../../reconcile/webhooks.ts';
+import { shortened } from '../../shortened.ts';
 
 /** `admission.k8s.io/v1`: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/ */
 const API_VERSION = 'admission.k8s.io/v1';
@@ -48,7 +49,8 @@ function responseOf({ object }: AdmissionRequest, verdict: Verdict): object {
   const patch = jsonPatchOf(object, verdict.object ?? object);
   return {
     allowed: true,
-    ...(verdict.warnings && verdict.warnings.length > 0 && { warnings: verdict.warnings.map(shortened) }),
+    ...(verdict.warnings &&
+      verdict.warnings.length > 0 && { warnings: verdict.warnings.map((one) => shortened(one, MAX_WARNING_LENGTH)) }),
     ...(patch.length > 0 && {
       patchType: 'JSONPatch',
       patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
@@ -58,10 +60,6 @@ function responseOf({ object }: AdmissionRequest, verdict: Verdict): object {
 
 /** The API server cuts off what is longer than 256 characters. */
 const MAX_WARNING_LENGTH = 256;
-
-function shortened(warning: string): string {
-  return warning.length <= MAX_WARNING_LENGTH ? warning : `${warning.slice(0, MAX_WARNING_LENGTH - 1)}…`;
-}
 
 /** RFC 6902: what makes `after` of `before`. A list of another length is replaced as a whole. */
 export function jsonPatchOf(before: unknown, after: unknown, path = ''): JsonPatchOperation[] {

@@ -1,14 +1,14 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
-import { ANNOTATION } from '../../labels.ts';
+import type { Arklets } from './arklets.ts';
 import type { Backend } from './export-service.ts';
 import type { ExportedPort, ExportSettings } from './exported-service.ts';
 
-/** A Pod that serves, and its Node. */
+/** A Pod that serves, and where. */
 export interface ServingPod {
   readonly pod: ModulePod;
   readonly ip: string;
-  readonly node: CachedNode;
+  readonly nodeName: string;
 }
 
 export interface ServingOptions {
@@ -27,7 +27,7 @@ export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: Se
     const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
     if (node === undefined || pod.ip === undefined || pod.isDeleting || pod.isTerminal) continue;
     const isLost = pod.isServing && !isReadyNode(node);
-    if (pod.isReady || (isLost && !dropsLost)) serving.push({ pod, ip: pod.ip, node });
+    if (pod.isReady || (isLost && !dropsLost)) serving.push({ pod, ip: pod.ip, nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.
   return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
@@ -45,14 +45,15 @@ export function backendsOf(
   { target }: ExportedPort,
   serving: readonly ServingPod[],
   { weightLabel, weights }: Pick<ExportSettings, 'weightLabel' | 'weights'>,
+  arklets: Pick<Arklets, 'isAt'>,
 ): PortBackends {
   const found = new Map<string, Address>();
   const unknownWeights = new Set<string>();
   let isOfArklet = false;
-  for (const { pod, ip, node } of serving) {
+  for (const { pod, ip, nodeName } of serving) {
     const port = portOf(target, pod);
     if (port === undefined) continue;
-    if (node.annotations[ANNOTATION.arkletPort] === String(port)) {
+    if (arklets.isAt(ip, port, nodeName)) {
       isOfArklet = true;
       continue;
     }

@@ -123,10 +123,14 @@ export class ExportController {
     if (isDeepStrictEqual(status, stored.status)) return undefined;
     const waitMs = (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY) + WRITE_EVERY_MS - clock.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    this.#writtenAt.set(key, clock.now());
     const { resourceVersion } = stored;
     const object = { metadata: { namespace, name, resourceVersion }, spec: { serviceRef: { name } }, status };
-    exports.upsert(await client.update(object, { subresource: 'status', permit }));
+    try {
+      exports.upsert(await client.update(object, { subresource: 'status', permit }));
+    } finally {
+      // After the answer: a request that waited on its way is never closer than that to the next one.
+      this.#writtenAt.set(key, clock.now());
+    }
     metrics.exportWrites.inc();
     return undefined;
   }

@@ -2,16 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { isSameModulePod, type ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
-import { matchesLabels } from '../../kube/placement.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
-import { ANNOTATION } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
+import { Arklets } from './arklets.ts';
 import { servingPods } from './backends.ts';
 import type { CachedService } from './cached-service.ts';
 import { type Conflict, conflictsOf } from './conflicts.ts';
 import { type ExportView, viewOf } from './export-view.ts';
 import type { ExportSettings } from './exported-service.ts';
+import { Selections } from './selections.ts';
 
 export interface ExportTableOptions {
   readonly services: Informer<CachedService>;
@@ -54,8 +54,8 @@ const STALE_AFTER_MS = 150_000;
 export class ExportTable {
   readonly #options: ExportTableOptions;
   readonly #entries = new Map<string, ExportEntry>();
-  /** The Pods that a Service selects, by the key of the Service. */
-  readonly #members = new Map<string, Map<string, ModulePod>>();
+  readonly #selections = new Selections();
+  readonly #arklets = new Arklets();
   readonly #groups = new Map<string, Set<string>>();
   readonly #listeners: ExportListener[] = [];
   readonly #dirty = new Map<string, number>();
@@ -77,9 +77,13 @@ export class ExportTable {
       onDelete: (pod) => this.#onPodGone(pod),
     });
     nodes.addHandler({
-      onAdd: ({ name }) => this.#onNode(name),
-      onUpdate: (old, node) => isSameNode(old, node) || this.#onNode(node.name),
-      onDelete: ({ name }) => this.#onNode(name),
+      onAdd: (node) => this.#onNodes(this.#arklets.put(node)),
+      onUpdate: (old, node) => {
+        const concerned = this.#arklets.put(node);
+        if (isReadyNode(old) !== isReadyNode(node)) concerned.add(node.name);
+        this.#onNodes(concerned);
+      },
+      onDelete: ({ name }) => this.#onNodes(this.#arklets.remove(name)),
     });
   }
 
@@ -127,49 +131,31 @@ export class ExportTable {
       this.#onServiceGone(key);
       return;
     }
-    const { pods } = this.#options;
-    // A Service is edited rarely: its Pods are looked for once again.
-    const selected = pods.byIndex('namespace', service.namespace).filter((pod) => selects(exported, pod));
-    this.#members.set(key, new Map(selected.map((pod) => [pod.name, pod])));
+    const { namespace, name } = service;
+    const { selector } = exported;
+    this.#selections.putService({ namespace, name, selector }, () =>
+      this.#options.pods.byIndex('namespace', namespace),
+    );
     this.#touch(key);
   }
 
   #onServiceGone(key: string): void {
-    if (this.#members.delete(key)) this.#touch(key);
+    if (this.#selections.removeService(key)) this.#touch(key);
   }
 
   #onPod(pod: ModulePod, old?: ModulePod): void {
     if (old !== undefined && isSameModulePod(old, pod)) return;
-    for (const { key, settings, members } of this.#exportedIn(pod.namespace)) {
-      const isSelected = selects(settings, pod);
-      if (!isSelected && !isMember(members, pod)) continue;
-      if (isSelected) members.set(pod.name, pod);
-      else members.delete(pod.name);
-      this.#touch(key);
-    }
+    for (const key of this.#selections.putPod(pod)) this.#touch(key);
   }
 
   #onPodGone(pod: ModulePod): void {
-    for (const { key, members } of this.#exportedIn(pod.namespace)) {
-      if (!isMember(members, pod)) continue;
-      members.delete(pod.name);
-      this.#touch(key);
-    }
+    for (const key of this.#selections.removePod(pod)) this.#touch(key);
   }
 
-  #onNode(name: string): void {
-    for (const pod of this.#options.pods.byIndex('node', name)) {
-      for (const { key, members } of this.#exportedIn(pod.namespace)) if (isMember(members, pod)) this.#touch(key);
-    }
-  }
-
-  /** The exported Services of a namespace, with the Pods that they select. */
-  *#exportedIn(namespace: string) {
-    for (const service of this.#options.services.byIndex('exported', namespace)) {
-      const key = objectKey(service);
-      const members = this.#members.get(key);
-      if (members && service.exported) yield { key, settings: service.exported, members };
-    }
+  #onNodes(names: Iterable<string>): void {
+    for (const name of names)
+      for (const pod of this.#options.pods.byIndex('node', name))
+        for (const key of this.#selections.servicesOf(pod)) this.#touch(key);
   }
 
   #touch(key: string): void {
@@ -211,12 +197,12 @@ export class ExportTable {
   /** The entry as it should be: `old` itself when nothing has changed. */
   #entryOf(key: string, old: ExportEntry | undefined): ExportEntry | undefined {
     const { services, nodes, cluster, dropsLost } = this.#options;
-    const members = this.#members.get(key);
+    const members = this.#selections.podsOf(key);
     const service = services.get(key);
     if (members === undefined || service?.exported === undefined) return undefined;
     const { namespace, name, uid, createdAt, exported: settings } = service;
-    const serving = servingPods(members.values(), { nodeOf: (nodeName) => nodes.get(nodeName), dropsLost });
-    const view = viewOf({ cluster, namespace, name, settings, serving });
+    const serving = servingPods(members, { nodeOf: (nodeName) => nodes.get(nodeName), dropsLost });
+    const view = viewOf({ cluster, namespace, name, settings, serving, arklets: this.#arklets });
     if (old !== undefined && old.uid === uid && isSameView(old.view, view)) return old;
     const conflicts = new Map([...(old?.conflicts ?? [])].filter(([group]) => settings.groups.includes(group)));
     return { key, namespace, name, uid, createdAt, settings, view, conflicts };
@@ -227,7 +213,7 @@ export class ExportTable {
     if (entry === undefined) this.#entries.delete(key);
     else this.#entries.set(key, entry);
     const [before, after] = [old?.settings.groups ?? [], entry?.settings.groups ?? []];
-    if (old?.uid === entry?.uid && isDeepStrictEqual(old?.settings, entry?.settings)) return [];
+    if (old?.uid === entry?.uid && isSameClaim(old?.settings, entry?.settings)) return [];
     for (const group of before) if (!after.includes(group)) this.#leave(group, key);
     for (const group of after) {
       const keys = this.#groups.get(group) ?? new Set();
@@ -259,22 +245,9 @@ export class ExportTable {
   }
 }
 
-/** An empty selector is that of no Pod, as for Endpoints. */
-function selects({ selector }: ExportSettings, { labels }: ModulePod): boolean {
-  return Object.keys(selector).length > 0 && matchesLabels({ matchLabels: selector }, labels);
-}
-
-function isMember(members: ReadonlyMap<string, ModulePod>, { name, uid }: ModulePod): boolean {
-  return members.get(name)?.uid === uid;
-}
-
-/** Whether an update changes nothing that backends are made of. */
-function isSameNode(a: CachedNode, b: CachedNode): boolean {
-  return isReadyNode(a) === isReadyNode(b) && arkletPortOf(a) === arkletPortOf(b);
-}
-
-function arkletPortOf({ annotations }: CachedNode): string | undefined {
-  return annotations[ANNOTATION.arkletPort];
+/** Whether a Service wants the same of its groups as before. */
+function isSameClaim(a: ExportSettings | undefined, b: ExportSettings | undefined): boolean {
+  return isDeepStrictEqual([a?.groups, a?.ports], [b?.groups, b?.ports]);
 }
 
 function isSameView(a: ExportView, b: ExportView): boolean {

@@ -1,4 +1,6 @@
 import type { ConditionStatus } from '../../kube/objects.ts';
+import { shortened } from '../../shortened.ts';
+import type { Arklets } from './arklets.ts';
 import { backendsOf, type ServingPod } from './backends.ts';
 import type { Conflict } from './conflicts.ts';
 import type { ExportConditionType, Exported, ExportServiceCondition, ExportServiceStatus } from './export-service.ts';
@@ -22,15 +24,16 @@ export interface ViewInput {
   readonly name: string;
   readonly settings: ExportSettings;
   readonly serving: readonly ServingPod[];
+  readonly arklets: Pick<Arklets, 'isAt'>;
 }
 
 /** Equal inputs give equal text, on every replica. */
-export function viewOf({ cluster, namespace, name, settings, serving }: ViewInput): ExportView {
+export function viewOf({ cluster, namespace, name, settings, serving, arklets }: ViewInput): ExportView {
   const faults = [...settings.faults];
   const unknownWeights = new Set<string>();
   let left = MAX_BACKENDS;
   const ports = settings.ports.map((port) => {
-    const found = backendsOf(port, serving, settings);
+    const found = backendsOf(port, serving, settings, arklets);
     for (const label of found.unknownWeights) unknownWeights.add(label);
     if (found.isOfArklet) faults.push(`spec.ports[${port.name}].targetPort: is the port of the arklet of a base`);
     const backends = found.backends.slice(0, left);
@@ -65,6 +68,8 @@ export interface StatusInput {
   readonly nowText: string;
 }
 
+const MAX_MESSAGE_LENGTH = 1024;
+
 /** What an ExportService shows. */
 export function exportStatusOf({ view, conflicts, generation, stored, nowText }: StatusInput): ExportServiceStatus {
   const { exported } = view;
@@ -73,7 +78,13 @@ export function exportStatusOf({ view, conflicts, generation, stored, nowText }:
     const status: ConditionStatus = isTrue ? 'True' : 'False';
     const former = stored?.conditions.find((one) => one.type === type);
     const lastTransitionTime = former?.status === status ? former.lastTransitionTime : nowText;
-    return { type, status, reason, message, lastTransitionTime } satisfies ExportServiceCondition;
+    return {
+      type,
+      status,
+      reason,
+      message: shortened(message, MAX_MESSAGE_LENGTH),
+      lastTransitionTime,
+    } satisfies ExportServiceCondition;
   };
   const lost = [...conflicts].map(([group, { winner, what }]) => `group ${group}: ${winner} is older and has ${what}`);
   const unknown = view.unknownWeights.join(', ');
@@ -87,20 +98,15 @@ export function exportStatusOf({ view, conflicts, generation, stored, nowText }:
     },
     conditions: [
       lost.length > 0
-        ? condition('Conflict', true, 'TakenByOther', shortened(lost.join('; ')))
+        ? condition('Conflict', true, 'TakenByOther', lost.join('; '))
         : condition('Conflict', false, 'NoConflict', 'no other Service of its groups wants the same'),
       view.faults.length > 0
-        ? condition('Invalid', true, 'InvalidService', shortened(view.faults.join('; ')))
+        ? condition('Invalid', true, 'InvalidService', view.faults.join('; '))
         : condition('Invalid', false, 'ValidService', 'the Service can be exported as it is'),
       readyCondition(condition, { backends, isLeftOut: lost.length > 0 && lost.length === exported.BCSGroup.length }),
       unknown === ''
         ? condition('UnknownWeight', false, 'AllWeighted', 'every backend has its share')
-        : condition(
-            'UnknownWeight',
-            true,
-            'NoSuchWeight',
-            shortened(`no BCS-WEIGHT- label for ${unknown}: each has weight 1`),
-          ),
+        : condition('UnknownWeight', true, 'NoSuchWeight', `no BCS-WEIGHT- label for ${unknown}: each has weight 1`),
     ],
   };
 }
@@ -112,10 +118,4 @@ function readyCondition(
   if (isLeftOut) return condition('Ready', false, 'Conflict', 'no group takes it');
   if (backends === 0) return condition('Ready', false, 'NoBackends', 'no selected Pod is ready on a base');
   return condition('Ready', true, 'Exported', 'the Service is exported');
-}
-
-const MAX_MESSAGE_LENGTH = 1024;
-
-function shortened(text: string): string {
-  return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
 }

@@ -1,6 +1,7 @@
 import type { KubeObject, ObjectMeta, ServiceObject, ServicePort } from '../../kube/objects.ts';
 import { EXPORT_ANNOTATION, EXPORT_LABEL, MODULE_LABEL } from '../../labels.ts';
 import type { AdmissionRequest, Verdict } from '../../reconcile/webhooks.ts';
+import { shortened } from '../../shortened.ts';
 
 export const BALANCES = ['roundrobin', 'source', 'leastconn'] as const;
 export type Balance = (typeof BALANCES)[number];
@@ -17,11 +18,14 @@ const MAX_WEIGHT = 1_000_000;
 const MAX_WEIGHTS = 64;
 const MAX_PATH_LENGTH = 1024;
 const MAX_HOST_LENGTH = 253;
+/** Whoever writes 10,000 wrong names needs no list of them, and this process no memory for it. */
+const MAX_FAULTS = 20;
 
 /** What balancers copy into their configuration: no character of these means anything there. */
 const GROUP = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 const HOST = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const PATH = /^\/[A-Za-z0-9._~%+,=:@/-]*$/;
+const PORT_NAME = /^[A-Za-z0-9-]{1,63}$/;
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
 /** One port of an exported Service. */
@@ -70,8 +74,13 @@ export function exportSettingsOf(service: KubeObject): ExportSettings | undefine
     weights: weightsOf(labels, faults),
     selector,
     ports: portsOf(spec.ports ?? [], annotations[EXPORT_ANNOTATION.ports], faults),
-    faults,
+    faults: firstOf(faults),
   };
+}
+
+function firstOf(faults: readonly string[]): readonly string[] {
+  if (faults.length <= MAX_FAULTS) return faults;
+  return [...faults.slice(0, MAX_FAULTS), `and ${faults.length - MAX_FAULTS} more`];
 }
 
 /** Refuses an exported Service with faults. One that is stored with faults already may be changed in other fields. */
@@ -157,11 +166,10 @@ function weightsOf(labels: Readonly<Record<string, string>>, faults: string[]): 
 
 function portsOf(ports: readonly ServicePort[], text: string | undefined, faults: string[]): ExportedPort[] {
   const described = descriptionsOf(text, faults);
-  const names = ports.map(nameOf);
-  for (const name of described.keys()) {
-    if (!names.includes(name))
-      faults.push(`${portField(name)}: the Service has no port of this name, only ${names.join(', ')}`);
-  }
+  const names = new Set(ports.map(nameOf));
+  const known = shortened([...names].join(', '), MAX_QUOTED);
+  for (const name of described.keys())
+    if (!names.has(name)) faults.push(`${portField(name)}: the Service has no port of this name, only ${known}`);
   if (ports.length > MAX_PORTS) faults.push(`spec.ports: more than ${MAX_PORTS}`);
   return ports
     .slice(0, MAX_PORTS)
@@ -174,8 +182,14 @@ function nameOf({ name, port }: ServicePort): string {
   return name || String(port);
 }
 
+/** Both names may be whatever stands in the annotation. */
 function portField(name: string, field?: string): string {
-  return `${annotationField(EXPORT_ANNOTATION.ports)}.${name}${field === undefined ? '' : `.${field}`}`;
+  const path = field === undefined ? [name] : [name, field];
+  return [annotationField(EXPORT_ANNOTATION.ports), ...path.map(plain)].join('.');
+}
+
+function plain(name: string): string {
+  return PORT_NAME.test(name) ? name : quoted(name);
 }
 
 type PortDescription = Readonly<Record<string, unknown>>;
@@ -250,6 +264,5 @@ const MAX_QUOTED = 80;
 
 /** As a message repeats what somebody has written: short, and without characters that do anything. */
 function quoted(value: unknown): string {
-  const text = JSON.stringify(value) ?? '';
-  return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED)}…`;
+  return shortened(JSON.stringify(value) ?? '', MAX_QUOTED);
 }

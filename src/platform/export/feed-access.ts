@@ -43,10 +43,10 @@ export interface AccessReviewObject extends KubeObject {
 }
 
 /**
- * What becomes of a request. `Unauthenticated`: nobody knows the token. `Forbidden`: its owner may not read these
+ * What becomes of a request. `Balancer`: it has a token of the group. `Allowed`: the cluster lets it. `Unauthenticated`: nobody knows the token. `Forbidden`: its owner may not read these
  * objects. `Busy`: too many unknown tokens come. `Unknown`: the API server did not answer, which is no.
  */
-export type Access = 'Allowed' | 'Unauthenticated' | 'Forbidden' | 'Busy' | 'Unknown';
+export type Access = 'Balancer' | 'Allowed' | 'Unauthenticated' | 'Forbidden' | 'Busy' | 'Unknown';
 
 /** What a request wants to read. */
 export interface FeedScope {
@@ -116,7 +116,7 @@ export class FeedAccess {
     if (token === undefined || token.length > MAX_TOKEN_LENGTH) return 'Unauthenticated';
     const digest = digestOf(token);
     const groups = this.#options.tokens?.groupsOf(digest);
-    if (groups !== undefined) return groups.has(group) ? 'Allowed' : 'Forbidden';
+    if (groups !== undefined) return groups.has(group) ? 'Balancer' : 'Forbidden';
     const now = this.#options.clock.now();
     const key = `${digest} ${namespace ?? ''}`;
     const known = this.#answers.get(key);

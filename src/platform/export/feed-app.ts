@@ -3,7 +3,7 @@ import express, { type Express, type Request, type Response } from 'express';
 import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
 import { type Access, type FeedAccess, type FeedScope, scopeKey } from './feed-access.ts';
-import { entriesIn, type FeedWatches } from './feed-watches.ts';
+import { entriesIn, type FeedWatches, type Watcher } from './feed-watches.ts';
 
 export interface FeedAppOptions {
   readonly table: ExportTable;
@@ -16,8 +16,10 @@ const PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
 const RETRY_AFTER_SECONDS = '1';
 
+type Admitted = 'Balancer' | 'Allowed';
+
 /** Why a request gets nothing. */
-const REFUSALS: Readonly<Record<Exclude<Access, 'Allowed'>, readonly [status: number, text: string]>> = {
+const REFUSALS: Readonly<Record<Exclude<Access, Admitted>, readonly [status: number, text: string]>> = {
   Unauthenticated: [401, 'a token of the cluster or of the group is needed: Authorization: Bearer …'],
   Forbidden: [403, 'this token may not get ExportServices there; with &namespace=… fewer rights are needed'],
   Busy: [429, 'too many unknown tokens come from there: try again later'],
@@ -46,13 +48,13 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
     const { authorization: header } = request.headers;
     const source = request.socket.remoteAddress ?? '';
     const found = await access.of({ header, source }, scope);
-    if (found !== 'Allowed') return refuse(response, ...REFUSALS[found]);
+    if (!isAdmitted(found)) return refuse(response, ...REFUSALS[found]);
     // An empty answer would take all traffic away.
     if (!table.isCurrent()) return refuse(response, 503, 'the caches of this replica are not current: ask another one');
     response.set('Cache-Control', 'private, no-cache').set('Vary', 'Authorization');
     if (isWatch(request)) {
       const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
-      watch(response, scope, isAllowed);
+      watch(response, scope, { isAllowed, isBalancer: found === 'Balancer' });
       return;
     }
     const { etag, text } = bodyOf(scope);
@@ -63,10 +65,10 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
-  function watch(response: Response, scope: FeedScope, isAllowed: () => Promise<boolean>): void {
+  function watch(response: Response, scope: FeedScope, watcher: Watcher): void {
     if (response.closed) return;
     response.type('application/x-ndjson');
-    const close = watches.open(scope, response, isAllowed);
+    const close = watches.open(scope, response, watcher);
     if (close === undefined) refuse(response, 503, 'there are too many watches: ask another replica');
     else response.once('close', close);
   }
@@ -112,9 +114,13 @@ function isWatch({ query }: Request): boolean {
   return query.watch === '1' || query.watch === 'true';
 }
 
+function isAdmitted(access: Access): access is Admitted {
+  return access === 'Balancer' || access === 'Allowed';
+}
+
 /** A watch goes on while nobody can say whether it may. */
 function keepsWatch(access: Access): boolean {
-  return access === 'Allowed' || access === 'Busy' || access === 'Unknown';
+  return isAdmitted(access) || access === 'Busy' || access === 'Unknown';
 }
 
 function refuse(response: Response, status: number, text: string): void {

@@ -18,10 +18,16 @@ export interface FeedWatchesOptions {
   readonly metrics: Pick<Metrics, 'exportWatches'>;
 }
 
-interface Watch {
-  readonly stream: WatchStream;
+/** Who watches. */
+export interface Watcher {
   /** Asked from time to time; false ends the watch. */
   readonly isAllowed: () => Promise<boolean>;
+  /** It has a token of the group, which others cannot make. */
+  readonly isBalancer: boolean;
+}
+
+interface Watch extends Watcher {
+  readonly stream: WatchStream;
 }
 
 /** All watches of one scope see the same. */
@@ -32,6 +38,7 @@ interface Channel {
   readonly watches: Set<Watch>;
 }
 
+/** Of balancers, and of all others together: whoever has a token of the cluster keeps no balancer out. */
 export const MAX_WATCHES = 500;
 /** A balancer that leaves more than this unread is cut off: it comes again, and gets everything. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
@@ -45,7 +52,7 @@ export const BEAT_MS = 15_000;
 export class FeedWatches {
   readonly #options: FeedWatchesOptions;
   readonly #channels = new Map<string, Channel>();
-  #count = 0;
+  readonly #counts = { balancers: 0, others: 0 };
   #beat: Timer | undefined;
 
   constructor(options: FeedWatchesOptions) {
@@ -55,12 +62,12 @@ export class FeedWatches {
   }
 
   /** Undefined: there are too many. Else `stream` gets everything from now on; the answer ends that. */
-  open(scope: FeedScope, stream: WatchStream, isAllowed: Watch['isAllowed']): (() => void) | undefined {
-    if (this.#count >= MAX_WATCHES) return undefined;
+  open(scope: FeedScope, stream: WatchStream, watcher: Watcher): (() => void) | undefined {
+    if (this.#counts[kindOf(watcher)] >= MAX_WATCHES) return undefined;
     const channel = this.#channelOf(scope);
-    const watch: Watch = { stream, isAllowed };
+    const watch: Watch = { stream, ...watcher };
     channel.watches.add(watch);
-    this.#counted(1);
+    this.#counted(watch, 1);
     const lines = [...channel.sent.values()].map((json) => lineOf('ADDED', json));
     stream.write(`${lines.join('')}{"type":"SYNCED"}\n`);
     return () => this.#close(channel, watch);
@@ -78,15 +85,16 @@ export class FeedWatches {
 
   #close(channel: Channel, watch: Watch): void {
     if (!channel.watches.delete(watch)) return;
-    this.#counted(-1);
+    this.#counted(watch, -1);
     if (channel.watches.size > 0) return;
     this.#channels.delete(scopeKey(channel.scope));
   }
 
-  #counted(by: number): void {
-    this.#count += by;
-    this.#options.metrics.exportWatches.set(this.#count);
-    if (this.#count === 0) {
+  #counted(watch: Watch, by: number): void {
+    this.#counts[kindOf(watch)] += by;
+    const count = this.#counts.balancers + this.#counts.others;
+    this.#options.metrics.exportWatches.set(count);
+    if (count === 0) {
       this.#beat?.cancel();
       this.#beat = undefined;
     } else {
@@ -112,6 +120,10 @@ export class FeedWatches {
       }
     }
   }
+}
+
+function kindOf({ isBalancer }: Watcher): 'balancers' | 'others' {
+  return isBalancer ? 'balancers' : 'others';
 }
 
 /** What balancers of a scope get, sorted. */

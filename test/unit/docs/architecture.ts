@@ -8,6 +8,7 @@ export const EVERYWHERE = [
   'src/lru-map.ts',
   'src/metrics.ts',
   'src/redact-url.ts',
+  'src/shortened.ts',
   'src/token-bucket.ts',
 ];
 /** What the rooms may use of the API server; credentials are the assembly's. */
@@ -26,6 +27,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/lru-map.ts': [],
   'src/metrics.ts': [],
   'src/redact-url.ts': [],
+  'src/shortened.ts': [],
   'src/token-bucket.ts': [],
   'src/config': EVERYWHERE,
   'src/queue': EVERYWHERE,
@@ -130,6 +132,7 @@ export const PURE = [
   'src/queue/backoff.ts',
   'src/queue/phase.ts',
   'src/redact-url.ts',
+  'src/shortened.ts',
   'src/token-bucket.ts',
   'src/tunnel/base.ts',
   'src/tunnel/ip-address.ts',

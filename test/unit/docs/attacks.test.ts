@@ -16,6 +16,20 @@ function testsOfSuite(): string[] {
   });
 }
 
+/** Whether there is such a test: `folder/file`: title. */
+function namesTest(cell: string): boolean {
+  const [, file = '', title = ''] = /^`([\w/-]+)`: (.+)$/.exec(cell) ?? [];
+  const text = readFileSync(new URL(`test/${file}${SUFFIX}`, ROOT), 'utf8');
+  return ["'", '"'].some((quote) => text.includes(`${quote}${title}${quote}`));
+}
+
+it('docs/attacks.md names tests of the export that there are', () => {
+  const page = readFileSync(new URL('docs/attacks.md', ROOT), 'utf8');
+  const shown = tableOf(sectionOf(page, 'Exports to load balancers')).map((row) => row.Test ?? '');
+  expect(shown.length).toBeGreaterThan(15);
+  expect(shown.filter((cell) => !namesTest(cell))).toEqual([]);
+});
+
 it('docs/attacks.md has a row for each test of the suite, and no other', () => {
   const page = readFileSync(new URL('docs/attacks.md', ROOT), 'utf8');
   const shown = tableOf(sectionOf(page, 'Attacks and results')).map((row) => row.Test ?? '');

@@ -5,6 +5,7 @@ import { quantityOf } from '../../../src/kube/quantity.ts';
 import { compareResourceVersions } from '../../../src/kube/resource-version.ts';
 import { WorkSlice } from '../../../src/kube/watch/work-slice.ts';
 import { LruMap } from '../../../src/lru-map.ts';
+import { shortened } from '../../../src/shortened.ts';
 import { TokenBucket } from '../../../src/token-bucket.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -144,5 +145,15 @@ describe('quantityOf', () => {
     [undefined, undefined],
   ])('of %j is %s', (text, value) => {
     expect(quantityOf(text)).toBe(value);
+  });
+});
+
+describe('shortened', () => {
+  it.each([
+    ['abc', 3, 'abc'],
+    ['abcd', 3, 'ab…'],
+    ['', 3, ''],
+  ])('%s to %i', (text, maxLength, wanted) => {
+    expect(shortened(text, maxLength)).toBe(wanted);
   });
 });

@@ -26,6 +26,8 @@ class ControllerWorld extends ExportWorld {
   readonly events: string[] = [];
   readonly exports = new FakeInformer<CachedExportService>(this.clock, projectExportService);
   isLeading = true;
+  /** Of a status. */
+  takesMs = 0;
   #version = 1000;
   readonly controller: ExportController;
 
@@ -43,6 +45,7 @@ class ControllerWorld extends ExportWorld {
         },
         update: async (object: ExportServiceObject) => {
           this.#permitted('status');
+          this.clock.advance(this.takesMs);
           const { stored } = this;
           if (stored === undefined) throw errorOf(404);
           if (object.metadata.resourceVersion !== stored.metadata.resourceVersion) throw errorOf(409);
@@ -129,6 +132,18 @@ describe('the controller of ExportServices', () => {
     await world.settle();
     expect(world.writes).toEqual(['create', 'status', 'status']);
     expect(world.stored?.status?.summary.backends).toBe(0);
+  });
+
+  it('counts the second from the answer of the API server', async () => {
+    const world = new ControllerWorld();
+    world.put(serviceOf('shop'), ...fleet('shop', 1));
+    await world.settle();
+    world.clock.advance(1_000);
+    world.takesMs = 900;
+    world.put(podOf('shop', 'shop-1', { isReady: false }));
+    await world.controller.reconcile(KEY);
+    world.put(podOf('shop', 'shop-1'));
+    expect(await world.controller.reconcile(KEY)).toEqual({ requeueAfterMs: 900 });
   });
 
   it('removes it with the label, and not while the API server has the Service still', async () => {

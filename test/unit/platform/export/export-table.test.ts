@@ -254,6 +254,40 @@ describe('backends', () => {
     for (const fault of found) expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
   });
 
+  it('are never the arklet of another base at the same address', () => {
+    const ip = '10.0.0.1';
+    const world = new ExportWorld().put(
+      serviceOf('shop', { ports: [{ ...TCP_PORT, targetPort: 1238 }] }),
+      nodeOf('vnode.shop-1', 'True', 1239, ip),
+      podOf('shop', 'shop-1', { ip }),
+    );
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
+    world.put(nodeOf('vnode.bank-1', 'True', 1238, ip));
+    expect(world.backends('t1/shop')).toEqual([]);
+    world.put(nodeOf('vnode.bank-1', 'True', 1240, ip));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
+    world.put(nodeOf('vnode.bank-1', 'False', 1238, ip));
+    expect(world.backends('t1/shop')).toEqual([]);
+    world.remove(nodeOf('vnode.bank-1'));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
+  });
+
+  it('of a base that reports the address of another one are of its own Services only', () => {
+    const world = new ExportWorld().put(
+      serviceOf('bank', { ports: [{ port: 1, targetPort: 8080 }] }),
+      serviceOf('shop'),
+      nodeOf('vnode.bank-1', 'True', 1238, '10.0.0.1'),
+      podOf('bank', 'bank-1', { ip: '10.0.0.1' }),
+      nodeOf('vnode.liar', 'True', 1239, '10.0.0.1'),
+      podOf('shop', 'shop-1', { ip: '10.0.0.1', node: 'vnode.liar' }),
+    );
+    const both = () => [world.backends('t1/bank'), world.backends('t1/shop')];
+    expect(both()).toEqual([['10.0.0.1:8080'], ['10.0.0.1:8080']]);
+    world.put(nodeOf('vnode.liar', 'False', 1239, '10.0.0.1'));
+    world.remove(podOf('shop', 'shop-1', { ip: '10.0.0.1', node: 'vnode.liar' }), nodeOf('vnode.liar'));
+    expect(both()).toEqual([['10.0.0.1:8080'], []]);
+  });
+
   it('follow a Pod that changes its labels', () => {
     const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
     world.put(podOf('shop', 'shop-1', { labels: { app: 'debug' } }));

@@ -82,11 +82,19 @@ export function podOf(app: string, name: string, state: PodState = {}): PodObjec
   };
 }
 
-export function nodeOf(name: string, ready: 'True' | 'False' | 'Unknown' = 'True', arkletPort?: number): NodeObject {
+export function nodeOf(
+  name: string,
+  ready: 'True' | 'False' | 'Unknown' = 'True',
+  arkletPort?: number,
+  ip?: string,
+): NodeObject {
   const annotations = arkletPort === undefined ? {} : { 'platform.koupleless.io/arklet-port': String(arkletPort) };
   return {
     metadata: { ...metaOf(name), namespace: '', annotations } as KubeObject['metadata'],
-    status: { conditions: [{ type: 'Ready', status: ready }] },
+    status: {
+      conditions: [{ type: 'Ready', status: ready }],
+      ...(ip !== undefined && { addresses: [{ type: 'InternalIP', address: ip }] }),
+    },
   };
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { exportSettingsOf, reviewService } from '../../../../src/platform/export/exported-service.ts';
 import { HTTP_PORT, type ServiceOptions, serviceOf, TCP_PORT } from './export-world.ts';
@@ -193,6 +194,56 @@ describe('faults of an exported Service', () => {
     expect(shown(78)).toContain(`: "${'x'.repeat(78)}" is neither`);
     expect(shown(79)).toContain(`: "${'x'.repeat(79)}… is neither`);
     expect(shown(5_000)).toBe(shown(79));
+  });
+
+  it('leave nothing to balancers that has a meaning in their configuration', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({
+        unit: fc.constantFrom('a', '/', '.', '-', ' ', '\n', '#', '"', "'", '{', ';', '\\', '$', '*', '%', 'é'),
+      }),
+    );
+    const annotations = fc.record({
+      group: text,
+      host: text,
+      path: fc.tuple(fc.constantFrom('', '/'), text),
+      balance: text,
+    });
+    fc.assert(
+      fc.property(annotations, ({ group, host, path, balance }) => {
+        const described = JSON.stringify({ http: { domainName: host, path: path.join('') } });
+        const {
+          groups,
+          ports,
+          balance: found,
+        } = settingsOf({
+          labels: { BCSGROUP: 'external', BCSBALANCE: balance },
+          annotations: { 'platform.koupleless.io/export-groups': group, [PORTS]: described },
+          ports: [HTTP_PORT],
+        });
+        expect(groups.filter((name) => !/^[\w.-]{1,63}$/.test(name))).toEqual([]);
+        expect(['roundrobin', 'source', 'leastconn']).toContain(found);
+        expect(ports.filter(({ host: of }) => !/^[a-z0-9.*-]+$/.test(of))).toEqual([]);
+        expect(ports.filter(({ path: of }) => !/^\/[\w.~%+,=:@/-]*$/.test(of))).toEqual([]);
+      }),
+    );
+  });
+
+  it('are few and short, whatever is written', () => {
+    const ports = Array.from({ length: 20_000 }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
+    const described = Object.fromEntries(ports.map(({ name }) => [`no-${name}`, {}]));
+    const { faults, ports: exported } = withPorts(JSON.stringify(described), ports);
+    expect(exported).toHaveLength(64);
+    expect(faults).toHaveLength(21);
+    expect(faults.at(-1)).toBe('and 19981 more');
+    expect(Math.max(...faults.map(({ length }) => length))).toBeLessThan(300);
+  });
+
+  it('show names of ports without what means anything in a log or a terminal', () => {
+    const { faults } = withPorts(JSON.stringify({ http: { domainName: 'a.b' }, '\n\u001b[2Jx': { 'y\n': 1 } }));
+    expect(faults.join()).toContain('."\\n\\u001b[2Jx"."y\\n": is none of');
+    const isControl = (text: string): boolean => [...text].some((character) => character < ' ');
+    expect(faults.filter(isControl)).toEqual([]);
   });
 });
 

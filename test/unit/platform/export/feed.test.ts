@@ -253,7 +253,7 @@ describe('a watch of the feed', () => {
     const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
     const access = { isAllowed: true };
     const { state, stream } = streamOf();
-    const close = watches.open(scope, stream, async () => access.isAllowed);
+    const close = watches.open(scope, stream, { isAllowed: async () => access.isAllowed, isBalancer: true });
     return { watches, state, stream, access, close: close ?? (() => {}), scope };
   }
 
@@ -277,7 +277,7 @@ describe('a watch of the feed', () => {
   it('is told from time to time that it lives, by one timer for all', () => {
     const own = new ExportWorld();
     const { watches, state, close, scope } = watched(own);
-    const second = watches.open(scope, streamOf().stream, async () => true);
+    const second = watches.open(scope, streamOf().stream, { isAllowed: async () => true, isBalancer: true });
     expect(own.clock.pending).toBe(1);
     state.text = '';
     own.clock.advance(BEAT_MS - 1);
@@ -327,7 +327,7 @@ describe('a watch of the feed', () => {
   it('is refused when there are too many, until one ends', () => {
     const own = new ExportWorld();
     const { watches, close, scope } = watched(own);
-    const open = () => watches.open(scope, streamOf().stream, async () => true);
+    const open = () => watches.open(scope, streamOf().stream, { isAllowed: async () => true, isBalancer: true });
     for (let index = 1; index < MAX_WATCHES; index++) expect(open()).toBeDefined();
     expect(open()).toBeUndefined();
     close();
@@ -335,6 +335,16 @@ describe('a watch of the feed', () => {
     close();
     expect(open()).toBeDefined();
     expect(open()).toBeUndefined();
+  });
+
+  it('is refused to none of the balancers because others watch too much', () => {
+    const own = new ExportWorld();
+    const { watches, scope } = watched(own);
+    const openAs = (isBalancer: boolean) =>
+      watches.open(scope, streamOf().stream, { isAllowed: async () => true, isBalancer });
+    for (let index = 0; index < MAX_WATCHES; index++) openAs(false);
+    expect(openAs(false)).toBeUndefined();
+    expect(openAs(true)).toBeDefined();
   });
 });
 
@@ -431,8 +441,8 @@ describe('access to the feed', () => {
 
   it('has a balancer with a token of the group, without a question to the API server', async () => {
     const { of, tokenReviews } = accessTo({ groups: { [TOKEN]: ['external'] } });
-    expect(await of(TOKEN)).toBe('Allowed');
-    expect(await of(TOKEN, { group: 'external', namespace: 't1' })).toBe('Allowed');
+    expect(await of(TOKEN)).toBe('Balancer');
+    expect(await of(TOKEN, { group: 'external', namespace: 't1' })).toBe('Balancer');
     expect(await of(TOKEN, { group: 'other', namespace: undefined })).toBe('Forbidden');
     expect(tokenReviews).not.toHaveBeenCalled();
   });
