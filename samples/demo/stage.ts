@@ -59,7 +59,7 @@ export class Stage {
   /** With the rights of `deploy/` applied. */
   async startControlPlane(onProgress: (line: string) => void): Promise<void> {
     this.#controlPlane = await startControlPlane({ onProgress });
-    for (const file of ['deploy/namespace.yaml', 'deploy/rbac.yaml']) await this.apply(file);
+    for (const name of ['namespace', 'rbac', 'confinement']) await this.apply(`deploy/${name}.yaml`);
     this.#watcher = new Watcher(this.controlPlane.admin, () => this.#changed());
     await this.#watcher.start();
   }
@@ -95,7 +95,7 @@ export class Stage {
 
   /** The controller of ModuleDeployments as `deploy/platform` has it: a process and rights of its own. */
   async startPlatform(): Promise<void> {
-    await this.apply('deploy/platform/rbac.yaml');
+    for (const name of ['rbac', 'confinement']) await this.apply(`deploy/platform/${name}.yaml`);
     const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: `${NAMESPACE}/module-platform` });
     this.#platform = new ControllerProcess({
       name: 'rollout controller',

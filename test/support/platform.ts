@@ -29,7 +29,7 @@ export class Platform {
   }
 
   static async install(world: World): Promise<Platform> {
-    await world.controlPlane.apply(await manifest('rbac'));
+    for (const name of ['rbac', 'confinement']) await world.controlPlane.apply(await manifest(name));
     return new Platform(world);
   }
 

@@ -1,25 +1,377 @@
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../samples/control-plane/api-client.ts';
+import { parseManifests } from '../../samples/control-plane/manifests.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { VARIABLES } from '../../src/config/variables.ts';
 import * as labels from '../../src/labels.ts';
+import { memberLeaseNameOf } from '../../src/lease/member.ts';
+import { recordNameOf } from '../../src/pod/contact-store.ts';
 import { generatedManifests } from '../manifests/manifests.ts';
+import { BY_HAND, kustomizeValues, OF_HELM, renderedManifests } from '../manifests/rendered.ts';
+import { SECRET_VARIABLES, variablesOfCore, variablesOfPlatform } from '../manifests/values-schema.ts';
+import { BUILD_TIMEOUT_MS, ensureGoTool, GO_TOOLS, type GoToolName } from '../support/go-tools/programs.ts';
+import { CHART, objectOf, renderObjects } from '../support/helm.ts';
 
-const DIRECTORY = new URL('../../deploy/platform/', import.meta.url);
+const ROOT = new URL('../../', import.meta.url);
+const DIRECTORY = new URL('deploy/platform/', ROOT);
 const textOf = (name: string): string => readFileSync(new URL(name, DIRECTORY), 'utf8');
 // biome-ignore lint/suspicious/noExplicitAny: manifests of many kinds
 const documentsOf = (name: string): any[] => parseAllDocuments(textOf(name)).map((document) => document.toJS());
 
-describe('the manifests of the platform', () => {
+/** The least that a user has to write. */
+const MINIMAL = {
+  image: { repository: 'registry.example.com/module-controller' },
+  config: { ENABLE_MQTT_TUNNEL: true, MQTT_BROKER: 'mqtt.example.com' },
+};
+const HTTP = {
+  ...MINIMAL,
+  config: { ENABLE_HTTP_TUNNEL: true, HTTP_TUNNEL_BASE_NETWORKS: '10.244.0.0/16' },
+  existingSecret: 'tokens',
+};
+
+beforeAll(async () => {
+  await ensureGoTool('helm');
+}, BUILD_TIMEOUT_MS);
+
+describe('the files that kustomize uses', () => {
   it.each(Object.entries(generatedManifests()))('%s is as `npm run manifests` makes it', (path, text) => {
-    expect(readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')).toBe(text);
+    expect(readFileSync(new URL(path, ROOT), 'utf8')).toBe(text);
   });
 
-  it('are all in the kustomization', () => {
-    const { resources } = parse(textOf('kustomization.yaml'));
-    const files = readdirSync(DIRECTORY).filter((name) => name !== 'kustomization.yaml');
-    expect([...resources].sort()).toEqual(files.sort());
+  it('are as `npm run manifests` renders them from the chart', async () => {
+    const rendered = await renderedManifests();
+    const stored = Object.fromEntries(
+      Object.keys(rendered).map((path) => [path, readFileSync(new URL(path, ROOT), 'utf8')]),
+    );
+    expect(stored).toEqual(rendered);
   });
 
+  it.each([
+    ['deploy/', ['kustomization.yaml', 'namespace.yaml']],
+    ['deploy/platform/', ['kustomization.yaml']],
+    ['deploy/monitoring/', ['kustomization.yaml']],
+  ])('are all in the kustomization of %s, and all made from the chart', async (folder, byHand) => {
+    const names = readdirSync(new URL(folder, ROOT)).filter((name) => name.endsWith('.yaml'));
+    const { resources } = parse(readFileSync(new URL(`${folder}kustomization.yaml`, ROOT), 'utf8'));
+    expect([...resources].sort()).toEqual(names.filter((name) => name !== 'kustomization.yaml').sort());
+    const made = [...Object.keys(await renderedManifests()), ...BY_HAND];
+    expect(names.filter((name) => !byHand.includes(name)).filter((name) => !made.includes(folder + name))).toEqual([]);
+  });
+
+  it('are the same objects as those of the chart, but for what only Helm has', async () => {
+    const objects = await renderObjects({ values: await kustomizeValues() });
+    const built = await Promise.all(['deploy', 'deploy/platform', 'deploy/monitoring'].map(kustomize));
+    const namespace = built.flat().filter(({ kind }) => kind === 'Namespace');
+    expect(namespace.map(({ metadata }) => metadata.name)).toEqual(['koupleless-system']);
+    const others = built.flat().filter(({ kind }) => kind !== 'Namespace');
+    expect(byKey(others)).toEqual(byKey(objects.map(withoutHelm)));
+  });
+
+  it('overwrite no Secret of a user', async () => {
+    const objects = [...(await kustomize('deploy')), ...(await renderObjects({ values: await kustomizeValues() }))];
+    const secrets = objects.filter(({ kind }) => kind === 'Secret');
+    // The controller fills it; what is there stays.
+    expect(secrets.map(({ metadata, data, stringData }) => [metadata.name, data, stringData])).toEqual([
+      ['module-platform-webhook', undefined, undefined],
+    ]);
+    expect(JSON.stringify(objects)).not.toContain('change-me');
+  });
+});
+
+async function kustomize(folder: string): Promise<KubeObject[]> {
+  const { stdout } = await promisify(execFile)('kubectl', ['kustomize', fileURLToPath(new URL(folder, ROOT))], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return parseManifests(stdout);
+}
+
+function withoutHelm(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutHelm);
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value)
+    .filter(([key]) => !OF_HELM.includes(key))
+    .map(([key, child]) => [key, withoutHelm(child)] as const);
+  return Object.fromEntries(
+    entries.filter(
+      ([key, child]) => !(['labels', 'annotations'].includes(key) && Object.keys(child as object).length === 0),
+    ),
+  );
+}
+
+function byKey(objects: readonly unknown[]): Record<string, KubeObject> {
+  const all = objects as KubeObject[];
+  const keyed = all.map((object) => [
+    `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`,
+    object,
+  ]);
+  expect(new Set(keyed.map(([key]) => key)).size).toBe(all.length);
+  return Object.fromEntries(keyed);
+}
+
+describe('the chart', () => {
+  it('has the version of the program', () => {
+    const { version } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
+    const chart = parse(readFileSync(new URL('Chart.yaml', CHART), 'utf8'));
+    expect([chart.version, chart.appVersion]).toEqual([version, version]);
+  });
+
+  it('is built by a Helm that is pinned by version and by sum', () => {
+    for (const [name, { version, package: path }] of Object.entries(GO_TOOLS)) {
+      const read = (file: string): string =>
+        readFileSync(new URL(`test/support/go-tools/${name as GoToolName}/${file}`, ROOT), 'utf8');
+      const module = path.replace(/\/cmd\/\w+$/, '');
+      expect(read('go.mod')).toContain(`tool ${path}\n`);
+      expect(read('go.mod')).toContain(`${module} ${version}`);
+      expect(read('go.sum')).toContain(`${module} ${version} h1:`);
+    }
+  });
+
+  it('installs the core alone, with two replicas, and its Secret is optional', async () => {
+    const objects = await renderObjects({ values: MINIMAL });
+    expect(objects.filter(({ kind }) => kind === 'Deployment').map(({ metadata }) => metadata.name)).toEqual([
+      'module-controller',
+    ]);
+    const { spec } = objectOf(objects, 'Deployment', 'module-controller');
+    expect([spec.replicas, spec.strategy.type]).toEqual([2, 'RollingUpdate']);
+    const [container] = spec.template.spec.containers;
+    expect(container.image).toBe('registry.example.com/module-controller:0.2.0');
+    expect(container.envFrom).toContainEqual({ secretRef: { name: 'module-controller-mqtt', optional: true } });
+    expect(spec.template.spec.serviceAccountName).toBe('module-controller');
+  });
+
+  it('is itself in any namespace, and under another name', async () => {
+    const values = { ...MINIMAL, nameOverride: 'other', platform: { enabled: true } };
+    const objects = await renderObjects({ values, namespace: 'elsewhere' });
+    expect(JSON.stringify(objects)).not.toContain('koupleless-system');
+    const core = objects.filter(({ metadata }) => !/^module-|koupleless\.io$/.test(metadata.name));
+    expect(new Set(core.map(({ metadata }) => metadata.name))).toEqual(
+      new Set(['other', 'other-confinement', 'other-metrics', 'other-nodes']),
+    );
+    const users = objects
+      .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+      .flatMap(({ spec }) => spec.matchConditions.map(({ expression }: KubeObject) => expression))
+      .filter((expression: string) => expression.includes('username'));
+    expect(users.sort()).toEqual([
+      "request.userInfo.username == 'system:serviceaccount:elsewhere:module-platform'",
+      "request.userInfo.username == 'system:serviceaccount:elsewhere:other'",
+    ]);
+    // Every name that something refers to is that of an object.
+    const { spec } = objectOf(objects, 'Deployment', 'other');
+    expect(objectOf(objects, 'ConfigMap', spec.template.spec.containers[0].envFrom[0].configMapRef.name)).toBeDefined();
+    expect(objectOf(objects, 'ServiceAccount', spec.template.spec.serviceAccountName)).toBeDefined();
+  });
+
+  it('starts the Pods again when a variable changes, and only then', async () => {
+    const sumOf = async (values: object): Promise<string> => {
+      const objects = await renderObjects({ values });
+      const { annotations } = objectOf(objects, 'Deployment', 'module-controller').spec.template.metadata;
+      return annotations['checksum/config'];
+    };
+    const before = await sumOf(MINIMAL);
+    expect(before).toMatch(/^[0-9a-f]{64}$/);
+    expect(await sumOf({ ...MINIMAL, replicas: 3 })).toBe(before);
+    expect(await sumOf({ ...MINIMAL, config: { ...MINIMAL.config, LOG_LEVEL: 'debug' } })).not.toBe(before);
+  });
+
+  it('gives the program variables that it takes', async () => {
+    const config = { ...HTTP.config, MAX_VNODES: 100_000, REBALANCE: false, INSTALL_DEADLINE_SECONDS: 86_400 };
+    const objects = await renderObjects({ values: { ...HTTP, config } });
+    const { data } = objectOf(objects, 'ConfigMap', 'module-controller');
+    expect(data).toMatchObject({ MAX_VNODES: '100000', REBALANCE: 'false', INSTALL_DEADLINE_SECONDS: '86400' });
+    const pod = { POD_NAME: 'a', POD_NAMESPACE: 'koupleless-system', POD_IP: '10.244.0.7' };
+    const loaded = loadConfig({ ...data, ...pod, MEMBER_TOKEN: '0123456789abcdef' }, 'host');
+    expect(loaded).toMatchObject({ newBases: { maxVNodes: 100_000 }, cluster: { rebalance: false } });
+  });
+
+  it('mounts the certificates of the broker', async () => {
+    const values = { ...MINIMAL, mqttTls: { caSecret: 'ca', clientSecret: 'client' } };
+    const { spec } = objectOf(await renderObjects({ values }), 'Deployment', 'module-controller').spec.template;
+    const [{ env, volumeMounts }] = spec.containers;
+    const secretOf = (path: string): string => {
+      const mount = volumeMounts.find(({ mountPath }: KubeObject) => path.startsWith(`${mountPath}/`));
+      return spec.volumes.find(({ name }: KubeObject) => name === mount.name).secret.secretName;
+    };
+    const paths = env.filter(({ name }: KubeObject) => /^MQTT_.*_PATH$/.test(name));
+    expect(paths.map(({ name, value }: KubeObject) => [name, secretOf(value), value.split('/').at(-1)])).toEqual([
+      ['MQTT_CA_PATH', 'ca', 'ca.crt'],
+      ['MQTT_CLIENT_CRT_PATH', 'client', 'tls.crt'],
+      ['MQTT_CLIENT_KEY_PATH', 'client', 'tls.key'],
+    ]);
+  });
+
+  it.each([
+    ['no image', { config: MINIMAL.config }, 'image.repository is not set'],
+    ['no tunnel', { image: MINIMAL.image }, 'no tunnel is on'],
+    ['no broker', { ...MINIMAL, config: { ENABLE_MQTT_TUNNEL: true } }, 'config.MQTT_BROKER is required'],
+    ['no key of the replicas', { ...HTTP, existingSecret: '' }, 'existingSecret is required'],
+    ['two that share nothing', { ...MINIMAL, config: { ...MINIMAL.config, IS_CLUSTER: false } }, 'replicas must be 1'],
+    ['a password for all to read', { ...MINIMAL, config: { ...MINIMAL.config, MQTT_PASSWORD: 'x' } }, 'MQTT_PASSWORD'],
+    ['a variable that there is not', { ...MINIMAL, config: { ...MINIMAL.config, MQTT_BROKR: 'x' } }, 'MQTT_BROKR'],
+    ['a value that there is not', { ...MINIMAL, replica: 2 }, 'replica'],
+    ['a number out of range', { ...MINIMAL, config: { ...MINIMAL.config, MQTT_PORT: 70_000 } }, '/config/MQTT_PORT'],
+    ['a controller that there is not', { ...MINIMAL, platform: { controllers: ['vk'] } }, '/platform/controllers/0'],
+    [
+      'a network policy without the networks of bases',
+      { ...HTTP, config: { ENABLE_HTTP_TUNNEL: true }, networkPolicy: { enabled: true } },
+      'networkPolicy.baseNetworks',
+    ],
+    [
+      'egress without the API server',
+      { ...MINIMAL, networkPolicy: { enabled: true, egress: { enabled: true } } },
+      'networkPolicy.egress.apiServerNetworks is required',
+    ],
+  ])('refuses %s', async (_what, values, message) => {
+    await expect(renderObjects({ values })).rejects.toThrow(message);
+  });
+
+  it('knows every variable: of the core, of the platform, of the Pod, or secret', () => {
+    const secret = Object.entries(VARIABLES).filter(([, { meaning }]) =>
+      / never logged\.| Never logged\./.test(meaning),
+    );
+    expect(secret.map(([name]) => name).sort()).toEqual([...SECRET_VARIABLES].sort());
+    const known = [...variablesOfCore(), ...variablesOfPlatform(), ...SECRET_VARIABLES];
+    expect(Object.keys(VARIABLES).filter((name) => !(known as string[]).includes(name))).toEqual([
+      'KUBECONFIG',
+      'CONTROLLERS',
+      'CLIENT_ID',
+      'POD_NAME',
+      'POD_NAMESPACE',
+      'POD_IP',
+    ]);
+  });
+
+  it('lets in by its NetworkPolicy bases and replicas, the API server, and who reads metrics', async () => {
+    const networkPolicy = { enabled: true, apiServerNetworks: ['192.0.2.0/24'], balancerNetworks: ['198.51.100.0/24'] };
+    const objects = await renderObjects({ values: { ...HTTP, networkPolicy, platform: { enabled: true } } });
+    const inputsOf = (name: string) => {
+      const { ingress, policyTypes } = objectOf(objects, 'NetworkPolicy', name).spec;
+      expect(policyTypes).toEqual(['Ingress']);
+      return Object.fromEntries(ingress.map(({ ports, from = 'anywhere' }: KubeObject) => [ports[0].port, from]));
+    };
+    const anyPod = [{ namespaceSelector: {} }];
+    expect(inputsOf('module-controller')).toEqual({
+      probes: 'anywhere',
+      metrics: anyPod,
+      'http-tunnel': [
+        { podSelector: { matchLabels: { 'app.kubernetes.io/name': 'module-controller' } } },
+        { ipBlock: { cidr: '10.244.0.0/16' } },
+      ],
+    });
+    expect(inputsOf('module-platform')).toEqual({
+      probes: 'anywhere',
+      metrics: anyPod,
+      webhooks: [{ ipBlock: { cidr: '192.0.2.0/24' } }],
+      9444: [{ ipBlock: { cidr: '198.51.100.0/24' } }],
+    });
+    // A port that a policy names is one of the container.
+    for (const name of ['module-controller', 'module-platform']) {
+      const [{ ports }] = objectOf(objects, 'Deployment', name).spec.template.spec.containers;
+      const named = ports.map((port: KubeObject) => port.name);
+      expect(Object.keys(inputsOf(name)).filter((port) => !/^\d+$/.test(port) && !named.includes(port))).toEqual([]);
+    }
+  });
+
+  it('lets out DNS, the API server, the broker, bases and replicas when asked to', async () => {
+    const values = {
+      ...HTTP,
+      config: { ...HTTP.config, ...MINIMAL.config, MQTT_PORT: 8883 },
+      networkPolicy: {
+        enabled: true,
+        egress: { enabled: true, apiServerNetworks: ['192.0.2.1/32'], brokerNetworks: ['192.0.2.2/32'] },
+      },
+    };
+    const { spec } = objectOf(await renderObjects({ values }), 'NetworkPolicy', 'module-controller');
+    const out = spec.egress.map(({ ports = [], to }: KubeObject) => [
+      ports.map(({ port }: KubeObject) => port),
+      to.map(({ ipBlock, podSelector }: KubeObject) => ipBlock?.cidr ?? podSelector.matchLabels),
+    ]);
+    expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(out).toEqual([
+      [[53, 53], [{ 'k8s-app': 'kube-dns' }]],
+      [[443, 6443], ['192.0.2.1/32']],
+      [[8883], ['192.0.2.2/32']],
+      [[7777], [{ 'app.kubernetes.io/name': 'module-controller' }]],
+      [[], ['10.244.0.0/16']],
+    ]);
+  });
+
+  it('has runbooks where they are served, and a label that Grafana looks for', async () => {
+    const monitoring = {
+      prometheusRule: { enabled: true, runbookBaseUrl: 'https://docs.example.com/mc/', labels: { release: 'x' } },
+      dashboard: { enabled: true },
+    };
+    const objects = await renderObjects({ values: { ...MINIMAL, nameOverride: 'other', monitoring } });
+    const rule = objectOf(objects, 'PrometheusRule', 'other');
+    const [first] = rule.spec.groups[0].rules;
+    expect(first.annotations.runbook_url).toBe('https://docs.example.com/mc/docs/runbooks.md#modulecontrollerdown');
+    expect(first.expr).toBe('absent(up{job="other"} == 1)');
+    expect(JSON.stringify(rule.spec)).not.toMatch(/job=[~\\"]*module-controller/);
+    expect(rule.metadata.labels.release).toBe('x');
+    const { metadata, data } = objectOf(objects, 'ConfigMap', 'other-dashboard');
+    expect(metadata.labels.grafana_dashboard).toBe('1');
+    expect(JSON.parse(data['module-controller.json']).title).toBe('Module Controller');
+    expect(data['module-controller.json']).not.toMatch(/job=[~\\"]*module-controller/);
+  });
+});
+
+describe('the policies that confine the accounts', () => {
+  const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection', '*'];
+  /** What a role allows to write by kind alone, and why no policy is about it. */
+  const NOT_CONFINED: Readonly<Record<string, string>> = {
+    '/events': 'harm nothing',
+    'apps/deployments/scale': 'shows no label of its Deployment',
+    'platform.koupleless.io/moduledeployments': 'the platform’s own kind',
+    'platform.koupleless.io/moduledeployments/status': 'the platform’s own kind',
+    'platform.koupleless.io/moduledeployments/scale': 'the platform’s own kind',
+    'platform.koupleless.io/moduledeployments/finalizers': 'allows owner references only',
+    'platform.koupleless.io/exportservices': 'the platform’s own kind',
+    'platform.koupleless.io/exportservices/status': 'the platform’s own kind',
+    '/services/finalizers': 'allows owner references only',
+    'authentication.k8s.io/tokenreviews': 'stores nothing',
+    'authorization.k8s.io/subjectaccessreviews': 'stores nothing',
+  };
+
+  it.each(['module-controller', 'module-platform'])('are about all that %s may write', async (account) => {
+    const objects = await renderObjects({ values: await kustomizeValues() });
+    const policy = objectOf(objects, 'ValidatingAdmissionPolicy', `${account}-confinement`);
+    const binding = objectOf(objects, 'ValidatingAdmissionPolicyBinding', `${account}-confinement`);
+    expect(policy.spec.failurePolicy).toBe('Fail');
+    expect(binding.spec).toEqual({ policyName: policy.metadata.name, validationActions: ['Deny'] });
+    const namesOf = ({ apiGroups, resources }: KubeObject): string[] =>
+      apiGroups.flatMap((group: string) => resources.map((resource: string) => `${group}/${resource}`));
+    const roles = objects.filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === account);
+    const written = roles
+      .flatMap(({ rules }) => rules)
+      .filter(({ verbs, resourceNames }) => !resourceNames && verbs.some((verb: string) => WRITES.includes(verb)))
+      .flatMap(namesOf);
+    expect(written.length).toBeGreaterThan(4);
+    const confined = policy.spec.matchConstraints.resourceRules.flatMap(namesOf);
+    expect(written.filter((name) => !confined.includes(name) && !(name in NOT_CONFINED))).toEqual([]);
+    expect(confined.filter((name: string) => !written.includes(name))).toEqual([]);
+    for (const { operations } of policy.spec.matchConstraints.resourceRules)
+      expect(operations).toEqual(['CREATE', 'UPDATE', 'DELETE']);
+  });
+
+  it('know the names that the program gives', async () => {
+    const text = readFileSync(new URL('deploy/confinement.yaml', ROOT), 'utf8');
+    const prefixes = [...text.matchAll(/startsWith\('([^']+)'\)|\['(vnode\.)', '([^']+)'\]/g)].flatMap((found) =>
+      found.slice(1),
+    );
+    const known = new Set(prefixes.filter((prefix) => prefix !== undefined));
+    const names = [labels.nodeNameOf('base-1'), memberLeaseNameOf('Dev env', 'c'), `${recordNameOf('dev')}-0`];
+    for (const name of names) expect([...known].some((prefix) => name.startsWith(prefix))).toBe(true);
+    expect(known).toEqual(new Set(['vnode.', 'module-controller.', 'module-controller-bases.']));
+    expect(text).toContain(`'${labels.COMPONENT_LABEL}'`);
+    expect(text).toContain(`'${labels.NODE_LEASE_NAMESPACE}'`);
+  });
+});
+
+describe('the manifests of the platform', () => {
   it('have policies about the same objects', () => {
     const policies = documentsOf('policies.yaml').filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
     expect(policies.map(({ metadata }) => metadata.name)).toEqual(['module-pods', 'module-tenancy', 'module-export']);

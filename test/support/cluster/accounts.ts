@@ -3,11 +3,17 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
 
-const RBAC = new URL('../../../deploy/rbac.yaml', import.meta.url);
+const DEPLOY = new URL('../../../deploy/', import.meta.url);
+const NAME = 'module-controller';
 
-/** A service account with the rights that `deploy/` gives the controller: the audit log then says which replica it was. */
+/**
+ * A service account with the rights that `deploy/` gives the controller, and as confined: the audit log then says which
+ * replica it was.
+ */
 export async function createAccount(controlPlane: ControlPlane, account: string): Promise<void> {
-  const documents = parseAllDocuments(await readFile(RBAC, 'utf8')).map((document): KubeObject => document.toJS());
+  const documents = parseAllDocuments(await readFile(new URL('rbac.yaml', DEPLOY), 'utf8')).map(
+    (document): KubeObject => document.toJS(),
+  );
   const original = documents.find(({ kind }) => kind === 'ServiceAccount');
   const { namespace } = original.metadata;
   const subjects = [{ kind: 'ServiceAccount', name: account, namespace }];
@@ -20,4 +26,9 @@ export async function createAccount(controlPlane: ControlPlane, account: string)
       subjects,
     })),
   ]);
+  const confinement = await readFile(new URL('confinement.yaml', DEPLOY), 'utf8');
+  const ofAccount = confinement
+    .replaceAll(`:${NAME}'`, `:${account}'`)
+    .replaceAll(`${NAME}-confinement`, `${account}-confinement`);
+  await controlPlane.apply(ofAccount);
 }

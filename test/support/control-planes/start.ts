@@ -7,11 +7,11 @@ import {
 
 const DEPLOY = new URL('../../../deploy/', import.meta.url);
 
-/** A control plane with the namespace and the rights of `deploy/`. */
+/** A control plane with the namespace, the rights and the confinement of `deploy/`. */
 export async function startDeployedControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const controlPlane = await startControlPlane(options);
   try {
-    for (const file of ['namespace.yaml', 'rbac.yaml']) {
+    for (const file of ['namespace.yaml', 'rbac.yaml', 'confinement.yaml']) {
       await controlPlane.apply(await readFile(new URL(file, DEPLOY), 'utf8'));
     }
     return controlPlane;

@@ -11,7 +11,6 @@ const objectsOf = (text: string, kind: string): KubeObject[] =>
 /** What the Deployment gives a replica. */
 function envOf(config: string): Record<string, string> {
   const [configMap] = objectsOf(config, 'ConfigMap');
-  const [secret] = objectsOf(config, 'Secret');
   const downward: Record<string, string> = {
     'metadata.name': 'module-controller-7d9c-x2x4z',
     'metadata.namespace': 'koupleless-system',
@@ -22,7 +21,7 @@ function envOf(config: string): Record<string, string> {
     name,
     downward[valueFrom.fieldRef.fieldPath],
   ]);
-  return { ...configMap?.data, ...secret?.stringData, ...Object.fromEntries(fields) };
+  return { ...configMap?.data, ...Object.fromEntries(fields) };
 }
 
 describe('a replica that deploy/ starts', () => {
@@ -32,9 +31,9 @@ describe('a replica that deploy/ starts', () => {
     expect(cluster).toMatchObject({ memberAddress: undefined });
   });
 
-  it('tells the others where it is when bases are found over HTTP, with keys that were changed', () => {
+  it('shows the others where it is when bases are found over HTTP, with a key of its own Secret', () => {
     const env = envOf(read('config.yaml').replace(/^( *)# ([A-Z_]+: )/gm, '$1$2'));
-    expect(env).toMatchObject({ ENABLE_HTTP_TUNNEL: 'true', MEMBER_TOKEN: 'change-me' });
+    expect(env).toMatchObject({ ENABLE_HTTP_TUNNEL: 'true' });
     expect(() => loadConfig(env, 'host')).toThrow(ConfigError);
     const changed = { ...env, MEMBER_TOKEN: '0123456789abcdef', HTTP_TUNNEL_TOKEN: 'fedcba9876543210' };
     expect(loadConfig(changed, 'host').cluster).toMatchObject({ memberAddress: '10.244.0.7:7777' });

@@ -178,7 +178,10 @@ describe('faults of an exported Service', () => {
 
   it('of one port leave the description of the next one as it is', () => {
     const { ports, faults } = withPorts('{"bad":1,"http":{"domainName":"a.b"}}');
-    expect([ports.map(({ host }) => host), faults]).toEqual([['a.b'], [expect.stringContaining('.bad: is not an object')]]);
+    expect([ports.map(({ host }) => host), faults]).toEqual([
+      ['a.b'],
+      [expect.stringContaining('.bad: is not an object')],
+    ]);
   });
 
   it('leave out what balancers could not use, and nothing else', () => {

@@ -193,7 +193,8 @@ describe('a watch of the feed', () => {
     const { get, watches } = await serve(own);
     const { stream } = streamOf();
     const scope = { group: 'external', namespace: undefined };
-    for (let index = 0; index < MAX_WATCHES; index++) watches.open(scope, stream, async () => true);
+    for (let index = 0; index < MAX_WATCHES; index++)
+      watches.open(scope, stream, { isAllowed: async () => true, isBalancer: true });
     const answer = await get('?group=external&watch=true');
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await answer.text()).toContain('too many watches');
@@ -318,7 +319,10 @@ describe('a watch of the feed', () => {
     const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
     const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
     expect(await count()).toBe(0);
-    const close = watches.open({ group: 'external', namespace: undefined }, streamOf().stream, async () => true);
+    const close = watches.open({ group: 'external', namespace: undefined }, streamOf().stream, {
+      isAllowed: async () => true,
+      isBalancer: true,
+    });
     expect(await count()).toBe(1);
     close?.();
     expect(await count()).toBe(0);

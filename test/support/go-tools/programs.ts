@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { cacheRootOf, fillDirectory } from '../../../samples/cache/fill-directory.ts';
+import { everyFewSeconds } from '../../../samples/cache/progress.ts';
+import { runGo } from '../../../samples/control-plane/go.ts';
+
+interface GoTool {
+  /** `go.mod` in the folder of this name pins it, with all that it is built from; a unit test compares them. */
+  readonly version: string;
+  readonly package: string;
+  /** Of the go command. */
+  readonly tags?: string;
+  /** What the program is asked for its version. */
+  readonly versionArgs: readonly string[];
+  /** A user's own program of the kind. */
+  readonly variable: string;
+}
+
+export const GO_TOOLS = {
+  helm: {
+    version: 'v3.20.2',
+    package: 'helm.sh/helm/v3/cmd/helm',
+    versionArgs: ['version', '--short'],
+    variable: 'HELM_BIN',
+  },
+  promtool: {
+    version: 'v0.313.2',
+    package: 'github.com/prometheus/prometheus/cmd/promtool',
+    // Without the clients of all clouds: half of the build.
+    tags: 'remove_all_sd',
+    versionArgs: ['--version'],
+    variable: 'PROMTOOL_BIN',
+  },
+} as const satisfies Record<string, GoTool>;
+
+export type GoToolName = keyof typeof GO_TOOLS;
+/** The first build on a machine; everything after it takes no time. */
+export const BUILD_TIMEOUT_MS = 1_200_000;
+
+/** The path of a program; builds it with Go, once for a machine. */
+export async function ensureGoTool(
+  name: GoToolName,
+  onProgress: (line: string) => void = (line) => console.error(line),
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
+  const tool: GoTool = GO_TOOLS[name];
+  const own = env[tool.variable];
+  if (own) {
+    if (!(await isProgram(own))) throw new Error(`${tool.variable}=${own} is no program`);
+    return own;
+  }
+  const directory = join(cacheRootOf(env), name, `${tool.version}-${process.platform}-${process.arch}`);
+  const program = join(directory, name);
+  const isComplete = () => isProgram(program);
+  if (await isComplete()) return program;
+  await fillDirectory({ directory, isComplete, what: `builds ${name}`, onProgress }, async (workDirectory) => {
+    onProgress(`building ${name} ${tool.version} with Go, once for this machine: about 2 minutes on 2 cores`);
+    let packages = 0;
+    const report = everyFewSeconds(() => onProgress(`building ${name}: ${packages} packages compiled`));
+    const onErrorLine = (): void => {
+      packages += 1;
+      report();
+    };
+    const otherwise = `set ${tool.variable} to a ${name} of yours`;
+    const flags = ['-v', '-trimpath', '-buildvcs=false', `-ldflags=${linkerFlags(tool)}`, `-tags=${tool.tags ?? ''}`];
+    await runGo(['build', ...flags, '-o', `${workDirectory}/`, tool.package], {
+      directory: fileURLToPath(new URL(`./${name}`, import.meta.url)),
+      otherwise,
+      onErrorLine,
+    });
+    // That it runs at all: it was built for this machine.
+    await promisify(execFile)(join(workDirectory, name), [...tool.versionArgs]);
+  });
+  return program;
+}
+
+function linkerFlags({ version }: GoTool): string {
+  return `-s -w -X helm.sh/helm/v3/internal/version.version=${version}`;
+}
+
+function isProgram(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
