@@ -13,7 +13,7 @@ export interface SampleChanges {
 export function sampleDeployment(manifest: string, { version, url, replicas, node }: SampleChanges): string {
   const edited = manifest
     .replace(/image: \S+/, `image: ${url}`)
-    .replaceAll(/(version: |value: )1\.0\.0/g, `$1${version}`)
+    .replaceAll(/(version: |value: )"1\.0\.0"/g, `$1"${version}"`)
     .replace(/replicas: \d+/, `replicas: ${replicas}`);
   if (node === undefined) return edited;
   return edited.replace(/^( +)containers:/m, `$1nodeSelector: { kubernetes.io/hostname: ${node} }\n$&`);

@@ -193,9 +193,9 @@ describe('faults of an exported Service', () => {
 
   it('repeat 80 characters of a long text', () => {
     const shown = (length: number) => settingsOf(annotation('ssl', 'x'.repeat(length))).faults[0] ?? '';
-    // Quotation marks are among them.
+    // Quotation marks and the mark of a cut are among them.
     expect(shown(78)).toContain(`: "${'x'.repeat(78)}" is neither`);
-    expect(shown(79)).toContain(`: "${'x'.repeat(79)}… is neither`);
+    expect(shown(79)).toContain(`: "${'x'.repeat(78)}… is neither`);
     expect(shown(5_000)).toBe(shown(79));
   });
 
@@ -244,7 +244,7 @@ describe('faults of an exported Service', () => {
 
   it('show names of ports without what means anything in a log or a terminal', () => {
     const { faults } = withPorts(JSON.stringify({ http: { domainName: 'a.b' }, '\n\u001b[2Jx': { 'y\n': 1 } }));
-    expect(faults.join()).toContain('."\\n\\u001b[2Jx"."y\\n": is none of');
+    expect(faults.join()).toContain('."\\n\\u001b[2Jx"."y\\n": is not one of');
     const isControl = (text: string): boolean => [...text].some((character) => character < ' ');
     expect(faults.filter(isControl)).toEqual([]);
   });

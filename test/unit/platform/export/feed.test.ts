@@ -194,7 +194,7 @@ describe('a watch of the feed', () => {
     const { stream } = streamOf();
     const scope = { group: 'external', namespace: undefined };
     for (let index = 0; index < MAX_WATCHES; index++)
-      watches.open(scope, stream, { isAllowed: async () => true, isBalancer: true });
+      watches.open(scope, stream, { isAllowed: async () => true, isBalancer: false });
     const answer = await get('?group=external&watch=true');
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await answer.text()).toContain('too many watches');
