@@ -20,7 +20,7 @@ const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
-const SHARDING = ['sharding-links', 'sharding-processes', 'sharding-replicas', 'upgrade'];
+const SHARDING = ['sharding-api', 'sharding-links', 'sharding-processes', 'sharding-replicas', 'upgrade'];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [

@@ -39,15 +39,24 @@ export function createMetrics() {
       'rest_client_requests_limit',
       'Limit of concurrent requests to the API server, without Leases and watches; below 32 while renewals of Leases are late.',
     ),
-    informerObjects: gauge('informer_objects', 'Objects in an informer cache.', ['kind']),
-    informerRelists: counter('informer_relists_total', 'Lists that an informer had to repeat.', ['kind', 'reason']),
-    informerLastEventAge: gauge('watch_last_event_age_seconds', 'Age of the last event or bookmark of a watch.', [
+    informerObjects: gauge(`${PREFIX}informer_objects`, 'Objects in an informer cache.', ['kind']),
+    informerRelists: counter(`${PREFIX}informer_relists_total`, 'Lists that an informer had to repeat.', [
+      'kind',
+      'reason',
+    ]),
+    informerLastEventAge: gauge(
+      `${PREFIX}watch_last_event_age_seconds`,
+      'Age of the last event or bookmark of a watch.',
+      ['kind'],
+    ),
+    informerParseErrors: counter(`${PREFIX}informer_parse_errors_total`, 'Watch lines that could not be read.', [
       'kind',
     ]),
-    informerParseErrors: counter('informer_parse_errors_total', 'Watch lines that could not be read.', ['kind']),
-    informerHandlerErrors: counter('informer_handler_errors_total', 'Exceptions thrown by handlers of an informer.', [
-      'kind',
-    ]),
+    informerHandlerErrors: counter(
+      `${PREFIX}informer_handler_errors_total`,
+      'Exceptions thrown by handlers of an informer.',
+      ['kind'],
+    ),
 
     queueDepth: gauge('workqueue_depth', 'Keys that wait in a queue.', ['name']),
     queueAdds: counter('workqueue_adds_total', 'Keys added to a queue.', ['name']),
@@ -86,21 +95,21 @@ export function createMetrics() {
       ['code'],
     ),
     exportWatches: gauge(`${PREFIX}export_watches`, 'Load balancers that watch the feed.'),
-    events: counter('events_total', 'Kubernetes Events, by result.', ['result']),
-    tunnelMessages: counter('tunnel_messages_total', 'Messages from bases.', ['tunnel', 'type']),
-    tunnelInvalidMessages: counter('tunnel_invalid_messages_total', 'Messages refused.', ['tunnel', 'code']),
+    events: counter(`${PREFIX}events_total`, 'Kubernetes Events, by result.', ['result']),
+    tunnelMessages: counter(`${PREFIX}tunnel_messages_total`, 'Messages from bases.', ['tunnel', 'type']),
+    tunnelInvalidMessages: counter(`${PREFIX}tunnel_invalid_messages_total`, 'Messages refused.', ['tunnel', 'code']),
     intakeRefused: counter(
       `${PREFIX}intake_refused_total`,
       'Messages and connections refused by a rate limit before they were read.',
       ['tunnel', 'reason'],
     ),
     tunnelRetainedMessages: counter(
-      'tunnel_retained_messages_total',
+      `${PREFIX}tunnel_retained_messages_total`,
       'Retained messages ignored because they may be old.',
       ['tunnel'],
     ),
-    tunnelCommands: counter('tunnel_commands_total', 'Commands to bases.', ['tunnel', 'command', 'result']),
-    tunnelUp: gauge('tunnel_up', 'Whether the link of a tunnel is up.', ['tunnel']),
+    tunnelCommands: counter(`${PREFIX}tunnel_commands_total`, 'Commands to bases.', ['tunnel', 'command', 'result']),
+    tunnelUp: gauge(`${PREFIX}tunnel_up`, 'Whether the link of a tunnel is up.', ['tunnel']),
     memberMessages: counter(
       `${PREFIX}member_messages_total`,
       'Messages of bases over HTTP that replicas pass on, counted once for each receiving replica.',
@@ -111,7 +120,7 @@ export function createMetrics() {
       'Requests to other replicas that carry messages of bases.',
       ['result'],
     ),
-    tunnelReconnects: counter('tunnel_reconnects_total', 'Reconnects of a tunnel.', ['tunnel']),
+    tunnelReconnects: counter(`${PREFIX}tunnel_reconnects_total`, 'Reconnects of a tunnel.', ['tunnel']),
 
     vnodes: gauge(`${PREFIX}vnodes`, 'VNodes, by the state of their base.', ['state']),
     livenessFrozen: gauge(
@@ -165,7 +174,7 @@ export function createMetrics() {
       [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
       ['command'],
     ),
-    leaseRenewals: counter('node_lease_renew_total', 'Renewals of node leases.', ['result']),
+    leaseRenewals: counter(`${PREFIX}node_lease_renew_total`, 'Renewals of node leases.', ['result']),
     leaseClaims: counter(`${PREFIX}lease_claims_total`, 'Attempts to create or take over a node lease.', ['result']),
     leaseTakeovers: counter(`${PREFIX}lease_takeovers_total`, 'VNodes that this replica started to lead, by reason.', [
       'reason',

@@ -40,6 +40,8 @@ export interface LeadershipOptions extends Shared {
   readonly holder: string;
   readonly isCluster: boolean;
   readonly maxLevel: number;
+  /** The cluster went back to an older state. */
+  readonly onRolledBack: () => void;
 }
 
 export interface CoreInformers {
@@ -69,9 +71,6 @@ export function createLeadership(options: LeadershipOptions): Leadership {
     nodeUidOf: (nodeName) => known.get(nodeName)?.uid,
     tunnelOf: (nodeName) => store.get(nodeName)?.tunnel,
     isWanted: (nodeName) => store.isHeard(nodeName) || known.get(nodeName) !== undefined,
-    onRolledBack: () => {
-      for (const informer of [informers.nodes, informers.pods, informers.leases]) informer.wasRolledBack();
-    },
   });
   return {
     options,

@@ -55,9 +55,26 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const { namespace } = config.pod;
   const leaderApi = createLeaseClient(lanes.leases, namespace, { timeoutMs: LEADER_TIMEOUT_MS, isOnce: true });
   const identity = `${config.clientId}_${randomUUID()}`;
-  const leaderOf = (name: string): Leader => new Leader({ api: leaderApi, name, namespace, identity, ...shared });
+  const onRolledBack = (): void => {
+    logger.warn('the cluster went back to an older state: everything is listed again');
+    informers.wasRolledBack();
+  };
+  const leaderOf = (name: string): Leader =>
+    new Leader({ api: leaderApi, name, namespace, identity, onRolledBack, ...shared });
   const webhooks = new Webhooks();
-  const context = { config, version, lanes, api, resourcesOf, informers, leaderOf, recorder, webhooks, ...shared };
+  const context = {
+    config,
+    version,
+    lanes,
+    api,
+    resourcesOf,
+    informers,
+    leaderOf,
+    recorder,
+    webhooks,
+    onRolledBack,
+    ...shared,
+  };
   const controllers: BuiltController[] = [];
   for (const module of parts.controllers) {
     controllers.push(await module.build(context));

@@ -37,6 +37,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     holder: clientId,
     isCluster,
     maxLevel,
+    onRolledBack: context.onRolledBack,
     ...shared,
   });
   const { store, leases, isOurs } = leadership;

@@ -6,6 +6,7 @@ import type { LeaseClient } from './lease-client.ts';
 import { LeaseTerm, type Moment, momentOf } from './lease-term.ts';
 import { microTime } from './micro-time.ts';
 import type { LeaseObject } from './objects.ts';
+import { compareResourceVersions } from './resource-version.ts';
 import { isAlreadyExists, isConflict, isNotFound } from './transport/api-error.ts';
 
 export interface LeaderOptions {
@@ -17,6 +18,8 @@ export interface LeaderOptions {
   /** The holderIdentity; unique to this process, since another process of the same name must not pass for it. */
   readonly identity: string;
   readonly timing?: LeaderTiming;
+  /** The Lease has an older version than before: the cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -67,6 +70,8 @@ export class Leader {
   readonly #term: LeaseTerm;
   readonly #listeners: LeaderListener[] = [];
   #observed: Observed | undefined;
+  /** Of all answers: each is as new as the one before, since they come one after the other; '' = none yet. */
+  #newestVersion = '';
   /** The Lease names this process, as far as it knows. */
   #isHolder = false;
   /** What listeners were called with last. */
@@ -184,6 +189,10 @@ export class Leader {
   /** A new version starts the countdown again. */
   #observe(lease: LeaseObject): void {
     const { clock, identity } = this.#options;
+    const { resourceVersion = '' } = lease.metadata;
+    const before = this.#newestVersion;
+    this.#newestVersion = resourceVersion;
+    if (before !== '' && compareResourceVersions(resourceVersion, before) < 0) this.#options.onRolledBack();
     const isKnown = this.#observed !== undefined && isSame(this.#observed.lease, lease);
     this.#observed = { lease, at: isKnown ? (this.#observed?.at ?? clock.now()) : clock.now() };
     this.#isHolder = lease.spec?.holderIdentity === identity;

@@ -29,6 +29,8 @@ export interface ControllerContext {
   readonly recorder: EventRecorder;
   /** Where a controller registers what it says about requests for its kinds; the controller `admission` asks. */
   readonly webhooks: Webhooks;
+  /** To be called when a request shows that the cluster went back to an older state: all informers list again. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -74,6 +74,11 @@ export class Informers {
     }));
   }
 
+  /** See `Informer.wasRolledBack`: what one request shows is true of all kinds. */
+  wasRolledBack(): void {
+    for (const informer of this.#byKind.values()) informer.wasRolledBack();
+  }
+
   #create<T extends CachedObject>(watched: WatchedKind<T>): SharedInformer<T> {
     const { config, ...shared } = this.#options;
     const { labelSelector, silenceMs, project, ...kind } = watched;

@@ -80,7 +80,7 @@ async function floodOverHttp(at: World, controller: ControllerProcess, placeOf: 
   await newcomerIsReady(at, 10_000);
   await eventually(() => expect(flood?.sent).toBeGreaterThan(7_500));
   await expectBounded(at, controller);
-  return controller.metric('tunnel_commands_total', '"health"');
+  return controller.metric('module_controller_tunnel_commands_total', '"health"');
 }
 
 const openHttp = () => open('http', { HTTP_TUNNEL_BASE_NETWORKS: `127.0.0.0/8,${firstExternalAddress()}/32` });

@@ -106,7 +106,7 @@ it('one base that floods does not slow down another one, nor fill the API server
   }
   // Enough of it that a write, a line or a list for each message would show.
   await eventually(async () =>
-    expect(await controller.metric('tunnel_messages_total', 'type="heart"')).toBeGreaterThan(1_000),
+    expect(await controller.metric('module_controller_tunnel_messages_total', 'type="heart"')).toBeGreaterThan(1_000),
   );
   isOver.abort();
   const sent = await flooding;

@@ -32,9 +32,11 @@ it('bases behind a Service that hides their addresses are shared, and stay Ready
   await cluster.remove(victim, 'SIGKILL');
   await takenOver(cluster, bases, { by: [other], since, withinMs: 10_000 });
   // Three more of each base: a base that was not proven at the other replica would be unreachable by then.
-  const heard = await other.process.metric('tunnel_messages_total', 'type="heart"');
+  const heard = await other.process.metric('module_controller_tunnel_messages_total', 'type="heart"');
   await eventually(async () =>
-    expect(await other.process.metric('tunnel_messages_total', 'type="heart"')).toBeGreaterThan(heard + 3 * BASES),
+    expect(await other.process.metric('module_controller_tunnel_messages_total', 'type="heart"')).toBeGreaterThan(
+      heard + 3 * BASES,
+    ),
   );
   spectator.stop();
   expect(spectator.everNotReady()).toEqual([]);

@@ -133,7 +133,9 @@ it('with the rendered environment, identity and probes a Deployment of module Po
     POD_IP: '127.0.0.1',
   });
   await untilReady(pod);
-  expect(await (await fetch(`http://127.0.0.1:${portOf(pod, 'metrics')}/metrics`)).text()).toContain('tunnel_up');
+  expect(await (await fetch(`http://127.0.0.1:${portOf(pod, 'metrics')}/metrics`)).text()).toContain(
+    'module_controller_tunnel_up',
+  );
 
   await world.startFleet({ count: 2 });
   await eventually(async () => expect((await nodes(admin)).filter(isSchedulable)).toHaveLength(2));

@@ -84,7 +84,8 @@ describe('A-004-1 discovery', () => {
   });
 
   it('refuses identities that cannot be node names, and what cannot be read, and nobody else notices', async () => {
-    const refused = (code: string) => rig.controller.metric('tunnel_invalid_messages_total', TUNNEL, code);
+    const refused = (code: string) =>
+      rig.controller.metric('module_controller_tunnel_invalid_messages_total', TUNNEL, code);
     const bad = await rig.fleet.add({ identity: 'Not_A_Name' });
     bad.announce();
     await eventually(async () => expect(await refused('Arklet.InvalidIdentity')).toBeGreaterThan(0));
@@ -118,7 +119,9 @@ async function refusesOtherNames(): Promise<void> {
   rig.fleet.base('base-2').setPayloadIdentity('base-3');
   rig.fleet.base('base-2').beat();
   await eventually(async () =>
-    expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.IdentityMismatch')).toBeGreaterThan(0),
+    expect(
+      await rig.controller.metric('module_controller_tunnel_invalid_messages_total', 'Arklet.IdentityMismatch'),
+    ).toBeGreaterThan(0),
   );
   rig.fleet.base('base-2').setPayloadIdentity(undefined);
 }
@@ -127,7 +130,9 @@ async function refusesLoopback(): Promise<void> {
   const base = await rig.fleet.add({ identity: 'loop', localIP: '127.0.0.1' });
   base.announce();
   await eventually(async () =>
-    expect(await rig.controller.metric('tunnel_invalid_messages_total', 'Arklet.AddressRefused')).toBeGreaterThan(0),
+    expect(
+      await rig.controller.metric('module_controller_tunnel_invalid_messages_total', 'Arklet.AddressRefused'),
+    ).toBeGreaterThan(0),
   );
   expect(await findNode(rig.admin, 'loop')).toBeUndefined();
   expect(rig.fleet.history.records({ base: 'loop' })).toEqual([]);

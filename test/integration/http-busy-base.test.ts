@@ -58,7 +58,10 @@ describe('a base over HTTP', () => {
     await areReady(['slow']);
     expect(installsOn('four')).toEqual([...others, 'slow'].map((name) => `${name} executed`));
     for (const result of ['failed', 'not_connected']) {
-      expect(await controller.metric('tunnel_commands_total', 'http_tunnel_provider', `"${result}"`), result).toBe(0);
+      expect(
+        await controller.metric('module_controller_tunnel_commands_total', 'http_tunnel_provider', `"${result}"`),
+        result,
+      ).toBe(0);
     }
   });
 

@@ -79,10 +79,12 @@ describe('Mosquitto with the acl_file and the settings of docs/install.md', () =
     await thief.publishAsync('koupleless_dev/b2/installBiz', JSON.stringify(install), { qos: 1 });
     await thief.publishAsync('koupleless_dev/b9/base/heart', JSON.stringify({ publishTimestamp: 1, data }), { qos: 1 });
     // Its own word goes through, so what came before it was dropped.
-    const before = await controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidMessage');
+    const before = await controller.metric('module_controller_tunnel_invalid_messages_total', 'Arklet.InvalidMessage');
     await thief.publishAsync('koupleless_dev/b1/base/heart', 'no json', { qos: 1 });
     await eventually(async () =>
-      expect(await controller.metric('tunnel_invalid_messages_total', 'Arklet.InvalidMessage')).toBe(before + 1),
+      expect(await controller.metric('module_controller_tunnel_invalid_messages_total', 'Arklet.InvalidMessage')).toBe(
+        before + 1,
+      ),
     );
     await thief.endAsync();
     expect((await nodes(world.admin)).map(({ metadata }) => metadata.name).sort()).toEqual(['vnode.b1', 'vnode.b2']);

@@ -46,7 +46,7 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Links',
       description: '1: up. Brake 1: no base is judged.',
       targets: {
-        '{{pod}} {{tunnel}}': `tunnel_up{${CORE}}`,
+        '{{pod}} {{tunnel}}': `module_controller_tunnel_up{${CORE}}`,
         'brake {{tunnel}}': `max by (tunnel) (module_controller_liveness_frozen{${CORE}})`,
       },
     },
@@ -77,8 +77,8 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Messages',
       unit: 'reqps',
       targets: {
-        '{{type}}': `sum by (type) (rate(tunnel_messages_total{${CORE}}${RATE}))`,
-        'refused {{code}}': `sum by (code) (rate(tunnel_invalid_messages_total{${CORE}}${RATE}))`,
+        '{{type}}': `sum by (type) (rate(module_controller_tunnel_messages_total{${CORE}}${RATE}))`,
+        'refused {{code}}': `sum by (code) (rate(module_controller_tunnel_invalid_messages_total{${CORE}}${RATE}))`,
         'unread {{reason}}': `sum by (reason) (rate(module_controller_intake_refused_total{${CORE}}${RATE}))`,
       },
     },
@@ -106,7 +106,7 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
     {
       title: 'Renewals of Leases',
       unit: 'reqps',
-      targets: { '{{result}}': `sum by (result) (rate(node_lease_renew_total{${CORE}}${RATE}))` },
+      targets: { '{{result}}': `sum by (result) (rate(module_controller_node_lease_renew_total{${CORE}}${RATE}))` },
     },
   ],
   'API server': [
@@ -127,7 +127,7 @@ const ROWS: Readonly<Record<string, readonly Panel[]>> = {
     {
       title: 'Age of the last event of a watch',
       unit: 's',
-      targets: { '{{pod}} {{kind}}': `watch_last_event_age_seconds{${BOTH}}` },
+      targets: { '{{pod}} {{kind}}': `module_controller_watch_last_event_age_seconds{${BOTH}}` },
     },
   ],
   Process: [

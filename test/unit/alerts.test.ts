@@ -98,18 +98,18 @@ const HEALTHY: Readonly<Record<string, string>> = {
   [`module_controller_vnodes{${CORE}, state="Reachable"}`]: `10x${SAMPLES}`,
   [`module_controller_vnodes{${CORE}, state="Unreachable"}`]: `0x${SAMPLES}`,
   [`module_controller_liveness_frozen{${CORE}, ${MQTT}}`]: `0x${SAMPLES}`,
-  [`tunnel_up{${CORE}, ${MQTT}}`]: `1x${SAMPLES}`,
-  [`tunnel_reconnects_total{${CORE}, ${MQTT}}`]: `0x${SAMPLES}`,
+  [`module_controller_tunnel_up{${CORE}, ${MQTT}}`]: `1x${SAMPLES}`,
+  [`module_controller_tunnel_reconnects_total{${CORE}, ${MQTT}}`]: `0x${SAMPLES}`,
   [`${OPERATIONS}{${CORE}, command="install", result="done"}`]: `0+5x${SAMPLES}`,
   [`${OPERATIONS}{${CORE}, command="install", result="failed"}`]: `0x${SAMPLES}`,
   [`${OPERATIONS}{${CORE}, command="uninstall", result="timeout"}`]: `0x${SAMPLES}`,
   [`rest_client_requests_total{${CORE}, method="PATCH", code="200"}`]: `0+60x${SAMPLES}`,
   [`rest_client_requests_total{${CORE}, method="PATCH", code="403"}`]: `0x${SAMPLES}`,
   [`rest_client_requests_total{${CORE}, method="PATCH", code="503"}`]: `0x${SAMPLES}`,
-  [`node_lease_renew_total{${CORE}, result="ok"}`]: `0+30x${SAMPLES}`,
-  [`node_lease_renew_total{${CORE}, result="error"}`]: `0x${SAMPLES}`,
+  [`module_controller_node_lease_renew_total{${CORE}, result="ok"}`]: `0+30x${SAMPLES}`,
+  [`module_controller_node_lease_renew_total{${CORE}, result="error"}`]: `0x${SAMPLES}`,
   [`module_controller_lease_takeovers_total{${CORE}, reason="New"}`]: `6x${SAMPLES}`,
-  [`watch_last_event_age_seconds{${CORE}, kind="Pod"}`]: `5x${SAMPLES}`,
+  [`module_controller_watch_last_event_age_seconds{${CORE}, kind="Pod"}`]: `5x${SAMPLES}`,
   [`module_controller_client_id_conflicts_total{${CORE}}`]: `0x${SAMPLES}`,
   [`module_controller_node_name_conflicts_total{${CORE}}`]: `0x${SAMPLES}`,
   [`module_controller_foreign_leases_total{${CORE}}`]: `0x${SAMPLES}`,
@@ -148,7 +148,7 @@ const CASES: readonly (readonly [string, readonly string[], Readonly<Record<stri
     ['ModuleControllerBrakeOn', 'ModuleControllerTunnelDown'],
     {
       [`module_controller_liveness_frozen{${CORE}, ${MQTT}}`]: '0x50 1x10',
-      [`tunnel_up{${CORE}, ${MQTT}}`]: '1x50 0x10',
+      [`module_controller_tunnel_up{${CORE}, ${MQTT}}`]: '1x50 0x10',
     },
   ],
   [
@@ -159,7 +159,7 @@ const CASES: readonly (readonly [string, readonly string[], Readonly<Record<stri
   [
     'the link to the broker is lost again and again',
     ['ModuleControllerTunnelFlaps'],
-    { [`tunnel_reconnects_total{${CORE}, ${MQTT}}`]: '0x40 0+1x20' },
+    { [`module_controller_tunnel_reconnects_total{${CORE}, ${MQTT}}`]: '0x40 0+1x20' },
   ],
   [
     'an install fails each time',
@@ -189,7 +189,7 @@ const CASES: readonly (readonly [string, readonly string[], Readonly<Record<stri
   [
     'Leases are not renewed',
     ['ModuleControllerLeaseRenewalsFail'],
-    { [`node_lease_renew_total{${CORE}, result="error"}`]: '0x40 0+5x20' },
+    { [`module_controller_node_lease_renew_total{${CORE}, result="error"}`]: '0x40 0+5x20' },
   ],
   [
     'replicas take bases from each other',
@@ -199,7 +199,7 @@ const CASES: readonly (readonly [string, readonly string[], Readonly<Record<stri
   [
     'a watch brings nothing',
     ['ModuleControllerWatchStale'],
-    { [`watch_last_event_age_seconds{${CORE}, kind="Pod"}`]: '5x50 200+30x10' },
+    { [`module_controller_watch_last_event_age_seconds{${CORE}, kind="Pod"}`]: '5x50 200+30x10' },
   ],
   [
     'a stranger writes a Lease',
@@ -318,7 +318,9 @@ describe('the dashboard', () => {
 describe('the check of expressions', () => {
   it('finds a metric and a label that there are not', () => {
     expect(faultsOf('sum by (a) (rate(tunnel_down{job="x"}[5m])) > 0')).toEqual(['there is no metric tunnel_down']);
-    expect(faultsOf('tunnel_up{job="x", tunel="mqtt"} == 0')).toEqual(['tunnel_up: tunel']);
+    expect(faultsOf('module_controller_tunnel_up{job="x", tunel="mqtt"} == 0')).toEqual([
+      'module_controller_tunnel_up: tunel',
+    ]);
     expect(faultsOf('time() > 1')).toEqual(['reads no metric: time() > 1']);
     expect(faultsOf('histogram_quantile(0.9, rate(rest_client_request_duration_seconds_bucket{le="1"}[5m]))')).toEqual(
       [],

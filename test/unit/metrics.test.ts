@@ -37,7 +37,7 @@ describe('a series with known labels', () => {
     for (const line of [
       'module_controller_pod_status_writes_total{result="error"} 0',
       'module_controller_node_status_writes_total{result="ok"} 0',
-      'node_lease_renew_total{result="error"} 0',
+      'module_controller_node_lease_renew_total{result="error"} 0',
       'module_controller_membership_renewals_total{result="ok"} 0',
       'module_controller_member_requests_total{result="error"} 0',
       'module_controller_lease_claims_total{result="lost"} 0',

@@ -1,6 +1,6 @@
 /** Gauges that are no size of anything that could leak: states, ages, levels, and what Node tells of itself. */
 const NO_SIZE =
-  /^(process_|nodejs_(?!active_)|watch_last_event_age_seconds|tunnel_up|rest_client_requests_limit|module_controller_(fenced|liveness_frozen|webhook_certificate_not_after_seconds|workload_level))/;
+  /^(process_|nodejs_(?!active_)|module_controller_watch_last_event_age_seconds|module_controller_tunnel_up|rest_client_requests_limit|module_controller_(fenced|liveness_frozen|webhook_certificate_not_after_seconds|workload_level))/;
 
 /** Timers, pooled connections and shares of bases come and go by a few. */
 const SLACK = { count: 4, share: 0.1 } as const;

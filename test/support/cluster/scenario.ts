@@ -20,9 +20,9 @@ export interface Stage {
 
 /**
  * Replicas that end or start; their processes, which stop and go on or share a CLIENT_ID; links to the API server and to
- * bases.
+ * bases; the API server itself.
  */
-export type FaultOf = 'replicas' | 'processes' | 'links';
+export type FaultOf = 'replicas' | 'processes' | 'links' | 'api';
 
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */

@@ -116,7 +116,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an API server that is killed and down for 60 s',
-    of: 'links',
+    of: 'api',
     act: (stage) =>
       outage(stage, {
         begin: async ({ world }) => void (await world.controlPlane.component('kube-apiserver').stopProcess('SIGKILL')),
@@ -125,7 +125,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an API server that is frozen for 60 s',
-    of: 'links',
+    of: 'api',
     act: (stage) =>
       outage(stage, {
         begin: async ({ world }) => world.controlPlane.component('kube-apiserver').kill('SIGSTOP'),
@@ -134,7 +134,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an API server that is frozen for a few seconds, again and again',
-    of: 'links',
+    of: 'api',
     async act({ cluster, note }) {
       await atRest(cluster);
       const before = holders(cluster);

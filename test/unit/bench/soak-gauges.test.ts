@@ -10,8 +10,8 @@ workqueue_depth{name="nodes"} 0
 # TYPE workqueue_adds_total counter
 workqueue_adds_total{name="pods"} 17
 workqueue_adds_total{name="nodes"} 4
-# TYPE watch_last_event_age_seconds gauge
-watch_last_event_age_seconds{kind="Pod"} 1.5
+# TYPE module_controller_watch_last_event_age_seconds gauge
+module_controller_watch_last_event_age_seconds{kind="Pod"} 1.5
 # TYPE nodejs_heap_size_used_bytes gauge
 nodejs_heap_size_used_bytes 1e7
 # TYPE nodejs_active_handles_total gauge
@@ -33,7 +33,7 @@ describe('gauges of a /metrics text', () => {
     metrics.queueDepth.set({ name: 'pods' }, 0);
     metrics.vnodes.set({ state: 'Reachable' }, 0);
     expect(Object.keys(sizeGaugesOf(await metrics.registry.metrics())).sort()).toEqual([
-      'informer_objects{kind="Pod"}',
+      'module_controller_informer_objects{kind="Pod"}',
       'module_controller_export_watches',
       'module_controller_exported_services',
       'module_controller_leases_held',

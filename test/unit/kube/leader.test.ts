@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Leader } from '../../../src/kube/leader.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
+import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { Host } from '../../support/lease-simulation/host.ts';
 import { LeaseServer } from '../../support/lease-simulation/lease-server.ts';
 import { type Breakage, Link, ServerMachine } from '../../support/lease-simulation/link.ts';
@@ -73,6 +75,7 @@ class Candidate {
       name: NAME,
       namespace: NAMESPACE,
       identity,
+      onRolledBack: () => void this.said.push('rolled back'),
       clock: this.host,
       logger: this.#log.logger,
       metrics: this.metrics,
@@ -307,4 +310,35 @@ describe('whatever happens', () => {
       { numRuns: 500 },
     );
   });
+});
+
+it('a Lease with an older version than before shows that the cluster went back, once', async () => {
+  const clock = new FakeClock();
+  let version = 99;
+  let rollbacks = 0;
+  const answer = async (): Promise<LeaseObject> => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: NAME, namespace: NAMESPACE, uid: 'u', resourceVersion: String(++version) },
+    spec: { holderIdentity: 'a', leaseDurationSeconds: 15 },
+  });
+  const leader = new Leader({
+    api: { get: answer, create: answer, patch: answer, delete: async () => {} },
+    name: NAME,
+    namespace: NAMESPACE,
+    identity: 'a',
+    onRolledBack: () => rollbacks++,
+    clock,
+    logger: silentLogger,
+    metrics: createMetrics(),
+  });
+  const stopping = new AbortController();
+  const ended = leader.run(stopping.signal);
+  await clock.advanceAsync(60_000);
+  expect([rollbacks, leader.isLeading()]).toEqual([0, true]);
+  version = 50;
+  await clock.advanceAsync(60_000);
+  expect([rollbacks, leader.isLeading()]).toEqual([1, true]);
+  stopping.abort();
+  await ended;
 });

@@ -31,10 +31,10 @@ describe('the link of a HttpTunnel', () => {
     const abort = new AbortController();
     const running = tunnel.run(handler, abort.signal);
     await handler.first('linkUp');
-    expect(await series()).toContain('tunnel_up{tunnel="http_tunnel_provider"} 1');
+    expect(await series()).toContain('module_controller_tunnel_up{tunnel="http_tunnel_provider"} 1');
     abort.abort();
     await running;
-    expect(await series()).toContain('tunnel_up{tunnel="http_tunnel_provider"} 0');
+    expect(await series()).toContain('module_controller_tunnel_up{tunnel="http_tunnel_provider"} 0');
   });
 
   it('stays up when it is abandoned', async () => {

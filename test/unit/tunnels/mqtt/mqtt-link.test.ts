@@ -59,9 +59,9 @@ describe('the link of a MqttTunnel', () => {
     expect((await seriesOf(metrics)).length).toBeGreaterThan(20);
     expect((await seriesOf(metrics)).filter((line) => !line.endsWith(' 0'))).toEqual([]);
     const running = await start();
-    expect(await seriesOf(running.metrics)).toContain('tunnel_up{tunnel="mqtt_tunnel_provider"} 1');
+    expect(await seriesOf(running.metrics)).toContain('module_controller_tunnel_up{tunnel="mqtt_tunnel_provider"} 1');
     await running.stop();
-    expect(await seriesOf(running.metrics)).toContain('tunnel_up{tunnel="mqtt_tunnel_provider"} 0');
+    expect(await seriesOf(running.metrics)).toContain('module_controller_tunnel_up{tunnel="mqtt_tunnel_provider"} 0');
   });
 
   it('comes back with all its subscriptions after the broker died', async () => {
@@ -101,7 +101,9 @@ describe('the link of a MqttTunnel', () => {
     ]);
     expect(await tunnel.probeLink(5_000)).toBe(true);
     expect((await metrics.tunnelUp.get()).values).toMatchObject([{ value: 1 }]);
-    expect(await metrics.registry.metrics()).toContain('tunnel_reconnects_total{tunnel="mqtt_tunnel_provider"} 1');
+    expect(await metrics.registry.metrics()).toContain(
+      'module_controller_tunnel_reconnects_total{tunnel="mqtt_tunnel_provider"} 1',
+    );
   });
 
   it('does not send again what the broker never acknowledged', async () => {
@@ -134,7 +136,9 @@ describe('the link of a MqttTunnel', () => {
     expect(isOver).toBe(false);
     await clock.advanceAsync(1);
     await expect(sent).rejects.toMatchObject({ code: 'Tunnel.SendFailed' });
-    expect(await metrics.registry.metrics()).toMatch(/tunnel_commands_total\{.*command="health",result="failed"\} 1/);
+    expect(await metrics.registry.metrics()).toMatch(
+      /module_controller_tunnel_commands_total\{.*command="health",result="failed"\} 1/,
+    );
   });
 
   it('is not up while one subscription is refused, says which, and tries again', async () => {
