@@ -128,11 +128,19 @@ export const UNIT = {
   maxWorkers: 3,
 };
 
+/** Those that ask `runsOf` for the number of their cases. */
+const LONG_PROPERTIES = [
+  'test/unit/lease/simulation*.test.ts',
+  'test/unit/pod/base-plan-simulation.test.ts',
+  'test/unit/pod/command-conflicts.test.ts',
+  'test/unit/vnode/convergence.test.ts',
+];
+
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
     // Files of the integration tests mostly wait.
-    maxWorkers: 5,
+    maxWorkers: 7,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
@@ -146,13 +154,24 @@ export default defineConfig({
       integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 2 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 3 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 4, groupOrder: 3 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 4,
       }),
       e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 5 }),
       sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 6 }),
+      // Ten times as many cases of the properties whose cases take long.
+      {
+        test: {
+          ...UNIT,
+          name: 'long-properties',
+          include: LONG_PROPERTIES,
+          env: { PROPERTY_RUNS_FACTOR: '10' },
+          testTimeout: 1_800_000,
+          sequence: { groupOrder: 9 },
+        },
+      },
       integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 8 }),
       // What is measured there is memory: nothing else runs beside it.
       sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 7 }),

@@ -85,7 +85,7 @@ describe('a controller of another kind, in processes of its own', () => {
     const asked = (await controlPlane.requestCounts({ user }))
       .entries()
       .map(({ group, resource }) => `${group}/${resource}`);
-    expect([...new Set(asked)].sort()).toEqual(['/nodes', '/pods', 'coordination.k8s.io/leases']);
+    expect([...new Set(asked)].sort()).toEqual(['//version', '/nodes', '/pods', 'coordination.k8s.io/leases']);
   });
 
   it('is an error in the configuration where there is none of the name', async () => {

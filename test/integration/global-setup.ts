@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { progressPrinter } from '../../samples/cache/progress.ts';
 import { ensureBinaries } from '../../samples/control-plane/binaries.ts';
@@ -21,6 +23,7 @@ const FEWER_COLLECTIONS = '400';
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Test files inherit it.
   process.env.GOGC ??= FEWER_COLLECTIONS;
+  process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'module-controller-compile-cache');
   const progress = progressPrinter(process.stderr);
   await ensureBinaries(progress);
   progress.done();

@@ -16,6 +16,9 @@ import { aedesOf, startTransport, TRANSPORT, type Transport } from './transport.
 const ROOT = new URL('../../', import.meta.url);
 /** Another checkout whose controller is run: what it does, or costs, before and after a change. */
 const { CONTROLLER_TREE } = process.env;
+/** What Node has made of the TypeScript before: a start takes 0.5 s of CPU time less. Set for all tests. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILE_CACHE = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 export const CONTROLLER_USER = 'system:serviceaccount:koupleless-system:module-controller';
 
 export interface LogLine {
@@ -43,7 +46,7 @@ export class ControllerProcess {
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
     this.child = spawn(process.execPath, ['--import', preload, ...args], {
-      env: { PATH: process.env.PATH ?? '', ...env },
+      env: { PATH: process.env.PATH ?? '', ...COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.exited = new Promise((resolve) => this.child.once('exit', (code) => resolve(code)));

@@ -3,6 +3,8 @@ import { moduleWorkload, type WorkloadOptions } from '../manifests.ts';
 import type { World } from '../world.ts';
 
 const LOOK_EVERY_MS = 250;
+/** Between two roll-outs of a Deployment: three clusters that roll without a rest take both cores of a machine. */
+const REST_MS = 1_500;
 
 /** A Deployment whose module goes from version to version. */
 export class RollingDeployment {
@@ -63,17 +65,19 @@ export class Roller {
   async #roll(deployment: RollingDeployment): Promise<void> {
     let isAsked = false;
     while (!this.#stopped.signal.aborted) {
+      let restMs = LOOK_EVERY_MS;
       try {
         if (!isAsked) await deployment.next();
         isAsked = true;
         if (await deployment.isRolled()) {
           isAsked = false;
           this.count += 1;
+          restMs = REST_MS;
         }
       } catch {
         // The API server is away.
       }
-      await delay(LOOK_EVERY_MS);
+      await delay(restMs);
     }
   }
 }

@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { inflict, outage } from '../../support/lease-simulation/faults.ts';
 import { checkAtRest, sharesOf, watchOver } from '../../support/lease-simulation/invariants.ts';
 import { World } from '../../support/lease-simulation/world.ts';
+import { runsOf } from '../../support/property-runs.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 
@@ -35,7 +36,7 @@ async function inClusters<T>(
   given: fc.Arbitrary<Cluster>,
   fate: fc.Arbitrary<T>,
   check: (world: World, fate: T) => Promise<void>,
-  numRuns = 25,
+  numRuns = runsOf(10),
 ): Promise<void> {
   const property = fc.asyncProperty(given, fate, async ({ bases, moment, ...options }, what) => {
     const world = new World({ ...options, maxLatencyMs: 50 });

@@ -7,6 +7,7 @@ import { type BaseFacts, computePodStatus } from '../../../src/pod/pod-status.ts
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { type ModuleId, type ModuleKey, type ModuleState, moduleKeyOf } from '../../../src/tunnel/module.ts';
 import { idOf, makeLedger, makeList, makePod, runningStatus, urlOf } from '../../support/builders.ts';
+import { runsOf } from '../../support/property-runs.ts';
 import { execute, type RigBase } from '../../support/rig-base.ts';
 
 const FACTS: BaseFacts = { identity: 'b1', ip: '198.51.100.1', isRoutable: true, unreachable: undefined };
@@ -148,7 +149,7 @@ function ends(setting: fc.Arbitrary<Setting>, check: (scene: Scene, end: End) =>
       const scene = { ...more, pods: plans.map(podOf), modules: modulesOf(lines) };
       check(scene, play(scene));
     }),
-    { numRuns: 500 },
+    { numRuns: runsOf(150) },
   );
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CoreRig } from '../../support/core-rig.ts';
+import { runsOf } from '../../support/property-runs.ts';
 
 const POD_NAMES = ['p1', 'p2', 'p3', 'p4'];
 const BASES = ['b1', 'b2'];
@@ -116,6 +117,6 @@ it('whatever happens within a minute, all is as it should be once it is over', {
       expect([...rig.store.values()].map(({ pendingRemovals }) => pendingRemovals.size)).toEqual([0, 0]);
       await rig.stop();
     }),
-    { numRuns: 60 },
+    { numRuns: runsOf(25) },
   );
 });
