@@ -24,24 +24,31 @@ const SHARDING = ['sharding-api', 'sharding-links', 'sharding-processes', 'shard
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
-  'sharding-links',
   'sharding-processes',
+  'sharding-replicas',
   'upgrade',
+  'sharding-api',
   // Needs CPU time that the next ones leave: a slow flood is none.
   'floods',
   'cost',
   'first-contact',
+  'demo',
   'brake',
   'failures',
+  'rollout',
   'api-down',
+  'guides',
+  'export',
   'failing-installs',
   'controller-restart',
   'leases',
   'clocks',
   'base-life',
   'versions',
+  'admission',
+  'peer',
+  'rollout-peer',
   'http-busy-base',
-  'demo',
   'snat-replicas',
   'one-watch',
   'two-tunnels',
@@ -140,7 +147,7 @@ const LONG_PROPERTIES = [
 export default defineConfig({
   test: {
     // Files of the integration tests mostly wait.
-    maxWorkers: 7,
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
@@ -154,7 +161,7 @@ export default defineConfig({
       integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 2 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 4, groupOrder: 3 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 3 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 4,

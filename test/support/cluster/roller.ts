@@ -4,7 +4,7 @@ import type { World } from '../world.ts';
 
 const LOOK_EVERY_MS = 250;
 /** Between two roll-outs of a Deployment: three clusters that roll without a rest take both cores of a machine. */
-const REST_MS = 1_500;
+const REST_MS = 3_000;
 
 /** A Deployment whose module goes from version to version. */
 export class RollingDeployment {
