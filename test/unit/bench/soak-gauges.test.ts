@@ -33,9 +33,9 @@ describe('gauges of a /metrics text', () => {
     metrics.queueDepth.set({ name: 'pods' }, 0);
     metrics.vnodes.set({ state: 'Reachable' }, 0);
     expect(Object.keys(sizeGaugesOf(await metrics.registry.metrics())).sort()).toEqual([
-      'module_controller_informer_objects{kind="Pod"}',
       'module_controller_export_watches',
       'module_controller_exported_services',
+      'module_controller_informer_objects{kind="Pod"}',
       'module_controller_leases_held',
       'module_controller_leases_known',
       'module_controller_members',

@@ -422,7 +422,7 @@ describe('a HttpTunnel that does not run', () => {
   it('has every series at 0', async () => {
     const { metrics } = createTestTunnel();
     const text = await metrics.registry.metrics();
-    const series = text.split('\n').filter((line) => line.startsWith('tunnel_'));
+    const series = text.split('\n').filter((line) => line.startsWith('module_controller_tunnel_'));
     expect(series).toHaveLength(7 + 4 + 5 * 3 + 1);
     for (const line of series) expect(line).toMatch(/tunnel="http_tunnel_provider".* 0$/);
   });

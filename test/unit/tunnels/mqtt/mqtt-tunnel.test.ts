@@ -280,7 +280,7 @@ describe('a MqttTunnel that does not run', () => {
   it('has every series at 0', async () => {
     const { metrics } = createTestTunnel('mqtt://127.0.0.1:1');
     const text = await metrics.registry.metrics();
-    const series = text.split('\n').filter((line) => line.startsWith('tunnel_'));
+    const series = text.split('\n').filter((line) => line.startsWith('module_controller_tunnel_'));
     expect(series).toHaveLength(7 + 3 + 4 * 3 + 1 + 1 + 1);
     for (const line of series) expect(line).toMatch(/tunnel="mqtt_tunnel_provider".* 0$/);
   });
