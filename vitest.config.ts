@@ -16,6 +16,8 @@ const ON_ALL_TRANSPORTS = [
 ];
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
+/** What is measured there needs CPU time that other files would take: they run by themselves. */
+const CALM = ['test/attacks/floods.test.ts'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -28,7 +30,6 @@ const STARTED_FIRST = [
   'sharding-replicas',
   'upgrade',
   'sharding-api',
-  // Needs CPU time that the next ones leave: a slow flood is none.
   'floods',
   'cost',
   'first-contact',
@@ -75,13 +76,15 @@ interface IntegrationOptions {
   readonly include: string[];
   readonly exclude?: string[];
   readonly groupOrder?: number;
+  readonly maxWorkers?: number;
 }
 
-function integration(name: string, transport: string, { groupOrder = 1, ...files }: IntegrationOptions) {
+function integration(name: string, transport: string, { groupOrder = 2, maxWorkers, ...files }: IntegrationOptions) {
   return {
     test: {
       name,
       ...files,
+      ...(maxWorkers === undefined ? {} : { maxWorkers }),
       env: { TEST_TRANSPORT: transport },
       globalSetup: ['test/integration/global-setup.ts'],
       ...TIMEOUTS,
@@ -147,27 +150,35 @@ const LONG_PROPERTIES = [
 export default defineConfig({
   test: {
     // Files of the integration tests mostly wait.
-    maxWorkers: 6,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING, ...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
+        exclude: filesOf([
+          ...BY_TUNNEL,
+          ...WITH_MOSQUITTO_ONLY,
+          ...SHARDING,
+          ...ON_ALL_TRANSPORTS,
+          ...OF_THE_CONTROL_PLANE,
+        ]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
       }),
-      integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
-      integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'] }),
-      e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 2 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 3 }),
+      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
+      integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: CALM }),
+      integration('calm', 'http', { include: [...CALM, ...filesOf(BY_TUNNEL)], groupOrder: 1, maxWorkers: 1 }),
+      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), groupOrder: 11, maxWorkers: 1 }),
+      e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
-        groupOrder: 4,
+        groupOrder: 5,
       }),
-      e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 5 }),
-      sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 6 }),
+      e2e('long-e2e', 'test/e2e/slow-install.test.ts', { isLong: true, groupOrder: 6 }),
+      sharding('long-sharding', ['test/long/sharding-*.test.ts'], { maxWorkers: 2, groupOrder: 7 }),
       // Ten times as many cases of the properties whose cases take long.
       {
         test: {
@@ -176,12 +187,12 @@ export default defineConfig({
           include: LONG_PROPERTIES,
           env: { PROPERTY_RUNS_FACTOR: '10' },
           testTimeout: 1_800_000,
-          sequence: { groupOrder: 9 },
+          sequence: { groupOrder: 10 },
         },
       },
-      integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 8 }),
+      integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 9 }),
       // What is measured there is memory: nothing else runs beside it.
-      sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 7 }),
+      sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 8 }),
     ],
   },
 });

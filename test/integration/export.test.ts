@@ -19,6 +19,9 @@ const LEASE = '/apis/coordination.k8s.io/v1/namespaces/koupleless-system/leases/
 const HTTP = { name: 'http', port: 80, targetPort: 8080, appProtocol: 'http' };
 const DESCRIBED = { 'platform.koupleless.io/export-ports': '{"http":{"domainName":"a.example.com","path":"/x"}}' };
 
+/** A base is asked for its list every 65 s. */
+const ROUTINE_LIST_MS = 90_000;
+
 let world: World;
 let fleet: Fleet;
 let platform: Platform;
@@ -166,13 +169,13 @@ describe('ExportService', () => {
     const [base] = fleet.bases;
     if (base === undefined) throw new Error('no base');
     const others = ips.filter((ip) => ip !== base.localIP);
-    // Else the controller learns of it with the next list, which it asks for every minute.
+    // Where this list is passed over, the controller learns of it with the next one that it asks for.
     base.crashModule('biz1', '1.0.0', 'BROKEN');
     base.announceModules();
-    await eventually(async () => expect(await feedTargets()).toEqual(others));
+    await eventually(async () => expect(await feedTargets()).toEqual(others), ROUTINE_LIST_MS);
     base.crashModule('biz1', '1.0.0', 'ACTIVATED');
     base.announceModules();
-    await eventually(async () => expect(await feedTargets()).toEqual(ips));
+    await eventually(async () => expect(await feedTargets()).toEqual(ips), ROUTINE_LIST_MS);
     // Edited: nothing is ever empty.
     await world.controlPlane.apply(service('biz1', { labels: { BCSGROUP: 'external', BCSBALANCE: 'source' } }));
     await eventually(async () => expect((await statusOf('biz1'))?.balance).toBe('source'));
