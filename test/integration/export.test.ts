@@ -188,7 +188,7 @@ describe('ExportService', () => {
     expect(sizes.filter((size) => size >= 0 && size < BASES - 1)).toEqual([]);
     base.speak();
     await eventually(async () => expect(await feedTargets()).toEqual(ips));
-  });
+  }, 360_000);
 
   it('A-003-3: has weights, of which 0 takes all requests away; a wrong one is refused', async () => {
     await deployed('biz1', '1.0.0', 3);
