@@ -43,8 +43,9 @@ export interface AccessReviewObject extends KubeObject {
 }
 
 /**
- * What becomes of a request. `Balancer`: it has a token of the group. `Allowed`: the cluster lets it. `Unauthenticated`: nobody knows the token. `Forbidden`: its owner may not read these
- * objects. `Busy`: too many unknown tokens come. `Unknown`: the API server did not answer, which is no.
+ * The decision about a request. `Balancer`: it has a token of the group. `Allowed`: its owner may get the objects in the
+ * cluster. `Unauthenticated`: the token is unknown. `Forbidden`: its owner may not read these objects. `Busy`: too many
+ * unknown tokens come. `Unknown`: the API server did not answer, so the request is refused.
  */
 export type Access = 'Balancer' | 'Allowed' | 'Unauthenticated' | 'Forbidden' | 'Busy' | 'Unknown';
 
