@@ -60,8 +60,9 @@ function pod(name: string, nodeName: string | undefined, labels: Record<string, 
   };
 }
 
-function lease(name: string): KubeObject {
-  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name }, spec: { holderIdentity: name } };
+function lease(name: string, labels: Record<string, string> = {}): KubeObject {
+  const metadata = { name, labels };
+  return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: { holderIdentity: name } };
 }
 
 /** The owner does not exist: the finalizer keeps the object. */
@@ -81,6 +82,7 @@ interface Attempt {
   readonly act: (thief: ApiClient, query: string) => Promise<unknown>;
 }
 
+const OF_A_LEASE = { 'virtual-kubelet.koupleless.io/component': 'vnode-lease' };
 const MODULE = { 'virtual-kubelet.koupleless.io/component': 'module' };
 const DRY_RUN = '?dryRun=All';
 const STATUS = { status: { phase: 'Failed' } };
@@ -122,8 +124,13 @@ const OF_THE_CORE: readonly Attempt[] = [
     act: create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vnode.trap' } }),
   },
   { what: 'takes the Lease of an ordinary Node', act: merge(`${LEASES}/${NODE}`, HOLD) },
+  {
+    what: 'takes it and gives it the label of the Lease of a base',
+    act: merge(`${LEASES}/${NODE}`, { ...HOLD, metadata: { labels: OF_A_LEASE } }),
+  },
   { what: 'deletes the Lease of an ordinary Node', act: remove(`${LEASES}/${NODE}`) },
   { what: 'makes a Lease of an ordinary Node', act: create(LEASES, lease('worker-2')) },
+  { what: 'makes one with the label of the Lease of a base', act: create(LEASES, lease('worker-3', OF_A_LEASE)) },
   { what: 'deletes an ordinary Pod', act: remove(`${PODS}/ordinary`) },
   { what: 'says that an ordinary Pod has failed', act: merge(`${PODS}/ordinary/status`, STATUS) },
   { what: 'deletes a Pod of modules on an ordinary Node', act: remove(`${PODS}/labelled`) },
@@ -183,15 +190,21 @@ describe.each([
   ['module-platform', OF_THE_PLATFORM],
 ] as const)('whoever has stolen the token of %s', (account, attempts) => {
   let thief: ApiClient;
-  let binding: KubeObject;
+  let bindings: KubeObject[];
 
   beforeAll(async () => {
     thief = await world.controlPlane.client({ serviceAccount: `koupleless-system/${account}` });
-    binding = await admin.get(`${BINDINGS}/${account}-confinement`);
-    // The API server learns of a policy by a watch.
-    const [first] = attempts;
-    if (first) await eventually(async () => expect(await answerOf(first, thief)).toContain('this account may write'));
+    bindings = await Promise.all(
+      ['', '-leases'].map((suffix) => admin.get(`${BINDINGS}/${account}-confinement${suffix}`)),
+    );
+    await learnt();
   });
+
+  /** The API server learns of a policy by a watch. */
+  async function learnt(): Promise<void> {
+    for (const attempt of attempts)
+      await eventually(async () => expect(await answerOf(attempt, thief)).toContain('this account may write'));
+  }
 
   it.each(attempts)('is refused: $what', async (attempt) => {
     const refused = new RegExp(`403 Forbidden: .*${account}-confinement.* this account may write`);
@@ -199,22 +212,23 @@ describe.each([
   });
 
   it('could do all of it by the role alone', async () => {
-    await admin.delete(`${BINDINGS}/${account}-confinement`);
+    for (const { metadata } of bindings) await admin.delete(`${BINDINGS}/${metadata.name}`);
     try {
       for (const attempt of attempts)
         await eventually(async () => expect(await answerOf(attempt, thief), attempt.what).toBe('accepted'));
     } finally {
-      const {
-        resourceVersion: _version,
-        uid: _uid,
-        creationTimestamp: _at,
-        managedFields: _fields,
-        ...metadata
-      } = binding.metadata;
-      await admin.post(BINDINGS, { ...binding, metadata });
+      for (const binding of bindings) {
+        const {
+          resourceVersion: _version,
+          uid: _uid,
+          creationTimestamp: _at,
+          managedFields: _fields,
+          ...metadata
+        } = binding.metadata;
+        await admin.post(BINDINGS, { ...binding, metadata });
+      }
     }
-    const [first] = attempts;
-    if (first) await eventually(async () => expect(await answerOf(first, thief)).toContain('this account may write'));
+    await learnt();
   });
 });
 
@@ -290,15 +304,20 @@ describe('with the policies', () => {
 
     await admin.delete('/apis/apps/v1/namespaces/default/deployments/shop');
     await eventually(async () => expect(await pods(admin, 'app=shop')).toEqual([]));
-    // Records of first contacts are there, so they could be written.
-    const records: KubeObject[] = await admin.list(CONFIG_MAPS);
-    expect(records.filter(({ metadata }) => metadata.name.startsWith('module-controller-bases.'))).not.toEqual([]);
+    // Records of first contacts are written in the background.
+    await eventually(async () => {
+      const records: KubeObject[] = await admin.list(CONFIG_MAPS);
+      expect(records.filter(({ metadata }) => metadata.name.startsWith('module-controller-bases.'))).not.toEqual([]);
+    });
     expect(await survivor?.metric('rest_client_requests_total', 'code="403"')).toBe(0);
   });
 
   it('have no fault that the API server has found in their expressions', async () => {
-    for (const name of ['module-controller', 'module-platform']) {
-      const path = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${name}-confinement`;
+    for (const name of ['module-controller', 'module-platform'].flatMap((account) => [
+      `${account}-confinement`,
+      `${account}-confinement-leases`,
+    ])) {
+      const path = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${name}`;
       const { status } = await eventually(async () => {
         const policy = await admin.get(path);
         expect(policy.status?.observedGeneration).toBe(policy.metadata.generation);

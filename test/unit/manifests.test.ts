@@ -150,16 +150,17 @@ describe('the chart', () => {
     expect(JSON.stringify(objects)).not.toContain('koupleless-system');
     const core = objects.filter(({ metadata }) => !/^module-|koupleless\.io$/.test(metadata.name));
     expect(new Set(core.map(({ metadata }) => metadata.name))).toEqual(
-      new Set(['other', 'other-confinement', 'other-metrics', 'other-nodes']),
+      new Set(['other', 'other-confinement', 'other-confinement-leases', 'other-metrics', 'other-nodes']),
     );
     const users = objects
       .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
       .flatMap(({ spec }) => spec.matchConditions.map(({ expression }: KubeObject) => expression))
       .filter((expression: string) => expression.includes('username'));
-    expect(users.sort()).toEqual([
-      "request.userInfo.username == 'system:serviceaccount:elsewhere:module-platform'",
-      "request.userInfo.username == 'system:serviceaccount:elsewhere:other'",
-    ]);
+    expect(users.sort()).toEqual(
+      ['module-platform', 'module-platform', 'other', 'other'].map(
+        (account) => `request.userInfo.username == 'system:serviceaccount:elsewhere:${account}'`,
+      ),
+    );
     // Every name that something refers to is that of an object.
     const { spec } = objectOf(objects, 'Deployment', 'other');
     expect(objectOf(objects, 'ConfigMap', spec.template.spec.containers[0].envFrom[0].configMapRef.name)).toBeDefined();
@@ -338,10 +339,13 @@ describe('the policies that confine the accounts', () => {
 
   it.each(['module-controller', 'module-platform'])('are about all that %s may write', async (account) => {
     const objects = await renderObjects({ values: await kustomizeValues() });
-    const policy = objectOf(objects, 'ValidatingAdmissionPolicy', `${account}-confinement`);
-    const binding = objectOf(objects, 'ValidatingAdmissionPolicyBinding', `${account}-confinement`);
-    expect(policy.spec.failurePolicy).toBe('Fail');
-    expect(binding.spec).toEqual({ policyName: policy.metadata.name, validationActions: ['Deny'] });
+    const policies = ['', '-leases'].map((suffix) => {
+      const policy = objectOf(objects, 'ValidatingAdmissionPolicy', `${account}-confinement${suffix}`);
+      const binding = objectOf(objects, 'ValidatingAdmissionPolicyBinding', policy.metadata.name);
+      expect(policy.spec.failurePolicy).toBe('Fail');
+      expect(binding.spec).toEqual({ policyName: policy.metadata.name, validationActions: ['Deny'] });
+      return policy;
+    });
     const namesOf = ({ apiGroups, resources }: KubeObject): string[] =>
       apiGroups.flatMap((group: string) => resources.map((resource: string) => `${group}/${resource}`));
     const roles = objects.filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === account);
@@ -350,11 +354,36 @@ describe('the policies that confine the accounts', () => {
       .filter(({ verbs, resourceNames }) => !resourceNames && verbs.some((verb: string) => WRITES.includes(verb)))
       .flatMap(namesOf);
     expect(written.length).toBeGreaterThan(4);
-    const confined = policy.spec.matchConstraints.resourceRules.flatMap(namesOf);
+    const operationsOf = new Map<string, string[]>();
+    for (const rule of policies.flatMap(({ spec }) => spec.matchConstraints.resourceRules)) {
+      for (const name of namesOf(rule)) {
+        operationsOf.set(name, [...(operationsOf.get(name) ?? []), ...rule.operations].sort());
+      }
+    }
+    const confined = [...operationsOf.keys()];
     expect(written.filter((name) => !confined.includes(name) && !(name in NOT_CONFINED))).toEqual([]);
-    expect(confined.filter((name: string) => !written.includes(name))).toEqual([]);
-    for (const { operations } of policy.spec.matchConstraints.resourceRules)
-      expect(operations).toEqual(['CREATE', 'UPDATE', 'DELETE']);
+    expect(confined.filter((name) => !written.includes(name))).toEqual([]);
+    for (const operations of operationsOf.values()) expect(operations).toEqual(['CREATE', 'DELETE', 'UPDATE']);
+  });
+
+  it('are asked about every write of a Lease without the label of the program', async () => {
+    const objects = await renderObjects({ values: await kustomizeValues() });
+    const { matchConstraints } = objectOf(
+      objects,
+      'ValidatingAdmissionPolicy',
+      'module-controller-confinement-leases',
+    ).spec;
+    expect(matchConstraints.objectSelector).toEqual({
+      matchExpressions: [
+        { key: labels.COMPONENT_LABEL, operator: 'NotIn', values: [labels.COMPONENT.lease, labels.COMPONENT.member] },
+      ],
+    });
+    // What the selector leaves out is limited by the role: no other namespace's Leases.
+    const rules = objects
+      .filter(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'module-controller')
+      .flatMap((role) => role.rules);
+    expect(rules.length).toBeGreaterThan(3);
+    expect(rules.filter(({ resources }) => resources.includes('leases'))).toEqual([]);
   });
 
   it('know the names that the program gives', async () => {
