@@ -1,3 +1,3 @@
 import { describeSharding } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['replicas'] });
+describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['replicas'], keptPerBase: 9 });

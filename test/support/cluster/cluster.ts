@@ -122,7 +122,7 @@ export class Cluster {
   /** One more, not started; `name`: of its account, where that is not its CLIENT_ID. */
   async add(clientId: string, name = clientId): Promise<Replica> {
     const { world } = this;
-    const account = `module-${name}`;
+    const account = `module-controller-${name}`;
     await createAccount(world.controlPlane, account);
     this.#accounts.set(`system:serviceaccount:${MEMBER_NAMESPACE}:${account}`, clientId);
     const brokerPort = this.tunnels.includes('mqtt') ? world.broker.port : undefined;
