@@ -231,6 +231,7 @@ describe('ExportService', () => {
 
   it('A-003-5: leaves the younger of two Services out that want one port, and nobody else', async () => {
     await deployed('biz1', '1.0.0', 1);
+    await world.controlPlane.apply(service('oldest', { labels: {}, annotations: {} }));
     const tcp = { annotations: {}, ports: [{ name: 'tcp', port: 28800, targetPort: 8080 }] };
     await world.controlPlane.apply(service('older', tcp));
     await eventually(async () => expect(await feedOf('external')).toEqual(['older']));
@@ -247,6 +248,10 @@ describe('ExportService', () => {
     await world.admin.delete(`${SERVICES}/older`);
     await eventually(async () => expect(await feedOf('external')).toEqual(['a-younger', 'any']));
     await eventually(async () => expect(await conditionOf('a-younger', 'Conflict')).toBe('False NoConflict'));
+    // An old Service that is exported today takes nothing away.
+    await world.controlPlane.apply(service('oldest', tcp));
+    await eventually(async () => expect(await conditionOf('oldest', 'Conflict')).toBe('True TakenByOther'));
+    expect(await feedOf('external')).toEqual(['a-younger', 'any']);
   });
 
   it('A-003-6: goes with the label of its Service', async () => {

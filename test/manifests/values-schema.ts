@@ -94,6 +94,7 @@ export function valuesSchema(): Schema {
       nameOverride: { type: 'string', pattern: '^$|^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$' },
       config: variables(variablesOfCore()),
       existingSecret: NAME,
+      runAsUser: { type: ['integer', 'null'], minimum: 1 },
       mqttTls: object({ caSecret: NAME, clientSecret: NAME }),
       ...ON_PODS,
       confinement: SWITCH,

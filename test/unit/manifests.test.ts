@@ -246,6 +246,25 @@ describe('the chart', () => {
     ]);
   });
 
+  it('runs as the user of the image, as another one, or as the one that the cluster chooses', async () => {
+    const usersOf = async (runAsUser?: number | null): Promise<unknown[]> => {
+      const values = { ...MINIMAL, platform: { enabled: true }, ...(runAsUser !== undefined && { runAsUser }) };
+      const objects = await renderObjects({ values });
+      return ['module-controller', 'module-platform'].map((name) => {
+        const { securityContext } = objectOf(objects, 'Deployment', name).spec.template.spec;
+        expect(securityContext.runAsNonRoot).toBe(true);
+        return [securityContext.runAsUser, securityContext.runAsGroup];
+      });
+    };
+    const twice = (user: unknown): unknown[] => [
+      [user, user],
+      [user, user],
+    ];
+    expect(await usersOf()).toEqual(twice(65532));
+    expect(await usersOf(1000700000)).toEqual(twice(1000700000));
+    expect(await usersOf(null)).toEqual(twice(undefined));
+  });
+
   it('lets in by its NetworkPolicy bases and replicas, the API server, and who reads metrics', async () => {
     const networkPolicy = { enabled: true, apiServerNetworks: ['192.0.2.0/24'], balancerNetworks: ['198.51.100.0/24'] };
     const objects = await renderObjects({ values: { ...HTTP, networkPolicy, platform: { enabled: true } } });

@@ -1,12 +1,17 @@
 import type { ExportedPort } from './exported-service.ts';
 
+/** Where a balancer listens for a port of a Service. */
+export type Place = Pick<ExportedPort, 'protocol' | 'servicePort' | 'host' | 'path'>;
+
 /** An exported Service, as far as others have to give way to it. */
 export interface Claimant {
   /** `namespace/name`. */
   readonly key: string;
-  /** RFC 3339: the older one keeps what two want. */
+  /** RFC 3339: among those that hold nothing yet, the older one gets what two want. */
   readonly createdAt: string;
-  readonly ports: readonly ExportedPort[];
+  readonly ports: readonly Place[];
+  /** What its ExportService says that it has in this group. */
+  readonly held: readonly Place[];
 }
 
 /** Why a Service is left out of a group. */
@@ -19,18 +24,24 @@ export interface Conflict {
 
 /**
  * Which Services of one group are left out, by key: a balancer of the group serves all of them, so each host and path,
- * and each port of plain TCP or UDP, goes to one Service only. One that is left out keeps nothing from others.
+ * and each port of plain TCP or UDP, goes to one Service only. A Service that has it keeps it, whatever another one asks
+ * for later: an old Service that is labelled or changed today takes nothing from others. One that is left out keeps
+ * nothing from others, as soon as its ExportService says so.
  */
 export function conflictsOf(claimants: Iterable<Claimant>): Map<string, Conflict> {
-  const taken = new Map<string, string>();
+  const byAge = [...claimants].sort(olderFirst);
+  const held: Taken = new Map();
+  for (const { key, ports, held: places } of byAge) {
+    const wanted = new Set(ports.flatMap(wantedBy).map(({ keeps }) => keeps));
+    for (const { keeps } of places.flatMap(wantedBy)) if (wanted.has(keeps)) take(held, keeps, key);
+  }
+  const taken: Taken = new Map();
   const conflicts = new Map<string, Conflict>();
-  for (const { key, ports } of [...claimants].sort(byAge)) {
-    const found = ports.flatMap((port) => wantedBy(port).flatMap((want) => conflictIn(taken, want) ?? []))[0];
-    if (found !== undefined) {
-      conflicts.set(key, found);
-      continue;
-    }
-    for (const port of ports) for (const { keeps } of wantedBy(port)) if (!taken.has(keeps)) taken.set(keeps, key);
+  for (const { key, ports } of byAge) {
+    const wants = ports.flatMap(wantedBy);
+    const found = wants.map((want) => conflictIn(held, want, key) ?? conflictIn(taken, want, key)).find(Boolean);
+    if (found !== undefined) conflicts.set(key, found);
+    else for (const { keeps } of wants) take(taken, keeps, key);
   }
   return conflicts;
 }
@@ -43,7 +54,7 @@ interface Want {
 }
 
 /** HTTP over TCP shares its port with other hosts and paths, and with nothing else. */
-function wantedBy({ protocol, servicePort, host, path }: ExportedPort): Want[] {
+function wantedBy({ protocol, servicePort, host, path }: Place): Want[] {
   if (protocol === 'udp') {
     const keeps = `udp ${servicePort}`;
     return [{ keeps, collidesWith: [keeps], what: `UDP port ${servicePort}` }];
@@ -58,16 +69,26 @@ function wantedBy({ protocol, servicePort, host, path }: ExportedPort): Want[] {
   ];
 }
 
-function conflictIn(taken: ReadonlyMap<string, string>, { collidesWith, what }: Want): Conflict | undefined {
+/** Who has what, the oldest first: several share a port for HTTP. */
+type Taken = Map<string, string[]>;
+
+function take(taken: Taken, what: string, key: string): void {
+  const holders = taken.get(what);
+  if (holders === undefined) taken.set(what, [key]);
+  else holders.push(key);
+}
+
+function conflictIn(taken: Taken, { collidesWith, what }: Want, key: string): Conflict | undefined {
   for (const name of collidesWith) {
-    const winner = taken.get(name);
-    if (winner !== undefined) return { winner, what };
+    const holders = taken.get(name);
+    const winner = holders?.[0];
+    if (winner !== undefined && !holders?.includes(key)) return { winner, what };
   }
   return undefined;
 }
 
 /** Those of one second by their names: every replica has to say the same. */
-function byAge(a: Claimant, b: Claimant): number {
+function olderFirst(a: Claimant, b: Claimant): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
   return a.key < b.key ? -1 : 1;
 }

@@ -54,6 +54,7 @@ const condition = Type.Object({
 const status = Type.Object({
   ...exported.properties,
   observedGeneration: Type.Integer(),
+  leftOutOf: Type.Array(Type.String(), { description: 'Groups that do not take it: `Conflict` says why.' }),
   summary: Type.Object(
     { groups: Type.String(), ports: Type.String(), backends: Type.Integer() },
     { description: 'As `kubectl get` shows it.' },
@@ -90,7 +91,7 @@ export const EXPORT_SERVICE_CRD = crdOf({
   kind: EXPORT_SERVICES,
   shortNames: ['es'],
   description: 'A Service as load balancers outside of the cluster take it. Made by the controller.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   columns: [

@@ -8,7 +8,8 @@ import type { Metrics } from '../../metrics.ts';
 import { Arklets } from './arklets.ts';
 import { servingPods } from './backends.ts';
 import type { CachedService } from './cached-service.ts';
-import { type Conflict, conflictsOf } from './conflicts.ts';
+import { type Conflict, conflictsOf, type Place } from './conflicts.ts';
+import type { CachedExportService } from './export-service.ts';
 import { type ExportView, viewOf } from './export-view.ts';
 import type { ExportSettings } from './exported-service.ts';
 import { Selections } from './selections.ts';
@@ -17,6 +18,8 @@ export interface ExportTableOptions {
   readonly services: Informer<CachedService>;
   readonly pods: Informer<ModulePod>;
   readonly nodes: Informer<CachedNode>;
+  /** What is stored of an export says which Service had a host or a port first. */
+  readonly exports: Informer<CachedExportService>;
   /** Names this cluster in what balancers get. */
   readonly cluster: string;
   readonly dropsLost: boolean;
@@ -59,13 +62,15 @@ export class ExportTable {
   readonly #groups = new Map<string, Set<string>>();
   readonly #listeners: ExportListener[] = [];
   readonly #dirty = new Map<string, number>();
+  /** Those whose ExportService says something else about what they have. */
+  readonly #unsettled = new Set<string>();
   #isScheduled = false;
   #version = 0;
   #wasWhole = false;
 
   constructor(options: ExportTableOptions) {
     this.#options = options;
-    const { services, pods, nodes } = options;
+    const { services, pods, nodes, exports } = options;
     services.addHandler({
       onAdd: (service) => this.#onService(service),
       onUpdate: (_old, service) => this.#onService(service),
@@ -84,6 +89,13 @@ export class ExportTable {
         this.#onNodes(concerned);
       },
       onDelete: ({ name }) => this.#onNodes(this.#arklets.remove(name)),
+    });
+    exports.addHandler({
+      onAdd: (stored) => this.#onStored(stored),
+      onUpdate: (old, stored) => {
+        if (!isDeepStrictEqual(holdingOf(old), holdingOf(stored))) this.#onStored(stored);
+      },
+      onDelete: (stored) => this.#onStored(stored),
     });
   }
 
@@ -114,9 +126,9 @@ export class ExportTable {
    * watches are alive.
    */
   isCurrent(): boolean {
-    const { services, pods, nodes } = this.#options;
-    const caches = [services, pods, nodes];
-    this.#wasWhole ||= caches.every((one) => one.hasSynced()) && this.#dirty.size === 0;
+    const { services, pods, nodes, exports } = this.#options;
+    const caches = [services, pods, nodes, exports];
+    this.#wasWhole ||= caches.every((one) => one.hasSynced()) && this.#dirty.size + this.#unsettled.size === 0;
     return this.#wasWhole && caches.every((one) => one.lastEventAgeMs() < STALE_AFTER_MS);
   }
 
@@ -158,12 +170,20 @@ export class ExportTable {
         for (const key of this.#selections.servicesOf(pod)) this.#touch(key);
   }
 
+  #onStored(stored: CachedExportService): void {
+    this.#unsettled.add(objectKey(stored));
+    this.#schedule();
+  }
+
   #touch(key: string): void {
-    const { clock } = this.#options;
-    if (!this.#dirty.has(key)) this.#dirty.set(key, clock.now());
+    if (!this.#dirty.has(key)) this.#dirty.set(key, this.#options.clock.now());
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    clock.setTimer(() => this.#flush(), GATHER_MS);
+    this.#options.clock.setTimer(() => this.#flush(), GATHER_MS);
   }
 
   #flush(): void {
@@ -179,6 +199,9 @@ export class ExportTable {
       changed.add(key);
       for (const group of this.#place(key, old, entry)) groups.add(group);
     }
+    for (const key of this.#unsettled)
+      for (const group of this.#entries.get(key)?.settings.groups ?? []) groups.add(group);
+    this.#unsettled.clear();
     for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
     const { clock, metrics, logger } = this.#options;
     metrics.exportedServices.set(this.#entries.size);
@@ -232,7 +255,14 @@ export class ExportTable {
   #settle(group: string): string[] {
     const keys = [...(this.#groups.get(group) ?? [])];
     const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
-    const found = conflictsOf(entries.map(({ key, createdAt, settings: { ports } }) => ({ key, createdAt, ports })));
+    const { exports } = this.#options;
+    const found = conflictsOf(
+      entries.map(({ key, uid, createdAt, settings: { ports } }) => {
+        const holding = holdingOf(exports.get(key));
+        const isHolder = holding?.owner === uid && holding.groups.includes(group);
+        return { key, createdAt, ports, held: isHolder ? holding.places : [] };
+      }),
+    );
     return entries.flatMap((entry) => {
       const conflict = found.get(entry.key);
       if (isDeepStrictEqual(conflict, entry.conflicts.get(group))) return [];
@@ -248,6 +278,31 @@ export class ExportTable {
 /** Whether a Service wants the same of its groups as before. */
 function isSameClaim(a: ExportSettings | undefined, b: ExportSettings | undefined): boolean {
   return isDeepStrictEqual([a?.groups, a?.ports], [b?.groups, b?.ports]);
+}
+
+interface Holding {
+  /** UID of the Service. */
+  readonly owner: string;
+  /** In which it is not left out. */
+  readonly groups: readonly string[];
+  readonly places: readonly Place[];
+}
+
+/** What a Service has, as its ExportService says: it outlives every process, and no user can write it. */
+function holdingOf(stored: CachedExportService | undefined): Holding | undefined {
+  const { controller, status, isDeleting } = stored ?? {};
+  if (controller === undefined || status === undefined || isDeleting) return undefined;
+  const leftOutOf: readonly string[] | undefined = status.leftOutOf;
+  return {
+    owner: controller.uid,
+    groups: status.BCSGroup.filter((group) => leftOutOf?.includes(group) === false),
+    places: status.ports.map(({ protocol, servicePort, BCSVHost: host, path }) => ({
+      protocol,
+      servicePort,
+      host,
+      path,
+    })),
+  };
 }
 
 function isSameView(a: ExportView, b: ExportView): boolean {

@@ -86,11 +86,12 @@ export function exportStatusOf({ view, conflicts, generation, stored, nowText }:
       lastTransitionTime,
     } satisfies ExportServiceCondition;
   };
-  const lost = [...conflicts].map(([group, { winner, what }]) => `group ${group}: ${winner} is older and has ${what}`);
+  const lost = [...conflicts].map(([group, { winner, what }]) => `group ${group}: ${winner} has ${what}`);
   const unknown = view.unknownWeights.join(', ');
   return {
     ...exported,
     observedGeneration: generation,
+    leftOutOf: [...conflicts.keys()].sort(),
     summary: {
       groups: exported.BCSGroup.join(','),
       ports: exported.ports.map(({ servicePort, protocol }) => `${servicePort}/${protocol}`).join(','),

@@ -51,6 +51,7 @@ export const EXPORT: ControllerModule = {
       services: informers.get(EXPORTED_SERVICES),
       pods: informers.get(MODULE_PODS),
       nodes: informers.get(VNODES),
+      exports,
       cluster,
       dropsLost,
       ...shared,

@@ -19,12 +19,14 @@ export class FeedBook {
   /** In the order of the changes, by the key of the Service; emptied as lines come. */
   readonly #pending: Map<string, Expectation[]>[] = [];
   readonly #onSeen = new Set<() => void>();
+  readonly #ended: string[] = [];
+  #isClosed = false;
   #lines = 0;
   #fewest = Number.POSITIVE_INFINITY;
 
   static async open(replicas: readonly ExportReplica[]): Promise<FeedBook> {
     const book = new FeedBook();
-    for (const { client } of replicas) {
+    for (const { name, client } of replicas) {
       const pending = new Map<string, Expectation[]>();
       book.#pending.push(pending);
       const synced = Promise.withResolvers<void>();
@@ -32,7 +34,10 @@ export class FeedBook {
         if (type === 'SYNCED') synced.resolve();
         else if (object) book.#take(pending, object);
       };
-      const onEnd = (): void => synced.reject(new Error('the feed has ended'));
+      const onEnd = (): void => {
+        synced.reject(new Error('the feed has ended'));
+        book.#end(name);
+      };
       book.#stops.push(await client.watch(`?group=${GROUP}`, onLine, onEnd));
       await synced.promise;
     }
@@ -83,7 +88,10 @@ export class FeedBook {
       const timer = setTimeout(() => {
         end();
         const some = this.#pending.map((pending) => `${pending.size}: ${[...pending.keys()].slice(0, 3)}`);
-        reject(new Error(`changes of Services that no line shows after ${timeoutMs / 1000} s: ${some.join('; ')}`));
+        const ended = this.#ended.length === 0 ? '' : `; ended: ${this.#ended.join()}`;
+        reject(
+          new Error(`changes of Services that no line shows after ${timeoutMs / 1000} s: ${some.join('; ')}${ended}`),
+        );
       }, timeoutMs);
       this.#onSeen.add(look);
       look();
@@ -113,7 +121,12 @@ export class FeedBook {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const stop of this.#stops) stop();
+  }
+
+  #end(replica: string): void {
+    if (!this.#isClosed) this.#ended.push(`${replica} at ${new Date().toISOString()}`);
   }
 
   /** A line may show several changes of its Service; the earlier ones are in it too. */

@@ -3,12 +3,7 @@ import type { KubeObject, ServiceObject } from '../../../../src/kube/objects.ts'
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import { ExportController } from '../../../../src/platform/export/export-controller.ts';
-import {
-  type CachedExportService,
-  type ExportServiceObject,
-  projectExportService,
-} from '../../../../src/platform/export/export-service.ts';
-import { FakeInformer } from '../../../support/fake-informer.ts';
+import type { ExportServiceObject } from '../../../../src/platform/export/export-service.ts';
 import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
 
 const KEY = 't1/shop';
@@ -24,7 +19,6 @@ class ControllerWorld extends ExportWorld {
   service: ServiceObject | undefined;
   readonly writes: string[] = [];
   readonly events: string[] = [];
-  readonly exports = new FakeInformer<CachedExportService>(this.clock, projectExportService);
   isLeading = true;
   /** Of a status. */
   takesMs = 0;

@@ -461,6 +461,80 @@ describe('conflicts', () => {
     expect(world.table.get('t1/a-younger')?.conflicts.size).toBe(0);
   });
 
+  it('take nothing from a Service that has it, however old the other one is', () => {
+    const world = new ExportWorld().put(younger).publish('t1/a-younger').put(older);
+    expect(world.namesOf('external')).toEqual(['t1/a-younger']);
+    expect(world.table.get('t1/b-older')?.conflicts.get('external')).toEqual({
+      winner: 't1/a-younger',
+      what: 'TCP port 28800',
+    });
+    world.publish('t1/b-older').remove(younger);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+    world.put(younger);
+    expect(world.namesOf('external'), 'the ExportService of the former one is still there').toEqual(['t1/a-younger']);
+    const another = serviceOf('a-younger', { uid: 'another', createdAt: '2026-01-01T00:00:02Z' });
+    world.put(another);
+    expect(world.namesOf('external'), 'a former Service of this name had it').toEqual(['t1/b-older']);
+  });
+
+  it('take nothing from one that has it and asks for more, nor does that give it what another one has', () => {
+    const port = (number: number) => ({ name: `p${number}`, port: number });
+    const holder = (...ports: number[]) =>
+      serviceOf('holder', { ports: ports.map(port), createdAt: '2026-01-01T00:00:05Z' });
+    const other = serviceOf('other', { ports: [port(2)], createdAt: '2026-01-01T00:00:06Z' });
+    const waiting = serviceOf('waiting', { ports: [port(1)] });
+    const world = new ExportWorld().put(holder(1), other).publish('t1/holder', 't1/other');
+    world.put(waiting).publish('t1/waiting');
+    world.put(holder(1, 3));
+    expect(world.namesOf('external')).toEqual(['t1/holder', 't1/other']);
+    world.put(holder(1, 2));
+    // Until its ExportService says that it is left out, it keeps what it has.
+    expect(world.namesOf('external')).toEqual(['t1/other']);
+    world.publish('t1/holder');
+    expect(world.namesOf('external')).toEqual(['t1/other', 't1/waiting']);
+  });
+
+  it('end where two have what the other one wants: the older one gets it', () => {
+    const port = (number: number) => ({ name: `p${number}`, port: number });
+    const of = (name: string, day: number, ...ports: number[]) =>
+      serviceOf(name, { ports: ports.map(port), createdAt: `2026-01-0${day}T00:00:00Z` });
+    const world = new ExportWorld().put(of('a', 2, 1), of('b', 1, 2)).publish('t1/a', 't1/b');
+    world.put(of('a', 2, 1, 2), of('b', 1, 1, 2)).publish('t1/a', 't1/b');
+    expect(world.namesOf('external')).toEqual(['t1/b']);
+    world.publish('t1/a', 't1/b');
+    expect(world.namesOf('external')).toEqual(['t1/b']);
+  });
+
+  it('are of one group, also for one that has a place in another group', () => {
+    const annotations = { 'platform.koupleless.io/export-groups': 'exporter' };
+    const inBoth = serviceOf('a-younger', { annotations, createdAt: '2026-01-01T00:00:01Z' });
+    const world = new ExportWorld().put(older).publish('t1/b-older').put(inBoth).publish('t1/a-younger');
+    expect(world.exports.get('t1/a-younger')?.status?.leftOutOf).toEqual(['external']);
+    const oldest = serviceOf('oldest', { annotations, createdAt: '2025-01-01T00:00:00Z' });
+    world.put(oldest);
+    expect(world.namesOf('exporter')).toEqual(['t1/a-younger']);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+  });
+
+  it('tell of a place that becomes free when an ExportService says so', () => {
+    const world = new ExportWorld().put(younger).publish('t1/a-younger').put(older);
+    world.changes.length = 0;
+    const metadata = { name: 'a-younger', namespace: 't1', uid: 'of-uid-a-younger', resourceVersion: '1000000' };
+    world.exports.deliver({ type: 'DELETED', object: { metadata } as never });
+    world.clock.advance(100);
+    expect(world.changes).toEqual([['t1/a-younger', 't1/b-older']]);
+    expect(world.namesOf('external')).toEqual(['t1/b-older']);
+  });
+
+  it('are judged again only when an ExportService says something else about its place', () => {
+    const world = new ExportWorld().put(younger, ...fleet('a-younger', 1)).publish('t1/a-younger');
+    const { version } = world.table;
+    world.put(...fleet('a-younger', 2));
+    expect(world.table.version).toBe(version + 1);
+    world.publish('t1/a-younger');
+    expect(world.table.version).toBe(version + 1);
+  });
+
   it('are of one group', () => {
     const annotations = { 'platform.koupleless.io/export-groups': 'exporter' };
     const both = serviceOf('a-younger', { annotations, createdAt: '2026-01-01T00:00:01Z' });
@@ -559,7 +633,7 @@ describe('the status of an ExportService', () => {
       UnknownWeight: 'True NoSuchWeight',
     });
     expect(status.conditions.map(({ message }) => message)).toEqual([
-      'group external: t1/b-older is older and has TCP port 28800',
+      'group external: t1/b-older has TCP port 28800',
       'metadata.labels[BCSBALANCE]: "random" is not one of roundrobin, source, leastconn',
       'no group takes it',
       'no BCS-WEIGHT- label for 1.0.0: each has weight 1',

@@ -6,7 +6,9 @@ import type { KubeObject, NodeObject, PodObject, ServiceObject, ServicePort } fr
 import { silentLogger } from '../../../../src/logger.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
 import { type CachedService, EXPORTED_SERVICES } from '../../../../src/platform/export/cached-service.ts';
+import { type CachedExportService, projectExportService } from '../../../../src/platform/export/export-service.ts';
 import { ExportTable } from '../../../../src/platform/export/export-table.ts';
+import { exportStatusOf } from '../../../../src/platform/export/export-view.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeInformer } from '../../../support/fake-informer.ts';
 
@@ -113,15 +115,17 @@ export class ExportWorld {
     MODULE_PODS.indexers,
   );
   readonly nodes = new FakeInformer<CachedNode>(this.clock, (raw) => VNODES.project(raw, {} as never));
+  readonly exports = new FakeInformer<CachedExportService>(this.clock, projectExportService);
   readonly table: ExportTable;
   readonly changes: string[][] = [];
 
   constructor({ dropsLost = false }: { readonly dropsLost?: boolean } = {}) {
-    const { services, pods, nodes, clock, metrics } = this;
+    const { services, pods, nodes, exports, clock, metrics } = this;
     this.table = new ExportTable({
       services,
       pods,
       nodes,
+      exports,
       clock,
       metrics,
       cluster: 'test',
@@ -140,6 +144,24 @@ export class ExportWorld {
 
   remove(...objects: (ServiceObject | PodObject | NodeObject)[]): this {
     for (const object of objects) this.#informerOf(object).deliver({ type: 'DELETED', object });
+    this.clock.advance(100);
+    return this;
+  }
+
+  /** What the leader does: each Service's ExportService says what the table says now. */
+  publish(...keys: string[]): this {
+    for (const key of keys) {
+      const entry = this.table.get(key);
+      if (entry === undefined) throw new Error(`${key} is not exported`);
+      const { namespace, name, uid, view, conflicts } = entry;
+      const nowText = '2026-01-01T00:00:00Z';
+      const owner = { apiVersion: 'v1', kind: 'Service', name, uid, controller: true };
+      const object = {
+        metadata: { ...metaOf(name, { namespace }), uid: `of-${uid}`, ownerReferences: [owner] },
+        status: exportStatusOf({ view, conflicts, generation: 1, stored: undefined, nowText }),
+      };
+      this.exports.deliver({ type: 'PUT', object: object as KubeObject });
+    }
     this.clock.advance(100);
     return this;
   }
