@@ -8,10 +8,11 @@ import type { Metrics } from '../../metrics.ts';
 import { Arklets } from './arklets.ts';
 import { servingPods } from './backends.ts';
 import type { CachedService } from './cached-service.ts';
-import { type Conflict, conflictsOf, type Place } from './conflicts.ts';
+import { type Conflict, conflictsOf } from './conflicts.ts';
 import type { CachedExportService } from './export-service.ts';
 import { type ExportView, viewOf } from './export-view.ts';
 import type { ExportSettings } from './exported-service.ts';
+import { type Holding, holdingOf, placeOf } from './holdings.ts';
 import { Selections } from './selections.ts';
 
 export interface ExportTableOptions {
@@ -62,6 +63,7 @@ export class ExportTable {
   readonly #groups = new Map<string, Set<string>>();
   readonly #listeners: ExportListener[] = [];
   readonly #dirty = new Map<string, number>();
+  readonly #holdings = new Map<string, Holding>();
   /** Those whose ExportService says something else about what they have. */
   readonly #unsettled = new Set<string>();
   #isScheduled = false;
@@ -91,11 +93,9 @@ export class ExportTable {
       onDelete: ({ name }) => this.#onNodes(this.#arklets.remove(name)),
     });
     exports.addHandler({
-      onAdd: (stored) => this.#onStored(stored),
-      onUpdate: (old, stored) => {
-        if (!isDeepStrictEqual(holdingOf(old), holdingOf(stored))) this.#onStored(stored);
-      },
-      onDelete: (stored) => this.#onStored(stored),
+      onAdd: (stored) => this.#onHolding(objectKey(stored), holdingOf(stored)),
+      onUpdate: (_old, stored) => this.#onHolding(objectKey(stored), holdingOf(stored)),
+      onDelete: (stored) => this.#onHolding(objectKey(stored), undefined),
     });
   }
 
@@ -170,9 +170,27 @@ export class ExportTable {
         for (const key of this.#selections.servicesOf(pod)) this.#touch(key);
   }
 
-  #onStored(stored: CachedExportService): void {
-    this.#unsettled.add(objectKey(stored));
+  #onHolding(key: string, holding: Holding | undefined): void {
+    const before = this.#holdings.get(key);
+    if (isDeepStrictEqual(before, holding)) return;
+    if (holding === undefined) this.#holdings.delete(key);
+    else this.#holdings.set(key, holding);
+    // Most often the leader has written down what is so already: then nobody else is concerned.
+    if (before === undefined && holding !== undefined && this.#isAsJudged(key, holding)) return;
+    this.#unsettled.add(key);
     this.#schedule();
+  }
+
+  #isAsJudged(key: string, { owner, groups, places }: Holding): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.uid !== owner) return true;
+    const { settings, conflicts } = entry;
+    return (
+      isDeepStrictEqual(
+        groups,
+        settings.groups.filter((group) => !conflicts.has(group)),
+      ) && isDeepStrictEqual(places, settings.ports.map(placeOf))
+    );
   }
 
   #touch(key: string): void {
@@ -199,22 +217,30 @@ export class ExportTable {
       changed.add(key);
       for (const group of this.#place(key, old, entry)) groups.add(group);
     }
-    for (const key of this.#unsettled)
-      for (const group of this.#entries.get(key)?.settings.groups ?? []) groups.add(group);
-    this.#unsettled.clear();
+    for (const group of this.#unsettledGroups()) groups.add(group);
     for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
-    const { clock, metrics, logger } = this.#options;
+    const { clock, metrics } = this.#options;
     metrics.exportedServices.set(this.#entries.size);
     if (changed.size === 0) return;
     this.#version++;
+    this.#tell(changed);
+    for (const [key, at] of dirty) if (changed.has(key)) metrics.exportViewSeconds.observe((clock.now() - at) / 1000);
+  }
+
+  #unsettledGroups(): string[] {
+    const keys = [...this.#unsettled];
+    this.#unsettled.clear();
+    return keys.flatMap((key) => this.#entries.get(key)?.settings.groups ?? []);
+  }
+
+  #tell(changed: ReadonlySet<string>): void {
     for (const listener of this.#listeners) {
       try {
         listener(changed);
       } catch (error) {
-        logger.error({ err: error }, 'listener of exported Services threw');
+        this.#options.logger.error({ err: error }, 'listener of exported Services threw');
       }
     }
-    for (const [key, at] of dirty) if (changed.has(key)) metrics.exportViewSeconds.observe((clock.now() - at) / 1000);
   }
 
   /** The entry as it should be: `old` itself when nothing has changed. */
@@ -255,10 +281,9 @@ export class ExportTable {
   #settle(group: string): string[] {
     const keys = [...(this.#groups.get(group) ?? [])];
     const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
-    const { exports } = this.#options;
     const found = conflictsOf(
       entries.map(({ key, uid, createdAt, settings: { ports } }) => {
-        const holding = holdingOf(exports.get(key));
+        const holding = this.#holdings.get(key);
         const isHolder = holding?.owner === uid && holding.groups.includes(group);
         return { key, createdAt, ports, held: isHolder ? holding.places : [] };
       }),
@@ -278,31 +303,6 @@ export class ExportTable {
 /** Whether a Service wants the same of its groups as before. */
 function isSameClaim(a: ExportSettings | undefined, b: ExportSettings | undefined): boolean {
   return isDeepStrictEqual([a?.groups, a?.ports], [b?.groups, b?.ports]);
-}
-
-interface Holding {
-  /** UID of the Service. */
-  readonly owner: string;
-  /** In which it is not left out. */
-  readonly groups: readonly string[];
-  readonly places: readonly Place[];
-}
-
-/** What a Service has, as its ExportService says: it outlives every process, and no user can write it. */
-function holdingOf(stored: CachedExportService | undefined): Holding | undefined {
-  const { controller, status, isDeleting } = stored ?? {};
-  if (controller === undefined || status === undefined || isDeleting) return undefined;
-  const leftOutOf: readonly string[] | undefined = status.leftOutOf;
-  return {
-    owner: controller.uid,
-    groups: status.BCSGroup.filter((group) => leftOutOf?.includes(group) === false),
-    places: status.ports.map(({ protocol, servicePort, BCSVHost: host, path }) => ({
-      protocol,
-      servicePort,
-      host,
-      path,
-    })),
-  };
 }
 
 function isSameView(a: ExportView, b: ExportView): boolean {
