@@ -223,7 +223,7 @@ export class ExportTable {
     metrics.exportedServices.set(this.#entries.size);
     if (changed.size === 0) return;
     this.#version++;
-    this.#tell(changed);
+    this.#notify(changed);
     for (const [key, at] of dirty) if (changed.has(key)) metrics.exportViewSeconds.observe((clock.now() - at) / 1000);
   }
 
@@ -233,7 +233,7 @@ export class ExportTable {
     return keys.flatMap((key) => this.#entries.get(key)?.settings.groups ?? []);
   }
 
-  #tell(changed: ReadonlySet<string>): void {
+  #notify(changed: ReadonlySet<string>): void {
     for (const listener of this.#listeners) {
       try {
         listener(changed);
