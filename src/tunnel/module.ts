@@ -27,7 +27,7 @@ export interface ModuleSpec extends ModuleId {
   readonly strategy?: InstallStrategy;
 }
 
-/** Whether the install of it uninstalls all other versions of the name first. */
+/** Whether its install uninstalls all other versions of the name first. */
 export function isReplacing({ strategy }: { readonly strategy?: string | undefined }): boolean {
   return strategy === 'uninstallThenInstall';
 }

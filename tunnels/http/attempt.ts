@@ -28,8 +28,8 @@ export interface AttemptOptions {
 
 /**
  * One connection that a command is offered on, and how far it has come. The head goes out at once, the payload when the
- * base says `100 Continue`: the event loop that the connection landed on is free then, and begins the command as soon
- * as it has the payload. A payload that is sent to a busy loop starts when the loop is free again, even if the
+ * base says `100 Continue`. The event loop of the connection is free then, and begins the command as soon as it has the
+ * payload. A payload that is sent to a busy loop starts when the loop is free again, even if the
  * controller gave it up long before: neither FIN nor RST takes it out of the base's receive buffer.
  */
 export class Attempt {

@@ -139,7 +139,7 @@ export function batchTextOf(texts: readonly string[]): string {
   return `${BEFORE}${texts.join(',')}${AFTER}`;
 }
 
-/** One message that was read, or the words for why it was not. */
+/** One message that was read, or the reason why it was not. */
 export type ReadMessage =
   | { readonly message: MemberMessage; readonly fault?: never }
   | { readonly message?: never; readonly fault: string };

@@ -70,7 +70,7 @@ export const EXPORT: ControllerModule = {
     });
     const reconcile = controller.reconcile.bind(controller);
     const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
-    // Its status is written by this controller alone; what becomes of the object is for all to see.
+    // This controller alone writes its status, but others may delete the object.
     reconciler.watch({ informer: exports, keysOf: (object) => [objectKey(object)] });
     table.addListener((keys) => {
       for (const key of keys) reconciler.enqueue(key);

@@ -157,8 +157,8 @@ export class PodStore {
   }
 
   /**
-   * Creates a Pod. One of the name that is its own already was created by a call without an answer. Rejects when
-   * somebody else's has the name; the next Pod gets another name.
+   * Creates a Pod. If a Pod of this ModuleDeployment has the name already, an earlier call without an answer created it.
+   * Rejects if any other Pod has the name; the next call takes another name.
    */
   async create(deployment: CachedModuleDeployment, parts: PodParts): Promise<void> {
     const { client, permit } = this.#options;
