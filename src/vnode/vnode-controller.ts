@@ -297,8 +297,8 @@ export class VNodeController implements TunnelHandler {
    * whose it is and the base itself was not heard yet since the start of this process, nor named in an answer since it
    * came there.
    */
-  #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
-    if (!isByAddress(tunnel) || askedAt === undefined || answeredBy === vnode.identity) return false;
+  #isForeign(vnode: VNode, { tunnel, answeredBy }: Envelope): boolean {
+    if (!isByAddress(tunnel) || answeredBy === vnode.identity) return false;
     const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
     if (isOther) vnode.isDisplaced = true;
     return isOther || (vnode.lastBeatAt === undefined && vnode.namedAt < vnode.placedAt);
