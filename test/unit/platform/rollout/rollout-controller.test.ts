@@ -363,6 +363,14 @@ describe('a Pod of nobody', () => {
   });
 });
 
+it('a revision that somebody deletes is recorded again', async () => {
+  await settled();
+  const name = world.revisions[0]?.metadata.name ?? '';
+  world.removeRevision(name);
+  await world.rest();
+  expect(world.revisions).toMatchObject([{ metadata: { name }, revision: 1 }]);
+});
+
 describe('revisions that a ModuleDeployment finds', () => {
   /** That of the first template, as another ModuleDeployment has left it. */
   async function leftRevision() {
