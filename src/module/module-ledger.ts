@@ -149,10 +149,8 @@ export class ModuleLedger {
 
   /** Whether records of all these modules may be kept. */
   hasRoomFor(modules: readonly ModuleId[]): boolean {
-    if (this.#records.size + modules.length <= MAX_RECORDS) return true;
-    const keys = new Set(modules.map(moduleKeyOf));
-    for (const key of keys) if (this.#records.get(key)) keys.delete(key);
-    return this.#records.size + keys.size <= MAX_RECORDS;
+    const added = new Set(modules.map(moduleKeyOf).filter((key) => this.#records.get(key) === undefined));
+    return this.#records.size + added.size <= MAX_RECORDS;
   }
 
   /**
