@@ -96,17 +96,14 @@ class WorksByName {
 
 interface First {
   readonly key: ModuleKey;
-  readonly time: number;
+  time: number;
 }
 
 /** Keeps the two earliest of different keys, the earliest first. */
 function insert(firsts: First[], entry: First): void {
-  const known = firsts.findIndex(({ key }) => key === entry.key);
-  if (known >= 0) {
-    if ((firsts[known]?.time ?? 0) <= entry.time) return;
-    firsts.splice(known, 1);
-  }
-  firsts.push(entry);
+  const known = firsts.find(({ key }) => key === entry.key);
+  if (known) known.time = Math.min(known.time, entry.time);
+  else firsts.push(entry);
   firsts.sort((one, other) => one.time - other.time).splice(2);
 }
 

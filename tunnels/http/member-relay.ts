@@ -63,7 +63,7 @@ export class MemberRelay {
     if (this.#isStopped || (isSaidOnce && members.isFenced?.())) return;
     const text = messageTextOf(message);
     const dropped = this.#waiting.put({ key, text, byteLength: Buffer.byteLength(text), heardAt: clock.now() });
-    if (dropped > 0) metrics.memberMessages.inc({ direction: 'dropped' }, dropped);
+    metrics.memberMessages.inc({ direction: 'dropped' }, dropped);
     if (isSaidOnce) this.#flush();
     else this.#timer ??= clock.setTimer(() => this.#flush(), INTERVAL_MS);
   }

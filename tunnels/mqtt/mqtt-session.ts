@@ -310,7 +310,7 @@ export function intervalsOf(clock: Clock): Intervals {
   /** Emptied by `clear`, which mqtt.js calls for each at the latest when its connection closes. */
   const running = new Map<number, Timer>();
   let lastId = 0;
-  const set = (callback: () => void, intervalMs = 0): number => {
+  const set = (callback: () => void, intervalMs: number): number => {
     const id = ++lastId;
     const arm = (): Timer =>
       clock.setTimer(() => {

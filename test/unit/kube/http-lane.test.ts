@@ -169,7 +169,10 @@ describe('HttpLane', () => {
     const { url } = gone;
     await gone.close();
     lanes = rig.connect(url);
-    expect(await failureOf(lanes.rest.request(GET))).toMatchObject({ code: 'Kube.ConnectionFailed' });
+    expect(await failureOf(lanes.rest.request(GET))).toMatchObject({
+      code: 'Kube.ConnectionFailed',
+      message: expect.stringMatching(/^GET \/api\/v1\/nodes\/a: .*ECONNREFUSED/),
+    });
   });
 
   it.each([

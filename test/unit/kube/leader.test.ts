@@ -224,10 +224,13 @@ describe('the leader', () => {
     expect(first.warnings).toEqual(['leader Lease not renewed']);
   });
 
-  it('may still lead when somebody has erased it from the Lease, so nobody takes that at once', async () => {
+  it.each([
+    ['its name', { holderIdentity: '' }],
+    ['its name and duration', { holderIdentity: null, leaseDurationSeconds: null }],
+  ])('may still lead when somebody has erased %s from the Lease, so nobody takes that at once', async (_, spec) => {
     await led();
     const { resourceVersion } = world.server.leases.get(KEY)?.metadata ?? {};
-    world.server.patch(NAMESPACE, NAME, { metadata: { resourceVersion }, spec: { holderIdentity: '' } });
+    world.server.patch(NAMESPACE, NAME, { metadata: { resourceVersion }, spec });
     await world.pass(40_000);
     expect(world.leading).toHaveLength(1);
   });

@@ -86,6 +86,10 @@ describe('how many copies a peer deployment has', () => {
   });
 });
 
+it('a peer deployment that names no replicas has one', () => {
+  expect(deployment(({ spec }) => delete spec.replicas).replicas).toBe(1);
+});
+
 describe('what a peer deployment is looked at for', () => {
   it('is no write that changes the status of a Node or of a Deployment only', () => {
     expect(isSameForPeers(node('vnode.a'), { ...node('vnode.a') })).toBe(true);

@@ -405,6 +405,19 @@ describe('while the record cannot be read or written', () => {
     expect(told).toHaveLength(2);
   });
 
+  it.each([
+    [4, 0],
+    [5, 1],
+  ])('for %i conflicts in a row logs %i warnings', async (conflicts, count) => {
+    newRig();
+    rig.api.fail('post configmap', 409, conflicts, 'AlreadyExists');
+    await rig.start();
+    await rig.foundBase('b1', { modules: active(...OLD) });
+    await rig.pass(60_000);
+    expect(rig.recordOf('b1')).toEqual(OLD);
+    expect(warnings.filter((line) => line.startsWith('record of bases cannot'))).toHaveLength(count);
+  });
+
   it('a base of another shard is not held up', async () => {
     newRig();
     rig.api.fail(`get configmap ${MAP}`, 500, Number.POSITIVE_INFINITY);

@@ -84,6 +84,10 @@ describe('a deletion that we did not see begin', () => {
     expect(sleptMs(forever, at('01:00:00'))).toBe(0);
   });
 
+  it('is as old as its time says without a grace period', () => {
+    expect(sleptMs({ ...deleted(30), deletionGraceSeconds: undefined }, at('01:00:10'))).toBe(10_000);
+  });
+
   it('is new when its time cannot be read', () => {
     expect(sleptMs({ ...deleted(30), deletionTime: 'soon' }, at('01:00:00'))).toBe(0);
   });

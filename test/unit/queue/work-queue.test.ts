@@ -358,6 +358,17 @@ describe('a key that rests after its sync', () => {
     rig.stop();
   });
 
+  it('may rest for 1 ms', async () => {
+    const rig = new QueueRig({ restMs: 1 });
+    rig.queue.add('large');
+    await rig.end('large');
+    rig.queue.add('large');
+    expect(await rig.take()).toEqual(['large']);
+    rig.clock.advance(1);
+    expect(await rig.take()).toEqual(['large']);
+    rig.stop();
+  });
+
   it('keeps no other key waiting', async () => {
     const rig = new QueueRig({ workers: 1, restMs: 80 });
     rig.queue.add('large');

@@ -300,6 +300,22 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
+  it.each([
+    [5_000, []],
+    [6_000, ['health b1']],
+  ])('has a base asked again for less than 15 s: one that comes %i ms after the last answer', async (ms, asked) => {
+    const base = await behindProxy();
+    await rig.pass(30_000);
+    base.isSilent = true;
+    const heardAt = rig.store.get(NODE)?.lastHeardAt ?? 0;
+    await rig.pass(heardAt + ms - rig.clock.now());
+    hint();
+    await rig.pass(heardAt + 19_000 - rig.clock.now());
+    rig.http.take();
+    await rig.pass(1_000);
+    expect(rig.http.take('health')).toEqual(asked);
+  });
+
   it('has a base asked at once when it comes at an odd moment: it may be another process', async () => {
     const base = await behindProxy();
     await rig.pass(26_000);

@@ -275,6 +275,14 @@ describe('a watch of the feed', () => {
     expect(state.text).toBe('{"type":"SYNCED"}\n');
   });
 
+  it('goes on when another one of the same scope ends', () => {
+    const own = new ExportWorld();
+    const { watches, state, scope } = watched(own);
+    watches.open(scope, streamOf().stream, { isAllowed: async () => true, isBalancer: true })?.();
+    own.put(serviceOf('shop'));
+    expect(state.text).toContain('ADDED');
+  });
+
   it('is told from time to time that it lives, by one timer for all', () => {
     const own = new ExportWorld();
     const { watches, state, close, scope } = watched(own);

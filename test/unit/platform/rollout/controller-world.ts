@@ -193,6 +193,10 @@ export class ControllerWorld {
     this.#revisions.put(revision);
   }
 
+  removeRevision(name: string): void {
+    this.#revisions.remove(name);
+  }
+
   removePod(name: string): void {
     this.#pods.remove(name);
   }

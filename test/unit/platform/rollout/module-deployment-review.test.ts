@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MODULE_LABEL } from '../../../../src/labels.ts';
 import {
+  MODULE_DEPLOYMENT_CRD,
   type ModuleDeploymentObject,
   projectModuleDeployment,
 } from '../../../../src/platform/rollout/module-deployment.ts';
@@ -122,4 +123,8 @@ describe('a ModuleDeployment', () => {
     expect(review(plain, { others: [relabelled('wide')] })).toEqual({ isAllowed: true, warnings: warningOf('wide') });
     expect(review(relabelled('wide'), { others: [plain] })).toEqual({ isAllowed: true, warnings: warningOf('plain') });
   });
+});
+
+it('the name of a ModuleDeployment has at most 63 characters, since labels hold it', () => {
+  expect(JSON.stringify(MODULE_DEPLOYMENT_CRD)).toContain('"rule":"size(self.metadata.name) <= 63"');
 });

@@ -198,6 +198,13 @@ describe('the confirmation of a batch', () => {
 describe('new Pods', () => {
   const refused = new ApiError('exceeded quota', { status: 403, reason: 'Forbidden' });
 
+  it('are waited for only until the cache shows them, though nothing changes them after that', async () => {
+    world.apply('1.0.0', { spec: { replicas: 4 } });
+    await world.rest();
+    expect(world.pods.filter(({ spec }) => spec.nodeName === undefined)).toHaveLength(1);
+    expect(await world.look()).toEqual({ requeueAfterMs: 600_000 });
+  });
+
   it.each([
     [1, 1],
     [2, 3],
@@ -361,6 +368,19 @@ describe('a Pod of nobody', () => {
     expect(world.versions.filter((version) => version === '1.0.0')).toHaveLength(3);
     expect(world.pods.map(({ metadata }) => metadata.name)).toContain(name);
   });
+});
+
+it('a template whose hash is new counts no collision', async () => {
+  await settled();
+  expect(world.deployment.status?.collisionCount).toBeUndefined();
+});
+
+it('a revision that somebody deletes is recorded again', async () => {
+  await settled();
+  const name = world.revisions[0]?.metadata.name ?? '';
+  world.removeRevision(name);
+  await world.rest();
+  expect(world.revisions).toMatchObject([{ metadata: { name }, revision: 1 }]);
 });
 
 describe('revisions that a ModuleDeployment finds', () => {

@@ -290,6 +290,26 @@ describe('a rollout that is limited', () => {
     expect(world.of('r2')).toHaveLength(3);
   });
 
+  it('with too many Pods deletes the youngest old one, not the new one', () => {
+    const world = settled();
+    world.use(V2);
+    world.updatedLimit = 1;
+    run(world);
+    const youngest = world.of('r1').at(-1);
+    world.replicas = 1;
+    expect(world.plan().deletions).toEqual([{ pod: youngest, why: 'Surplus' }]);
+  });
+
+  it('deletes an old Pod beyond the replicas, not the new one that uses the surge', () => {
+    const world = settled({ limits: { maxSurge: 2 } });
+    world.use(V2);
+    world.updatedLimit = 1;
+    world.act();
+    const youngest = world.of('r1').at(-1);
+    world.replicas = 2;
+    expect(world.plan().deletions).toEqual([{ pod: youngest, why: 'Surplus' }]);
+  });
+
   it('leaves deletion to people with OnDelete', () => {
     const world = settled({ limits: { type: 'OnDelete' } });
     world.use(V2);

@@ -33,10 +33,10 @@ describe('a source', () => {
     expect(returnsAt(4, 34)).toEqual([true, true]);
   });
 
-  it('is told from one whose name begins with another character', () => {
+  it.each(['1', '1'.repeat(60)])('is told from one whose name begins with another character: b%s', (rest) => {
     const sources = new RecentSources(SEED);
-    sources.isReturning('b1', 0);
-    expect(sources.isReturning('c1', 10_000)).toBe(false);
+    sources.isReturning(`b${rest}`, 0);
+    expect(sources.isReturning(`c${rest}`, 10_000)).toBe(false);
   });
 
   it('is known again also when the count of seconds has begun anew', () => {

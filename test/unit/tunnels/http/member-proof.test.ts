@@ -232,6 +232,11 @@ describe('a verifier', () => {
   });
 
   const good = () => prove(proverOf());
+
+  it('reads a header of 2,048 characters', () => {
+    expect(verify(verifierOf(), good().padEnd(2_048)).fault).toContain('macs is not one or two MACs');
+  });
+
   it.each([
     ['Authorization is not of the scheme Member-HMAC-SHA256', () => undefined],
     ['Authorization is not of the scheme Member-HMAC-SHA256', () => `Bearer ${NEW}`],
