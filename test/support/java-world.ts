@@ -77,6 +77,11 @@ export class JavaWorld {
     });
   }
 
+  /** How a base finds the controller. */
+  get links() {
+    return { controllerUrl: this.#controllerUrl, token: TOKEN, brokerUrl: this.#broker.url };
+  }
+
   get admin(): World['admin'] {
     return this.world.admin;
   }
@@ -116,7 +121,7 @@ export class JavaWorld {
   }
 
   /** A Pod of these modules on this base. */
-  async create(name: string, { identity }: JvmBase, ...modules: ModuleOptions[]): Promise<void> {
+  async create(name: string, { identity }: Pick<JvmBase, 'identity'>, ...modules: ModuleOptions[]): Promise<void> {
     await createPod(this.admin, modulePod(name, modules, { nodeName: nodeNameOf(identity) }));
   }
 
