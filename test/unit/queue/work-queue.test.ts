@@ -282,6 +282,19 @@ describe('a work queue', () => {
     expect(rig.clock.pending).toBe(0);
   });
 
+  it('ends only when its last sync has ended', async () => {
+    const rig = new QueueRig();
+    rig.queue.add('a');
+    let isEnded = false;
+    void rig.ended.then(() => (isEnded = true));
+    await settle();
+    rig.stop();
+    await settle();
+    expect(isEnded).toBe(false);
+    await rig.end('a');
+    expect(isEnded).toBe(true);
+  });
+
   it('counts what waits, what comes and what is tried again', async () => {
     const rig = new QueueRig({ workers: 1 });
     rig.queue.add('a');

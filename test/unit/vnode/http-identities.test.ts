@@ -127,6 +127,15 @@ describe('a question for the baseline over HTTP', () => {
     expect(rig.events.filter((event) => event.includes('Rebooted'))).toEqual([]);
   });
 
+  it('has no base asked that is reached over MQTT', async () => {
+    await rig.foundBase('b1', { tunnel: MQTT, info: makeBase('b1', ADDRESS) });
+    await rig.pass(6_000);
+    rig.http.take();
+    rig.tunnel.take();
+    rig.vnodes.onBaselineQuery(from(STRANGER));
+    expect([...rig.http.take(), ...rig.tunnel.take()]).toEqual([]);
+  });
+
   it('of a new process has its modules installed again, as its age shows', async () => {
     const base = await running();
     base.modules.clear();

@@ -113,6 +113,8 @@ describe('a rollout on the same bases', () => {
     world.use(V2);
     const oldest = world.pods.slice(0, 2).map(({ uid }) => uid);
     expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
+    world.pods.reverse();
+    expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
   });
 
   it('keeps a Pod until the one in its place serves, also where some may be missing', () => {
