@@ -188,7 +188,9 @@ function allAnswer(client: PollingClient, bases: readonly string[], version: Ver
   return poll(async () => isSo() || undefined, { what: `${bases.join(', ')} to answer ${version}`, timeoutMs: 10_000 });
 }
 
+/** Once: a Pod that is Ready serves. */
 async function expectAnswer(base: string, url: string, version: Version): Promise<void> {
   const { status, text } = await ask(url);
+  if (status === 0) throw new Error(`${base}: ${url} gives no answer: ${text}`);
   if (status !== 200 || text !== version) throw new Error(`${base}: ${url} answers ${status} ${text}, not ${version}`);
 }

@@ -20,7 +20,7 @@ export interface PollingClientOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** Calls every target each 50 ms, and remembers what failed. */
+/** Calls every target every 50 ms, and remembers what failed. */
 export class PollingClient {
   readonly #options: PollingClientOptions;
   readonly #startedAt = performance.now();
