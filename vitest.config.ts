@@ -16,7 +16,7 @@ const ON_ALL_TRANSPORTS = [
 ];
 /** Figures of a tunnel: which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
-/** What is measured there needs CPU time that other files would take: they run by themselves. */
+/** What is measured there needs CPU time that other files would take: they run before these, two at a time. */
 const CALM = ['test/attacks/floods.test.ts'];
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
@@ -169,8 +169,8 @@ export default defineConfig({
       }),
       integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: CALM }),
-      integration('calm', 'http', { include: [...CALM, ...filesOf(BY_TUNNEL)], groupOrder: 1, maxWorkers: 1 }),
-      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), groupOrder: 11, maxWorkers: 1 }),
+      integration('calm', 'http', { include: [...CALM, ...filesOf(BY_TUNNEL)], groupOrder: 1, maxWorkers: 2 }),
+      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), groupOrder: 1, maxWorkers: 2 }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
       sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {

@@ -3,7 +3,7 @@ import type { ApiClient, KubeObject } from '../../samples/control-plane/api-clie
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { BUILD_TIMEOUT_MS, ensureGoTool } from '../support/go-tools/programs.ts';
-import { installChart, uninstallChart } from '../support/helm.ts';
+import { installChart, rollBackChart, uninstallChart } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort } from '../support/platform.ts';
@@ -185,6 +185,24 @@ it('an upgrade with another variable replaces the Pods of the core, and no other
     expect(added.map(({ metadata }) => metadata.labels['app.kubernetes.io/name'])).toEqual([CORE]);
     const [{ metadata }] = added as [KubeObject];
     expect(metadata.annotations['checksum/config']).not.toBe(core.metadata.annotations['checksum/config']);
+  });
+});
+
+it('a rollback goes back to the Pod that has run all the time', async () => {
+  const objects = async () => {
+    const { data } = await admin.get(`/api/v1/namespaces/${NAMESPACE}/configmaps/${CORE}`);
+    const { metadata, status } = await admin.get(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${CORE}`);
+    return { data, isSeen: status.observedGeneration === metadata.generation };
+  };
+  expect((await objects()).data.LOG_LEVEL).toBe('debug');
+  await rollBackChart(kubeconfig, NAMESPACE);
+  expect((await objects()).data.LOG_LEVEL).toBeUndefined();
+  // The Pod of the upgrade, which never was Ready, goes.
+  await eventually(async () => {
+    expect((await objects()).isSeen).toBe(true);
+    const pod = await podOf(CORE);
+    expect(pod.metadata.deletionTimestamp).toBeUndefined();
+    expect((await envOfPod(world, pod, { podIP: '127.0.0.1' })).LOG_LEVEL).toBeUndefined();
   });
 });
 

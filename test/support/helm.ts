@@ -43,6 +43,11 @@ export async function installChart(
   await runHelm([verb, RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig], values);
 }
 
+/** To the revision before. */
+export async function rollBackChart(kubeconfig: string, namespace: string): Promise<void> {
+  await runHelm(['rollback', RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig]);
+}
+
 export async function uninstallChart(kubeconfig: string, namespace: string): Promise<void> {
   await runHelm(['uninstall', RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig, '--wait']);
 }
