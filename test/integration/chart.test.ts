@@ -188,22 +188,25 @@ it('an upgrade with another variable replaces the Pods of the core, and no other
   });
 });
 
-it('a rollback goes back to the Pod that has run all the time', async () => {
-  const objects = async () => {
-    const { data } = await admin.get(`/api/v1/namespaces/${NAMESPACE}/configmaps/${CORE}`);
-    const { metadata, status } = await admin.get(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${CORE}`);
-    return { data, isSeen: status.observedGeneration === metadata.generation };
-  };
-  expect((await objects()).data.LOG_LEVEL).toBe('debug');
+it('a rollback goes back to the Pod of the revision before, and makes no other one', async () => {
+  const path = (kind: string) => `/apis/apps/v1/namespaces/${NAMESPACE}/${kind}`;
+  const logLevel = async () => (await admin.get(`/api/v1/namespaces/${NAMESPACE}/configmaps/${CORE}`)).data.LOG_LEVEL;
+  const selector = encodeURIComponent(`app.kubernetes.io/name=${CORE}`);
+  const podsOfCore = () => admin.list(`/api/v1/namespaces/${NAMESPACE}/pods?labelSelector=${selector}`);
+  const before = (await podsOfCore()).map(({ metadata }) => metadata.uid);
+  expect(await logLevel()).toBe('debug');
   await rollBackChart(kubeconfig, NAMESPACE);
-  expect((await objects()).data.LOG_LEVEL).toBeUndefined();
-  // The Pod of the upgrade, which never was Ready, goes.
-  await eventually(async () => {
-    expect((await objects()).isSeen).toBe(true);
-    const pod = await podOf(CORE);
-    expect(pod.metadata.deletionTimestamp).toBeUndefined();
-    expect((await envOfPod(world, pod, { podIP: '127.0.0.1' })).LOG_LEVEL).toBeUndefined();
+  expect(await logLevel()).toBeUndefined();
+  const { metadata, spec } = await eventually(async () => {
+    const deployment = await admin.get(`${path('deployments')}/${CORE}`);
+    expect(deployment.status.observedGeneration).toBe(deployment.metadata.generation);
+    return deployment;
   });
+  expect(metadata.annotations['deployment.kubernetes.io/revision']).toBe('3');
+  const after = await podsOfCore();
+  const checksum = spec.template.metadata.annotations['checksum/config'];
+  expect(after.filter((pod) => pod.metadata.annotations['checksum/config'] === checksum)).toHaveLength(1);
+  expect(before).toEqual(expect.arrayContaining(after.map((pod) => pod.metadata.uid)));
 });
 
 it('an uninstall leaves the CRD of ModuleTenancies, and the Secret of the user', async () => {
