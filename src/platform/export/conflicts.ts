@@ -29,16 +29,17 @@ export interface Conflict {
  * nothing from others, as soon as its ExportService says so.
  */
 export function conflictsOf(claimants: Iterable<Claimant>): Map<string, Conflict> {
-  const byAge = [...claimants].sort(olderFirst);
+  const byAge = [...claimants]
+    .sort(olderFirst)
+    .map((claimant) => ({ ...claimant, wants: claimant.ports.flatMap(wantedBy) }));
   const held: Taken = new Map();
-  for (const { key, ports, held: places } of byAge) {
-    const wanted = new Set(ports.flatMap(wantedBy).map(({ keeps }) => keeps));
+  for (const { key, wants, held: places } of byAge) {
+    const wanted = new Set(wants.map(({ keeps }) => keeps));
     for (const { keeps } of places.flatMap(wantedBy)) if (wanted.has(keeps)) take(held, keeps, key);
   }
   const taken: Taken = new Map();
   const conflicts = new Map<string, Conflict>();
-  for (const { key, ports } of byAge) {
-    const wants = ports.flatMap(wantedBy);
+  for (const { key, wants } of byAge) {
     const found = wants.map((want) => conflictIn(held, want, key) ?? conflictIn(taken, want, key)).find(Boolean);
     if (found !== undefined) conflicts.set(key, found);
     else for (const { keeps } of wants) take(taken, keeps, key);

@@ -48,6 +48,8 @@ export class ExportController {
 
   async reconcile(key: string): Promise<Result | undefined> {
     const { table, exports } = this.#options;
+    // What is written says who has a host from now on, so it has to rest on all that is stored.
+    if (!table.isCurrent()) return { requeueAfterMs: LOOK_AGAIN_MS };
     const entry = table.get(key);
     const stored = exports.get(key);
     if (entry === undefined && stored === undefined) this.#writtenAt.delete(key);

@@ -92,6 +92,17 @@ class ControllerWorld extends ExportWorld {
 }
 
 describe('the controller of ExportServices', () => {
+  it('writes nothing before it knows all that is stored: another Service may have the host', async () => {
+    const world = new ControllerWorld();
+    world.exports.synced = false;
+    world.put(serviceOf('shop'), ...fleet('shop', 1));
+    expect(await world.controller.reconcile(KEY)).toEqual({ requeueAfterMs: 1_000 });
+    expect(world.writes).toEqual([]);
+    world.exports.synced = true;
+    await world.settle();
+    expect(world.writes).toEqual(['create', 'status']);
+  });
+
   it('makes one, owned by its Service, and writes it when something has changed only', async () => {
     const world = new ControllerWorld();
     world.put(serviceOf('shop'), ...fleet('shop', 1));
