@@ -40,6 +40,7 @@ export interface LeadershipOptions extends Shared {
   readonly holder: string;
   readonly isCluster: boolean;
   readonly maxLevel: number;
+  readonly renewIntervalMs: number;
   /** The cluster went back to an older state. */
   readonly onRolledBack: () => void;
 }

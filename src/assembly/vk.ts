@@ -37,6 +37,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     holder: clientId,
     isCluster,
     maxLevel,
+    renewIntervalMs: config.leaseRenewIntervalMs,
     onRolledBack: context.onRolledBack,
     ...shared,
   });

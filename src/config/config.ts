@@ -77,6 +77,8 @@ export interface Config {
   /** undefined = this replica is the only one. */
   readonly cluster: ClusterConfig | undefined;
   readonly workers: number;
+  /** From one renewal of the Lease of a Node to the next. */
+  readonly leaseRenewIntervalMs: number;
   /** How many bases may be found. */
   readonly newBases: NewBasesConfig;
   /** undefined = the tunnel is off. */
@@ -159,6 +161,7 @@ export function loadConfig(
     isCluster: cluster !== undefined,
     cluster,
     workers: values.VNODE_WORKER_NUM,
+    leaseRenewIntervalMs: values.LEASE_RENEW_INTERVAL_SECONDS * 1000,
     newBases: newBasesOf(values),
     mqtt,
     http,

@@ -63,6 +63,11 @@ export const VARIABLES = {
     'Number of bases, and of Nodes, that are processed concurrently.',
     '32',
   ),
+  LEASE_RENEW_INTERVAL_SECONDS: variable(
+    rules.integer(10, 20),
+    'How often the Lease of each Node is renewed. 20 halves the requests at rest; only where kube-controller-manager takes a Node without renewals for dead after 50 s or later (`--node-monitor-grace-period`; 50 s is the default since Kubernetes 1.32).',
+    '10',
+  ),
   MAX_VNODES: variable(
     rules.integer(1, 100_000),
     'Maximum number of bases that this replica knows; heartbeats of further bases are refused.',

@@ -32,6 +32,8 @@ export interface LeaseWriterOptions {
   readonly env: string;
   readonly holder: string;
   readonly isCluster: boolean;
+  /** From one renewal of a lease to the next. */
+  readonly renewIntervalMs: number;
   readonly nodeUidOf: (nodeName: string) => string | undefined;
   readonly queue: Pick<WorkQueue, 'add' | 'addAfter'>;
   /** What the server says of a lease. */
@@ -103,7 +105,8 @@ export class LeaseWriter {
       return;
     }
     const now = clock.now();
-    const delayMs = wasHeld ? nextRenewalInMs(nodeName, now) : firstRenewalInMs(nodeName, now);
+    const time = { now, intervalMs: this.#options.renewIntervalMs };
+    const delayMs = wasHeld ? nextRenewalInMs(nodeName, time) : firstRenewalInMs(nodeName, time);
     onWritten(nodeName, hold, { ...sent, renewAt: now + delayMs });
     queue.addAfter(nodeName, delayMs);
   }

@@ -5,9 +5,8 @@ import { phaseOf } from '../queue/phase.ts';
 import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 
-/** As a kubelet: 40 s, renewed every 10 s; kube-controller-manager gives a Node up after 50 s without. */
+/** As a kubelet's. It renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s without. */
 export const LEASE_DURATION_SECONDS = 40;
-export const RENEW_INTERVAL_MS = 10_000;
 /** One of several replicas stops leading when it could not renew a lease for this long: others may take it at 40 s. */
 export const LED_FOR_MS = 36_000;
 
@@ -214,21 +213,27 @@ const EARLY_MS = 100;
 const CATCH_UP_MS = 2_000;
 const SOONEST_MS = 2_000;
 
+/** A moment, ms of the local monotonic clock, and how long it is from one renewal to the next, ms. */
+export interface RenewalTime {
+  readonly now: number;
+  readonly intervalMs: number;
+}
+
 /**
  * Each lease is renewed at its own moment of the interval, for ever: what a burst, or an API server that was slow, has
- * brought together parts again. Times are of the local monotonic clock, ms; at most the interval.
+ * brought together parts again. Returns ms; at most the interval.
  */
-export function nextRenewalInMs(nodeName: string, now: number): number {
-  return RENEW_INTERVAL_MS - Math.min(sinceOwnMoment(nodeName, now), CATCH_UP_MS);
+export function nextRenewalInMs(nodeName: string, time: RenewalTime): number {
+  return time.intervalMs - Math.min(sinceOwnMoment(nodeName, time), CATCH_UP_MS);
 }
 
 /** The same for a lease that was just gained: at its own moment, if that is not too soon. */
-export function firstRenewalInMs(nodeName: string, now: number): number {
-  return Math.max(RENEW_INTERVAL_MS - sinceOwnMoment(nodeName, now), SOONEST_MS);
+export function firstRenewalInMs(nodeName: string, time: RenewalTime): number {
+  return Math.max(time.intervalMs - sinceOwnMoment(nodeName, time), SOONEST_MS);
 }
 
 /** In [-EARLY_MS, interval - EARLY_MS). */
-function sinceOwnMoment(nodeName: string, now: number): number {
-  const since = now - phaseOf(nodeName) * RENEW_INTERVAL_MS + EARLY_MS;
-  return (((since % RENEW_INTERVAL_MS) + RENEW_INTERVAL_MS) % RENEW_INTERVAL_MS) - EARLY_MS;
+function sinceOwnMoment(nodeName: string, { now, intervalMs }: RenewalTime): number {
+  const since = now - phaseOf(nodeName) * intervalMs + EARLY_MS;
+  return (((since % intervalMs) + intervalMs) % intervalMs) - EARLY_MS;
 }

@@ -38,6 +38,8 @@ export interface NodeLeaseControllerOptions extends LeaseSubjects {
   readonly isCluster: boolean;
   /** `WORKLOAD_MAX_LEVEL`. */
   readonly maxLevel: number;
+  /** From one renewal of a lease to the next. */
+  readonly renewIntervalMs: number;
   /** The cluster went back to an older state. */
   readonly onRolledBack: () => void;
   readonly clock: Clock;

@@ -126,6 +126,7 @@ export class CoreRig {
       holder: 'me',
       isCluster,
       maxLevel: 3,
+      renewIntervalMs: 10_000,
       onRolledBack: () => this.podInformer.wasRolledBack(),
       clock: this.clock,
       logger,

@@ -39,6 +39,7 @@ export interface ReplicaOptions {
   readonly rate: number;
   readonly maxLatencyMs: number;
   readonly isRebalancing: boolean;
+  readonly renewIntervalMs: number;
   readonly nodeUidOf: (nodeName: string) => string | undefined;
   readonly isHeard: (nodeName: string) => boolean;
   readonly removeNode: (nodeName: string) => void;
@@ -119,6 +120,7 @@ export class Replica {
       holder,
       isCluster: true,
       maxLevel: MAX_LEVEL,
+      renewIntervalMs: this.#options.renewIntervalMs,
       onRolledBack: () => this.watch.wasRolledBack(),
       nodeUidOf,
       tunnelOf,

@@ -14,6 +14,7 @@ export interface Scene {
   readonly bases: number;
   readonly maxLatencyMs: number;
   readonly isRebalancing: boolean;
+  readonly renewIntervalMs: number;
   readonly happenings: readonly Happening[];
 }
 
@@ -23,6 +24,7 @@ export const scenes: fc.Arbitrary<Scene> = fc.record({
   bases: fc.integer({ min: 1, max: 10 }),
   maxLatencyMs: fc.constantFrom(2, 20, 300),
   isRebalancing: fc.boolean(),
+  renewIntervalMs: fc.constantFrom(10_000, 20_000),
   happenings,
 });
 

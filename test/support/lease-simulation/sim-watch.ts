@@ -144,7 +144,7 @@ export class SimWatch implements Informer<CachedLease> {
     const listed = leases.map((lease) => projectLease(lease, ENV));
     // A long list is taken in slices, and a machine may have other work.
     const paceMs = dice.chance(0.5) ? dice.below(MAX_PACE_MS) : 0;
-    for (const lease of listed) this.#send(() => this.#store.put(lease), paceMs);
+    for (const lease of listed) this.#send(() => void this.#store.put(lease), paceMs);
     this.#send(async () => {
       await this.#store.replace(new Map(listed.map((lease) => [objectKey(lease), lease])), false);
       this.#progress(version);

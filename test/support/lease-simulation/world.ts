@@ -8,6 +8,8 @@ export interface WorldOptions {
   readonly replicas: number;
   readonly maxLatencyMs: number;
   readonly isRebalancing: boolean;
+  /** Default 10 s. */
+  readonly renewIntervalMs?: number;
 }
 
 const KEPT_LINES = 60;
@@ -40,6 +42,9 @@ export class World {
   readonly #options: WorldOptions;
   readonly #lines: string[] = [];
   readonly #all: Replica[] = [];
+  /** Of the Leases of bases, by Node. */
+  readonly #writtenAt = new Map<string, number>();
+  #longestSilenceMs = 0;
   #started = 0;
   #baseCount = 0;
   #nodeCount = 0;
@@ -56,13 +61,12 @@ export class World {
       const holder = event.type === 'DELETED' ? undefined : (event.object.spec?.holderIdentity ?? '');
       const by = Object.values(annotations)[0] ?? '';
       this.note(`${event.type} ${name} ${event.version} holder=${holder} ${by}`);
-      if (
-        this.bases.has(name) &&
-        event.object.metadata.namespace === 'kube-node-lease' &&
-        holders.get(name) !== holder
-      ) {
-        holders.set(name, holder);
-        this.transitions.push({ at: this.timeline.now, nodeName: name, to: holder });
+      if (this.bases.has(name) && event.object.metadata.namespace === 'kube-node-lease') {
+        this.#noteWrite(name);
+        if (holders.get(name) !== holder) {
+          holders.set(name, holder);
+          this.transitions.push({ at: this.timeline.now, nodeName: name, to: holder });
+        }
       }
       for (const replica of this.processes) replica.watch.push(event);
     };
@@ -74,6 +78,18 @@ export class World {
     return this.#lines.join('\n');
   }
 
+  /** The longest time that a Lease of a base was not written, ms: a Node that waits 50 s becomes Unknown. */
+  longestSilenceMs(): number {
+    for (const name of this.#writtenAt.keys()) this.#noteWrite(name);
+    return this.#longestSilenceMs;
+  }
+
+  #noteWrite(name: string): void {
+    const { now } = this.timeline;
+    this.#longestSilenceMs = Math.max(this.#longestSilenceMs, now - (this.#writtenAt.get(name) ?? now));
+    this.#writtenAt.set(name, now);
+  }
+
   note(line: string): void {
     this.#lines.push(`${this.timeline.now.toFixed(1).padStart(10)} ${line}`);
     if (this.#lines.length > KEPT_LINES) this.#lines.shift();
@@ -81,7 +97,7 @@ export class World {
 
   /** A process with the CLIENT_ID of that index; the one before is not asked. */
   start(index: number): Replica {
-    const { isRebalancing, maxLatencyMs } = this.#options;
+    const { isRebalancing, maxLatencyMs, renewIntervalMs = 10_000 } = this.#options;
     const replica = new Replica({
       clientId: `controller-${index}`,
       nonce: `c${index}#${this.#started++}`,
@@ -92,6 +108,7 @@ export class World {
       rate: 1 + (this.dice.next() * 2 - 1) * MAX_DRIFT,
       maxLatencyMs,
       isRebalancing,
+      renewIntervalMs,
       nodeUidOf: (nodeName) => this.bases.get(nodeName)?.nodeUid,
       isHeard: (nodeName) => this.bases.get(nodeName)?.isHeard === true,
       removeNode: (nodeName) => this.#removeNode(nodeName),

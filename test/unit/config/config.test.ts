@@ -31,6 +31,7 @@ describe('the configuration', () => {
       isCluster: false,
       cluster: undefined,
       workers: 32,
+      leaseRenewIntervalMs: 10_000,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60 },
       mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },
       http: undefined,
@@ -56,6 +57,7 @@ describe('the configuration', () => {
       WORKLOAD_MAX_LEVEL: '10',
       REBALANCE: 'false',
       VNODE_WORKER_NUM: '3',
+      LEASE_RENEW_INTERVAL_SECONDS: '20',
       MAX_VNODES: '4',
       MAX_NEW_NODES_PER_MINUTE: '5',
       NEW_BASES_PER_MINUTE: '6',
@@ -95,6 +97,7 @@ describe('the configuration', () => {
         rebalance: false,
       },
       workers: 3,
+      leaseRenewIntervalMs: 20_000,
       newBases: { maxVNodes: 4, newNodesPerMinute: 5, newBasesPerMinute: 6 },
       mqtt: {
         host: 'broker.example',
@@ -133,6 +136,7 @@ describe('the configuration', () => {
   it.each([
     ['WORKLOAD_MAX_LEVEL', 1, 100],
     ['VNODE_WORKER_NUM', 1, 256],
+    ['LEASE_RENEW_INTERVAL_SECONDS', 10, 20],
     ['MAX_VNODES', 1, 100_000],
     ['MAX_NEW_NODES_PER_MINUTE', 1, 100_000],
     ['NEW_BASES_PER_MINUTE', 0, 100_000],

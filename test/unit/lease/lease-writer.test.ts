@@ -10,6 +10,7 @@ import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeMembership } from '../../support/fake-membership.ts';
 
+const INTERVAL_MS = 10_000;
 const NODE = 'vnode.b1';
 const CONFLICT = new ApiError('PATCH', { status: 409, reason: 'Conflict' });
 const EXISTS = new ApiError('POST', { status: 409, reason: 'AlreadyExists' });
@@ -89,6 +90,7 @@ class Rig {
       env: 'dev',
       holder: 'me',
       isCluster,
+      renewIntervalMs: INTERVAL_MS,
       nodeUidOf: () => this.nodeUid,
       queue: {
         add: (key) => void this.queued.push([key]),
@@ -156,8 +158,8 @@ describe('a write of a lease', () => {
     rig.clock.advance(9_000);
     rig.onRequest = () => rig.clock.advance(100);
     await rig.write();
-    const delayMs = firstRenewalInMs(NODE, 9_100);
-    expect(delayMs).not.toBe(nextRenewalInMs(NODE, 9_100));
+    const delayMs = firstRenewalInMs(NODE, { now: 9_100, intervalMs: INTERVAL_MS });
+    expect(delayMs).not.toBe(nextRenewalInMs(NODE, { now: 9_100, intervalMs: INTERVAL_MS }));
     expect(rig.written).toEqual([{ sentAt: 9_000, term: 1, reason: 'Expired', renewAt: 9_100 + delayMs }]);
     expect(rig.queued).toEqual([[NODE, delayMs]]);
     expect([await rig.counts('leaseRenewals'), await rig.counts('leaseClaims')]).toEqual([{ ok: 1 }, { ok: 1 }]);
@@ -170,7 +172,7 @@ describe('a write of a lease', () => {
     rig.answers = [leaseObject({ version: 8 })];
     rig.clock.advance(9_000);
     await rig.write();
-    expect(rig.queued).toEqual([[NODE, nextRenewalInMs(NODE, 9_000)]]);
+    expect(rig.queued).toEqual([[NODE, nextRenewalInMs(NODE, { now: 9_000, intervalMs: INTERVAL_MS })]]);
     expect([await rig.counts('leaseRenewals'), await rig.counts('leaseClaims')]).toEqual([{ ok: 1 }, {}]);
   });
 

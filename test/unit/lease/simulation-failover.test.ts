@@ -18,6 +18,7 @@ interface Cluster {
   /** Renewals have a phase of their own each time. */
   readonly moment: number;
   readonly isRebalancing: boolean;
+  readonly renewIntervalMs: number;
 }
 
 const clusters = (min: number, max: number, more: Partial<Cluster> = {}): fc.Arbitrary<Cluster> =>
@@ -26,8 +27,9 @@ const clusters = (min: number, max: number, more: Partial<Cluster> = {}): fc.Arb
       seed: fc.nat(),
       replicas: fc.integer({ min: 2, max: 4 }),
       bases: fc.integer({ min, max }),
-      moment: fc.nat({ max: 10_000 }),
+      moment: fc.nat({ max: 20_000 }),
       isRebalancing: fc.boolean(),
+      renewIntervalMs: fc.constantFrom(10_000, 20_000),
     })
     .map((cluster) => ({ ...cluster, ...more }));
 
@@ -72,6 +74,19 @@ it('what a killed replica led is led by others within 10 s', async () => {
     const names = hit.leases.heldNames();
     hit.host.kill();
     expect(await untilLed(world, names, 20_000)).toBeLessThanOrEqual(10_000);
+  });
+});
+
+it('a Node does not become Unknown when its leader is killed, cut off or stopped, though Leases are renewed every 20 s only', async () => {
+  const fates = fc.record({ index: which, how: fc.constantFrom('Kill' as const, 'Cut' as const, 'Stop' as const) });
+  await inClusters(clusters(4, 30, { renewIntervalMs: 20_000 }), fates, async (world, { index, how }) => {
+    const replica = world.replicas.indexOf(pick(world.replicas, index));
+    if (how === 'Kill') inflict(world, { kind: 'Kill', replica, restartMs: undefined });
+    if (how === 'Cut') inflict(world, { kind: 'Cut', replica, breakage: 'Drops', ms: 90_000 });
+    if (how === 'Stop') inflict(world, { kind: 'Stop', replica, ms: 90_000, isSuspended: false });
+    await world.pass(120_000);
+    expect(world.longestSilenceMs()).toBeGreaterThan(19_000);
+    expect(world.longestSilenceMs()).toBeLessThan(35_000);
   });
 });
 

@@ -100,6 +100,7 @@ it('a lease that comes to a replica which has given all away is not led beyond t
     bases: 2,
     maxLatencyMs: 300,
     isRebalancing: true,
+    renewIntervalMs: 10_000,
     happenings: [
       { afterMs: 0, fault: { kind: 'Appear', count: 4 } },
       { afterMs: 651, fault: { kind: 'Outage', how: 'Drops', ms: 4500 } },
@@ -116,6 +117,7 @@ it('a lease that was deleted before a replica heard of its base is not made whil
     bases: 3,
     maxLatencyMs: 2,
     isRebalancing: false,
+    renewIntervalMs: 10_000,
     happenings: [
       { afterMs: 6172, fault: { kind: 'Tunnel', replica: 0, tunnel: 0, ms: 9000 } },
       {
@@ -148,6 +150,7 @@ it('a lease that it was our turn to take is taken in the next term, when the cre
     bases: 4,
     maxLatencyMs: 2,
     isRebalancing: false,
+    renewIntervalMs: 10_000,
     happenings: [
       {
         afterMs: 0,
@@ -171,6 +174,7 @@ it('a lease of a base that vanishes before it has a Node is deleted, though its 
     bases: 1,
     maxLatencyMs: 2,
     isRebalancing: false,
+    renewIntervalMs: 10_000,
     happenings: [
       { afterMs: 19_689, fault: { kind: 'Appear', count: 4 } },
       { afterMs: 1_500, fault: { kind: 'Vanish', base: 4, againMs: undefined } },

@@ -1,7 +1,5 @@
-import { RENEW_INTERVAL_MS } from '../../../../src/lease/lease.ts';
-
-/** As often as the controller renews. */
-export const RENEWAL_MS = RENEW_INTERVAL_MS;
+/** As often as the controller renews by default. */
+export const RENEWAL_MS = 10_000;
 export const TICK_MS = 100;
 
 const SLOTS = RENEWAL_MS / TICK_MS;
