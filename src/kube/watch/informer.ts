@@ -6,6 +6,7 @@ import type { KubeObject } from '../objects.ts';
 import { compareResourceVersions } from '../resource-version.ts';
 import type { RestLane } from '../transport/rest-lane.ts';
 import { type CachedObject, type Informer, type InformerHandler, objectKey } from './informer-types.ts';
+import { OwnWrites } from './own-writes.ts';
 import { Reflector, type ReflectorSink } from './reflector.ts';
 import type { WatchEvent } from './watch-stream.ts';
 import { WorkSlice } from './work-slice.ts';
@@ -39,6 +40,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   readonly #options: SharedInformerOptions<T>;
   readonly #store: InformerStore<T>;
   readonly #reflector: Reflector;
+  readonly #ownWrites = new OwnWrites();
   /** The list that is being received; the cache stays as it is until the list is whole. */
   #listed = new Map<string, T>();
   #isSynced = false;
@@ -113,7 +115,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
 
   upsert(raw: KubeObject): void {
     const object = this.#project(raw);
-    if (object) this.#store.upsert(object);
+    if (object && this.#store.upsert(object)) this.#ownWrites.add(object);
   }
 
   wasRolledBack(): void {
@@ -146,6 +148,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
         this.#listed = new Map();
       },
       onChange: (event, isListed) => this.#onChange(event, isListed),
+      takeKnown: (line) => this.#ownWrites.take(line),
       onListed: (rolledBack) => this.#takeList(rolledBack),
       onProgress: (resourceVersion) => this.#store.progressed(resourceVersion),
       onBytes: () => {
@@ -171,6 +174,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   async #takeList(rolledBack: boolean): Promise<void> {
     const listed = this.#listed;
     this.#listed = new Map();
+    this.#ownWrites.clear();
     await this.#store.replace(listed, rolledBack);
     this.#isSynced = true;
     for (const finish of [...this.#waiters]) finish();
@@ -234,11 +238,12 @@ export class InformerStore<T extends CachedObject> {
     return found.get(value);
   }
 
-  /** Takes an added or modified object. */
-  put(object: T): void {
+  /** Takes an added or modified object; false where the cache has that version, or a newer one. */
+  put(object: T): boolean {
     const old = this.#objects.get(objectKey(object));
-    if (old && compareResourceVersions(object.resourceVersion, old.resourceVersion) <= 0) return;
+    if (old && compareResourceVersions(object.resourceVersion, old.resourceVersion) <= 0) return false;
     this.#set(old, object);
+    return true;
   }
 
   /** Takes a deleted object in its last state; a deletion older than what is cached is one of an earlier life. */
@@ -248,9 +253,9 @@ export class InformerStore<T extends CachedObject> {
     this.#delete(old, old.uid === object.uid ? object : old);
   }
 
-  /** Takes the answer to a write: only a newer version of the incarnation that is cached. */
-  upsert(object: T): void {
-    if (this.#objects.get(objectKey(object))?.uid === object.uid) this.put(object);
+  /** Takes the answer to a write: only a newer version of the incarnation that is cached. False where it is not. */
+  upsert(object: T): boolean {
+    return this.#objects.get(objectKey(object))?.uid === object.uid && this.put(object);
   }
 
   /**

@@ -44,6 +44,8 @@ export interface ReflectorSink {
   onListStart(): void;
   /** A change of the list that is running (`isListed`), or of the cache. */
   onChange(event: WatchEvent, isListed: boolean): void;
+  /** The version of an event that the cache has already, read from its line; undefined for every other line. */
+  takeKnown(line: Buffer): string | undefined;
   /** The list is whole. `rolledBack`: it is older than what was seen before. */
   onListed(rolledBack: boolean): Promise<void>;
   /** Everything up to this version was handed over. */
@@ -185,6 +187,11 @@ export class Reflector {
           this.#silencesInRow = 0;
           sink.onBytes();
         },
+        takesLine: (line) => {
+          const isKnown = this.#takesLine(line);
+          if (isKnown) events++;
+          return isKnown;
+        },
         onEvent: (event) => {
           events++;
           return this.#onEvent(event);
@@ -212,6 +219,13 @@ export class Reflector {
     return this.#mustList
       ? { ...common, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
       : { ...common, resourceVersion: this.#resourceVersion };
+  }
+
+  /** Not while a list is running: that one needs every object. */
+  #takesLine(line: Buffer): boolean {
+    const version = this.#mustList ? undefined : this.#options.sink.takeKnown(line);
+    this.#progress(version);
+    return version !== undefined;
   }
 
   #onEvent(event: WatchEvent): Promise<void> | undefined {

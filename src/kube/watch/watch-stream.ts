@@ -18,6 +18,8 @@ export interface WatchStreamOptions {
   /** Sign of life: called for each chunk. */
   readonly onBytes: () => void;
   readonly onEvent: (event: WatchEvent) => Promise<void> | undefined;
+  /** Asked first: true where it takes the line as it is, which is then not parsed. */
+  readonly takesLine: (line: Buffer) => boolean;
   /** A line that cannot be used, in words. */
   readonly onUnreadable: (why: string) => void;
 }
@@ -28,12 +30,13 @@ export interface WatchStreamOptions {
  * What `onEvent` throws is not caught here.
  */
 export async function readWatchStream(options: WatchStreamOptions): Promise<void> {
-  const { body, clock, onBytes, onEvent, onUnreadable } = options;
+  const { body, clock, onBytes, onEvent, takesLine, onUnreadable } = options;
   const splitter = new LineSplitter(MAX_LINE_BYTES, () => onUnreadable(`longer than ${MAX_LINE_BYTES} bytes`));
   const slice = new WorkSlice(clock);
   for await (const chunk of body) {
     onBytes();
     for (const line of splitter.push(chunk)) {
+      if (takesLine(line)) continue;
       const pending = onEvent(parseLine(line, onUnreadable));
       if (pending !== undefined) await pending;
       if (slice.isOver()) await slice.yield();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InformerRig } from './support/informer-rig.ts';
-import { added, deleted, modified, pod } from './support/rig.ts';
+import { added, deleted, listEnd, modified, pod } from './support/rig.ts';
 import type { Exchange } from './support/scripted-server.ts';
 
 describe('SharedInformer.upsert', () => {
@@ -43,6 +43,27 @@ describe('SharedInformer.upsert', () => {
     await rig.take(1);
     rig.informer.upsert(pod('a', 100));
     expect(rig.informer.list()).toEqual([]);
+  });
+
+  it('hands on the version of its own event, without reading it again', async () => {
+    const versions: string[] = [];
+    rig.informer.addHandler({ onProgress: (version) => versions.push(version) });
+    rig.informer.upsert(pod('a', 101));
+    // No JSON any more, from the place on where nobody has to look.
+    const line = JSON.stringify(modified(pod('a', 101))).replace('"spec":{}', '"spec":');
+    watch.send(`${line}\n`);
+    watch.send(added(pod('b', 102)));
+    expect(await rig.take(2)).toEqual(['update a@99 a@101', 'add b@102']);
+    expect(versions).toEqual(['101', '102']);
+  });
+
+  it('is forgotten where a list comes between: a cluster that went back gives the version to another change', async () => {
+    rig.informer.upsert(pod('a', 101));
+    rig.informer.wasRolledBack();
+    rig.clock.advance(await rig.interruption());
+    const relisted = await rig.server.next();
+    relisted.send(added(pod('a', 50)), listEnd(50), modified(pod('a', 101)));
+    expect(await rig.take(3)).toEqual(['update a@99 a@101', 'update a@101 a@50', 'update a@50 a@101']);
   });
 
   it('is followed by a deletion of the very version that it stored', async () => {

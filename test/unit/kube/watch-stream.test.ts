@@ -16,6 +16,7 @@ async function read(body: AsyncIterable<Buffer>, onType: (type: string) => void 
       body,
       clock: new FakeClock(),
       onBytes: () => {},
+      takesLine: () => false,
       onEvent: (event) => {
         types.push(event.type);
         onType(event.type);
@@ -104,6 +105,7 @@ describe('readWatchStream', () => {
       body: chunksOf(Buffer.from(line(bookmark(1)) + line(bookmark(2)) + line(bookmark(3)))),
       clock,
       onBytes: () => {},
+      takesLine: () => false,
       onEvent: () => {
         turns.push(isTurnOver);
         clock.advance(3);

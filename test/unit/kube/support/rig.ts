@@ -51,7 +51,7 @@ export function projectPod(raw: KubeObject): CachedPod {
 export function pod(name: string, resourceVersion: number, more: { uid?: string; nodeName?: string } = {}): KubeObject {
   const metadata = { name, namespace: 'ns', uid: more.uid ?? `uid-${name}`, resourceVersion: String(resourceVersion) };
   const spec = more.nodeName === undefined ? {} : { nodeName: more.nodeName };
-  return { apiVersion: 'v1', kind: 'Pod', metadata, spec } as KubeObject;
+  return { kind: 'Pod', apiVersion: 'v1', metadata, spec } as KubeObject;
 }
 
 export const added = (object: KubeObject) => ({ type: 'ADDED', object });
