@@ -1,6 +1,7 @@
 export interface TokenBucketOptions {
   readonly burst: number;
-  readonly refillMs: number;
+  /** A function where it changes: asked each time. */
+  readonly refillMs: number | (() => number);
 }
 
 /** Lets `burst` through at once and then one each `refillMs`. Pure: the caller brings the time. */
@@ -27,7 +28,7 @@ export class TokenBucket {
   reserve(now: number): number {
     this.#refill(now);
     this.#tokens--;
-    return this.#tokens >= 0 ? now : now + Math.ceil(-this.#tokens * this.#options.refillMs);
+    return this.#tokens >= 0 ? now : now + Math.ceil(-this.#tokens * this.#refillMs());
   }
 
   /** Puts back a token that was taken. */
@@ -38,12 +39,16 @@ export class TokenBucket {
   /** How long until there is one. */
   waitMs(now: number): number {
     this.#refill(now);
-    return this.#tokens >= 1 ? 0 : Math.ceil((1 - this.#tokens) * this.#options.refillMs);
+    return this.#tokens >= 1 ? 0 : Math.ceil((1 - this.#tokens) * this.#refillMs());
   }
 
   #refill(now: number): void {
-    const { burst, refillMs } = this.#options;
-    this.#tokens = Math.min(burst, this.#tokens + (now - this.#countedAt) / refillMs);
+    this.#tokens = Math.min(this.#options.burst, this.#tokens + (now - this.#countedAt) / this.#refillMs());
     this.#countedAt = now;
+  }
+
+  #refillMs(): number {
+    const { refillMs } = this.#options;
+    return typeof refillMs === 'number' ? refillMs : refillMs();
   }
 }

@@ -186,7 +186,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
   });
   const onSweep = (): void => vnodes.sweep();
   const asked = { store, tunnels, inquirer, candidates, isFollowed };
-  const liveness = new LivenessController({ ...asked, enqueueNode, enqueuePods, onSweep, ...shared });
+  const liveness = new LivenessController({ ...asked, enqueueNode, enqueuePods, traffic, onSweep, ...shared });
   const onLeaderChange = (nodeName: string): void => {
     nodes.onLeaderChange(nodeName);
     vnodes.onLeaderChange(nodeName);

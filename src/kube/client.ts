@@ -41,6 +41,6 @@ export interface KubeClient {
   /** Merge patch. With `metadata.resourceVersion` in it that version only; 409 otherwise. */
   patchConfigMap(name: string, patch: Patch, permit?: Permit): Promise<ConfigMapObject>;
 
-  createEvent(event: EventObject): Promise<EventObject>;
-  patchEvent(namespace: string, name: string, patch: Patch): Promise<EventObject>;
+  createEvent(event: EventObject): Promise<void>;
+  patchEvent(namespace: string, name: string, patch: Patch): Promise<void>;
 }

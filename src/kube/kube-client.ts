@@ -1,7 +1,7 @@
 import { NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient } from './client.ts';
 import { createLeaseClient } from './lease-client.ts';
-import type { ConfigMapObject, EventObject, NodeObject, PodObject } from './objects.ts';
+import type { ConfigMapObject, NodeObject, PodObject } from './objects.ts';
 import { create, get, listAll, patch, remove, segment } from './requests.ts';
 import type { KubeLanes } from './transport/kube-lanes.ts';
 import type { Permit } from './transport/rest-lane.ts';
@@ -57,9 +57,13 @@ export function createKubeClient({ rest, leases: lane }: Pick<KubeLanes, 'rest' 
         ...withPermit(permit),
       }),
 
-    createEvent: async (event) => create<EventObject>(rest, eventsPath(event.metadata.namespace ?? 'default'), event),
-    patchEvent: async (namespace, name, body) =>
-      patch<EventObject>(rest, `${eventsPath(namespace)}/${segment(name)}`, { body, contentType: MERGE_PATCH }),
+    createEvent: async (event) => {
+      await create(rest, eventsPath(event.metadata.namespace ?? 'default'), event, { ignoresAnswer: true });
+    },
+    patchEvent: async (namespace, name, body) => {
+      const path = `${eventsPath(namespace)}/${segment(name)}`;
+      await patch(rest, path, { body, contentType: MERGE_PATCH, ignoresAnswer: true });
+    },
   };
 }
 

@@ -6,7 +6,7 @@ import type { RestLane, RestRequest } from './transport/rest-lane.ts';
 export type RequestLane = Pick<RestLane, 'request'>;
 
 /** What a call may say besides its object. */
-export type CallOptions = Pick<RestRequest, 'permit' | 'timeoutMs' | 'isOnce'>;
+export type CallOptions = Pick<RestRequest, 'permit' | 'timeoutMs' | 'isOnce' | 'ignoresAnswer'>;
 
 const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const PAGE_SIZE = 500;
@@ -89,5 +89,5 @@ export async function remove(
   options: CallOptions = {},
 ): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...deleteOptions };
-  await lane.request({ method: 'DELETE', path, body, ...options });
+  await lane.request({ method: 'DELETE', path, body, ignoresAnswer: true, ...options });
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
@@ -27,6 +28,8 @@ export interface LivenessControllerOptions {
   readonly candidates: BaseCandidates;
   /** Another replica may lead the Node, and judges the base. */
   readonly isFollowed: (nodeName: string) => boolean;
+  /** Of requests to the API server. */
+  readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
   /** Called in each sweep. */
@@ -194,7 +197,7 @@ export class LivenessController {
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
     if (isLeaving(vnode, now) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
-    if (vnode.refresh !== undefined && vnode.refresh.at <= now) {
+    if (isRefreshDue(vnode, this.#options.traffic, now)) {
       vnode.refresh = undefined;
       inquirer.ask(vnode);
       return;
@@ -235,6 +238,11 @@ export class LivenessController {
     this.#tunnels.set(tunnel, state);
     return state;
   }
+}
+
+/** What follows operations waits while there is a burst of them: many at one base share one question. */
+function isRefreshDue({ refresh }: VNode, { isCalm }: Pick<Traffic, 'isCalm'>, now: number): boolean {
+  return refresh !== undefined && (isCalm ? refresh.at : refresh.latestAt) <= now;
 }
 
 /** Whether a goodbye from elsewhere came right after another question, so that its own is still to be asked. */

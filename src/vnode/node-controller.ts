@@ -60,7 +60,7 @@ export class NodeController {
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
-    this.#writes = new NodeWrites(clock.now(), options.traffic);
+    this.#writes = new NodeWrites(clock.now(), { traffic: options.traffic, vnodeCount: () => options.store.size });
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
       onUpdate: (_old, node) => this.#onNode(node),
@@ -284,13 +284,23 @@ export interface NodeWrite {
 
 /** A Node's metaspace is written at most this often. */
 const METASPACE_PERIOD_MS = 10_000;
+/** This many Nodes at once have their metaspace written. */
+const METASPACE_BURST = 20;
 /**
- * 20 Nodes at once, and then one every 200 ms: each such write is work for the API server, the scheduler and everybody
- * who watches Nodes, and nobody waits for it while modules come to all bases.
+ * Then the others, one after the other, all of them in the time after which an unchanged status is written too: each
+ * write is work for the API server, the scheduler and everybody who watches Nodes. A small fleet needs less time.
  */
-const METASPACE_TURNS = { burst: 20, refillMs: 200 };
-/** While there is much else to write, metaspace that has moved is written this much later: it will move again. */
+const METASPACE_ROUND_MS = NODE_STATUS_PERIOD_MS;
+const LONGEST_TURN_MS = 600;
+/** While there is much else to write, metaspace that has moved waits this long for its turn: it will move again. */
 const BUSY_DELAY_MS = 30_000;
+/** But no longer than this after the last time. */
+const BUSY_AT_MOST_MS = 120_000;
+
+export interface NodeWritesOptions {
+  readonly traffic: Pick<Traffic, 'isCalm'>;
+  readonly vnodeCount: () => number;
+}
 
 export class NodeWrites {
   /** Emptied when the VNode is removed, or has another leader. */
@@ -298,9 +308,10 @@ export class NodeWrites {
   readonly #turns: TokenBucket;
   readonly #traffic: Pick<Traffic, 'isCalm'>;
 
-  constructor(now: number, traffic: Pick<Traffic, 'isCalm'>) {
+  constructor(now: number, { traffic, vnodeCount }: NodeWritesOptions) {
     this.#traffic = traffic;
-    this.#turns = new TokenBucket(METASPACE_TURNS, now);
+    const refillMs = (): number => Math.min(LONGEST_TURN_MS, METASPACE_ROUND_MS / vnodeCount());
+    this.#turns = new TokenBucket({ burst: METASPACE_BURST, refillMs }, now);
   }
 
   of({ nodeName, metAt }: VNode): NodeWrite {
@@ -313,17 +324,17 @@ export class NodeWrites {
     return write;
   }
 
-  /** When the metaspace of a Node that has moved may be written: a turn, which the Node keeps until the write. */
+  /**
+   * When the metaspace of a Node that has moved may be written: a turn, which the Node keeps until the write, or the
+   * time to ask for one.
+   */
   turnOf(write: NodeWrite, now: number): number {
-    write.metaspaceTurnAt ??= this.#nextTurnOf(write, now);
-    return write.metaspaceTurnAt;
-  }
-
-  #nextTurnOf({ metaspaceWrittenAt }: NodeWrite, now: number): number {
+    const { metaspaceWrittenAt } = write;
     // A Node that has none yet gets no Pod that requests memory.
-    const isFirst = metaspaceWrittenAt === Number.NEGATIVE_INFINITY;
-    const delayMs = isFirst || this.#traffic.isCalm ? 0 : BUSY_DELAY_MS;
-    return Math.max(this.#turns.reserve(now) + delayMs, metaspaceWrittenAt + METASPACE_PERIOD_MS);
+    const mayWait = now - metaspaceWrittenAt < BUSY_AT_MOST_MS;
+    if (write.metaspaceTurnAt === undefined && mayWait && !this.#traffic.isCalm) return now + BUSY_DELAY_MS;
+    write.metaspaceTurnAt ??= Math.max(this.#turns.reserve(now), metaspaceWrittenAt + METASPACE_PERIOD_MS);
+    return write.metaspaceTurnAt;
   }
 
   /** Notes what a write of the status has brought. */

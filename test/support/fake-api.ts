@@ -1,13 +1,6 @@
 import { ControllerError } from '../../src/errors.ts';
 import type { KubeClient, Patch } from '../../src/kube/client.ts';
-import type {
-  ConfigMapObject,
-  EventObject,
-  KubeObject,
-  LeaseObject,
-  NodeObject,
-  PodObject,
-} from '../../src/kube/objects.ts';
+import type { ConfigMapObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { Permit } from '../../src/kube/transport/rest-lane.ts';
 import type { WatchEvent } from './fake-informer.ts';
@@ -127,8 +120,8 @@ export class FakeApi implements KubeClient {
   createConfigMap = (configMap: ConfigMapObject, permit?: Permit) => this.#create('configmap', configMap, permit);
   patchConfigMap = (name: string, patch: Patch, permit?: Permit) =>
     this.#patch('configmap', '', name, { patch, permit }) as Promise<ConfigMapObject>;
-  createEvent = (event: EventObject) => Promise.resolve(event);
-  patchEvent = (_namespace: string, _name: string, patch: Patch) => Promise.resolve(patch as unknown as EventObject);
+  createEvent = () => Promise.resolve();
+  patchEvent = () => Promise.resolve();
 
   #get(kind: Kind, name: string): KubeObject {
     const object = this.objects.get(`${kind} ${name}`);

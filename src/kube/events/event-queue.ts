@@ -2,6 +2,8 @@ import type { EventSeries } from './event-correlator.ts';
 
 /** As long as a burst may keep Normals waiting, and somebody may still look for them. */
 const MAX_NORMAL_AGE_MS = 120_000;
+/** A burst leaves no more than these: the objects themselves say what has become of the others. */
+const MAX_NORMALS = 100;
 
 interface Waiting {
   readonly series: EventSeries;
@@ -36,6 +38,7 @@ export class EventQueue {
     const isWarning = series.input.type === 'Warning';
     const queue = isWarning ? this.#warnings : this.#normals;
     if (queue.has(series)) return;
+    if (!isWarning && this.#normals.size >= MAX_NORMALS) this.#dropOldest(this.#normals);
     if (this.size >= this.#capacity && !this.#dropOldest(this.#normals)) {
       this.#onDropped();
       if (!isWarning) return;

@@ -10,6 +10,9 @@ import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const USER_AGENT = 'module-controller';
+const JSON_TYPE = 'application/json';
+/** The object without spec and status; a server that cannot do that answers with all of it. */
+const METADATA_ONLY = `application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${JSON_TYPE}`;
 
 export interface HttpLaneOptions {
   readonly access: ClusterAccess;
@@ -53,7 +56,9 @@ export class HttpLane implements RestLane {
   async request<T = unknown>(request: RestRequest): Promise<T> {
     const { clock, metrics } = this.#options;
     const text = request.body === undefined ? null : JSON.stringify(request.body);
-    const exchange = { request, text, send: (pooled: PooledRequest) => this.#wholeAnswer<T>(pooled), isStream: false };
+    const parse = (answer: string): T => (request.ignoresAnswer ? (undefined as T) : (JSON.parse(answer) as T));
+    const send = (pooled: PooledRequest): Promise<Answer<T>> => this.#wholeAnswer(pooled, parse);
+    const exchange = { request, text, send, isStream: false };
     const startedAt = clock.now();
     for (let tries = 1, resends = 0; ; tries++) {
       try {
@@ -76,9 +81,9 @@ export class HttpLane implements RestLane {
     return limit ? limit.run(attempt) : attempt();
   }
 
-  async #wholeAnswer<T>(pooled: PooledRequest): Promise<Answer<T>> {
+  async #wholeAnswer<T>(pooled: PooledRequest, parse: (text: string) => T): Promise<Answer<T>> {
     const { text, ...head } = await this.#options.pool.send(pooled);
-    return { ...head, text: () => text, value: () => JSON.parse(text) as T };
+    return { ...head, text: () => text, value: () => parse(text) };
   }
 
   async #stream(pooled: PooledRequest): Promise<Answer<AsyncIterable<Buffer>>> {
@@ -164,8 +169,9 @@ function assertPermitted(request: RestRequest): void {
 }
 
 function headersOf(request: RestRequest, text: string | null, authorization: string | undefined) {
-  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': USER_AGENT };
-  if (text !== null) headers['content-type'] = request.contentType ?? 'application/json';
+  const accept = request.ignoresAnswer ? METADATA_ONLY : JSON_TYPE;
+  const headers: Record<string, string> = { accept, 'user-agent': USER_AGENT };
+  if (text !== null) headers['content-type'] = request.contentType ?? JSON_TYPE;
   if (authorization !== undefined) headers.authorization = authorization;
   return headers;
 }

@@ -10,7 +10,7 @@ export interface KubeLanesOptions {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Default 32. */
+  /** Default 64. */
   readonly restConnections?: number;
   /** Default 16: as many as there are workers for leases. */
   readonly leaseConnections?: number;
@@ -46,7 +46,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     pools.push(pool);
     return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal, limit });
   };
-  const { restConnections = 32, leaseConnections = 16 } = options;
+  const { restConnections = 64, leaseConnections = 16 } = options;
   const limit = new ConcurrencyLimit({
     max: restConnections,
     clock,

@@ -25,6 +25,8 @@ export interface RestRequest {
   readonly permit?: Permit;
   /** One try, whatever the answer. Default: 429, 503 with Retry-After and cut idle connections are tried again. */
   readonly isOnce?: boolean;
+  /** The caller needs no more than the status: the API server leaves most of the object out, and nothing is parsed. */
+  readonly ignoresAnswer?: boolean;
 }
 
 /**
@@ -32,7 +34,7 @@ export interface RestRequest {
  * with ControllerError `Kube.ConnectionFailed`, also on abort.
  */
 export interface RestLane {
-  /** Resolves with the parsed JSON answer; the type is a claim of the caller. */
+  /** Resolves with the parsed JSON answer, or with undefined where it is ignored; the type is a claim of the caller. */
   request<T = unknown>(request: RestRequest): Promise<T>;
   /**
    * Resolves with the body once a good status has come. Retried only after a 401.

@@ -37,6 +37,17 @@ describe('events that wait', () => {
     expect(namesOf(queue)).toEqual(['w1', 'n3']);
   });
 
+  it('are the newest 100 where they are Normals, and all where they are Warnings', () => {
+    const { queue, dropped } = queueOf(1_000);
+    for (let index = 0; index < 102; index++) {
+      queue.add(series(`n${index}`), 0);
+      queue.add(series(`w${index}`, 'Warning'), 0);
+    }
+    expect([queue.size, dropped()]).toEqual([202, 2]);
+    const normals = namesOf(queue).slice(102);
+    expect([normals.length, normals[0], normals.at(-1)]).toEqual([100, 'n2', 'n101']);
+  });
+
   it('are kept for no Normal when all are Warnings, and make room for a Warning, oldest first', () => {
     const { queue, dropped } = queueOf(2);
     for (const name of ['w1', 'w2']) queue.add(series(name, 'Warning'), 0);

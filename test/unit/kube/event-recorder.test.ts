@@ -48,16 +48,15 @@ describe('ApiEventRecorder', () => {
         for (const listener of onCalm) listener();
       },
     };
-    const write = async <T>(one: Write, answer: T): Promise<T> => {
+    const write = async (one: Write): Promise<void> => {
       writes.push(one);
       const failure = failures.shift();
       if (failure) throw failure;
-      return answer;
     };
     recorder = new ApiEventRecorder({
       client: {
-        createEvent: (event) => write({ at: clock.now(), name: event.metadata.name, event }, event),
-        patchEvent: (_namespace, name, patch) => write({ at: clock.now(), name, patch }, {} as EventObject),
+        createEvent: (event) => write({ at: clock.now(), name: event.metadata.name, event }),
+        patchEvent: (_namespace, name, patch) => write({ at: clock.now(), name, patch }),
       },
       traffic,
       clock,
@@ -101,7 +100,6 @@ describe('ApiEventRecorder', () => {
       client: {
         createEvent: async (event) => {
           names.push(event.metadata.name);
-          return event;
         },
         patchEvent: () => Promise.reject(new Error('not used')),
       },

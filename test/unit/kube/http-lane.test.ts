@@ -126,8 +126,25 @@ describe('HttpLane', () => {
     }
   });
 
+  it('asks for metadata only, and reads nothing of it, where the answer is ignored', async () => {
+    const answer = lanes.rest.request({ ...POST, ignoresAnswer: true });
+    const exchange = await server.next();
+    expect(exchange.headers.accept).toBe(
+      'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
+    );
+    exchange.send('not JSON');
+    exchange.end();
+    expect(await answer).toBeUndefined();
+  });
+
+  it('does not ignore a refusal', async () => {
+    const failure = failureOf(lanes.rest.request({ ...POST, ignoresAnswer: true }));
+    (await server.next()).reply(409, { kind: 'Status', reason: 'Conflict', message: 'no' });
+    expect(await failure).toMatchObject({ status: 409 });
+  });
+
   it.each([
-    ['rest', 32],
+    ['rest', 64],
     ['leases', 16],
     ['members', 2],
   ] as const)('has in the lane for %s %i requests at a time', async (name, max) => {

@@ -129,6 +129,7 @@ describe('writes', () => {
         method: 'DELETE',
         path: PATH,
         body: { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'] },
+        ignoresAnswer: true,
         permit,
         timeoutMs: 5,
       },

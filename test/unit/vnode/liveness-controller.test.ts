@@ -434,3 +434,25 @@ describe('a base over HTTP that refuses connections after its heartbeat', () => 
     expect(askedAfter).toEqual([1, 2, 3, 4]);
   });
 });
+
+describe('a base whose modules have changed', () => {
+  const asked = (): number => rig.tunnel.take().filter((line) => line.includes('health')).length;
+
+  it.each([
+    [true, 4_000],
+    [false, 20_000],
+  ])(
+    'is asked when it rests, and in a burst (calm: %s) together with what follows: after %i ms',
+    async (isCalm, afterMs) => {
+      await foundBases(1);
+      await rig.pass(60_000);
+      rig.traffic.isCalm = isCalm;
+      rig.tunnel.take();
+      rig.addPod({ name: 'p2', node: 'vnode.b1', modules: ['biz2:1.0.0'] });
+      await rig.pass(afterMs - 1_000);
+      expect(asked()).toBe(0);
+      await rig.pass(3_000);
+      expect(asked()).toBe(1);
+    },
+  );
+});

@@ -5,8 +5,8 @@ import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
 
 const NOW = 1_000_000;
 
-function memories(isCalm = true): NodeWrites {
-  return new NodeWrites(NOW, { isCalm });
+function memories(isCalm = true, vnodes = 3): NodeWrites {
+  return new NodeWrites(NOW, { traffic: { isCalm }, vnodeCount: () => vnodes });
 }
 
 function vnode(identity = 'b1'): VNode {
@@ -37,19 +37,39 @@ describe('the memory of a Node', () => {
     expect(all.turnOf(memory, NOW + 20_001)).toBe(NOW + 20_001);
   });
 
-  it('is written again 30 s later while there is much else to write', () => {
+  it('asks again every 30 s while there is much else to write, and is written 2 min after the last time', () => {
     const all = memories(false);
     const memory = all.of(vnode());
     all.noteWrite(memory, written({}, true), NOW);
     expect(all.turnOf(memory, NOW + 15_000)).toBe(NOW + 45_000);
+    expect(all.turnOf(memory, NOW + 119_999)).toBe(NOW + 149_999);
+    expect(all.turnOf(memory, NOW + 120_000)).toBe(NOW + 120_000);
   });
 
-  it('has a turn among others: 20 at once, then one every 200 ms', () => {
-    const all = memories();
-    const turns = Array.from({ length: 23 }, (_, index) => all.turnOf(all.of(vnode(`b${index}`)), NOW) - NOW);
-    expect(turns.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 0));
-    expect(turns.slice(20)).toEqual([200, 400, 600]);
+  it('takes no turn of others while it waits for the end of a burst', () => {
+    const traffic = { isCalm: false };
+    const all = new NodeWrites(NOW, { traffic, vnodeCount: () => 3 });
+    const memory = all.of(vnode());
+    all.noteWrite(memory, written({}, true), NOW);
+    for (let times = 0; times < 30; times++) all.turnOf(memory, NOW + 15_000);
+    traffic.isCalm = true;
+    expect(all.turnOf(memory, NOW + 15_000)).toBe(NOW + 15_000);
   });
+
+  it.each([
+    [3, 600],
+    [500, 600],
+    [1_000, 300],
+    [5_000, 60],
+  ])(
+    'has a turn among others: 20 at once, then the rest one by one; of %i VNodes one every %i ms',
+    (vnodes, eachMs) => {
+      const all = memories(true, vnodes);
+      const turns = Array.from({ length: 23 }, (_, index) => all.turnOf(all.of(vnode(`b${index}`)), NOW) - NOW);
+      expect(turns.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 0));
+      expect(turns.slice(20)).toEqual([eachMs, 2 * eachMs, 3 * eachMs]);
+    },
+  );
 
   it('keeps its turn until it is written', () => {
     const all = memories();
