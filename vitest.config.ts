@@ -14,10 +14,14 @@ const ON_ALL_TRANSPORTS = [
   'versions',
   'workloads',
 ];
-/** Figures of a tunnel: which broker it is makes no difference. */
+/** Figures of a tunnel: over our own broker and over HTTP, since which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
-/** What is measured there needs CPU time that other files would take: they run before these, two at a time. */
-const CALM = ['test/attacks/floods.test.ts'];
+/** What is measured there needs CPU time that other files would take: they run first. */
+const FLOODS = 'test/attacks/floods.test.ts';
+/** Beside them run files that wait most of the time. */
+const WAITING = ['first-contact'];
+const WAITING_ON_AEDES = ['brake'];
+const CALM = { groupOrder: 1, maxWorkers: 5 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -30,11 +34,12 @@ const STARTED_FIRST = [
   'sharding-replicas',
   'upgrade',
   'sharding-api',
+  // Two that need the CPU most are not to begin at once.
   'floods',
-  'cost',
   'first-contact',
-  'demo',
+  'cost',
   'brake',
+  'demo',
   'failures',
   'rollout',
   'api-down',
@@ -104,8 +109,8 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
       env: { TEST_TRANSPORT: 'http', ...(isLong ? { TEST_LONG: 'true' } : {}) },
       globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
       ...TIMEOUTS,
-      // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
-      maxWorkers: 2,
+      // By themselves, and three files at a time: a JVM that starts takes both cores for seconds, and then waits.
+      maxWorkers: 3,
       sequence: { groupOrder },
     },
   };
@@ -149,8 +154,8 @@ const LONG_PROPERTIES = [
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
-    // Files of the integration tests mostly wait.
-    maxWorkers: 5,
+    // Files of the integration tests wait more than half of the time.
+    maxWorkers: 8,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
@@ -158,6 +163,7 @@ export default defineConfig({
         include: ['test/integration/**/*.test.ts'],
         exclude: filesOf([
           ...BY_TUNNEL,
+          ...WAITING_ON_AEDES,
           ...WITH_MOSQUITTO_ONLY,
           ...SHARDING,
           ...ON_ALL_TRANSPORTS,
@@ -166,13 +172,15 @@ export default defineConfig({
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
+        exclude: filesOf(WAITING),
       }),
-      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
-      integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: CALM }),
-      integration('calm', 'http', { include: [...CALM, ...filesOf(BY_TUNNEL)], groupOrder: 1, maxWorkers: 2 }),
-      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), groupOrder: 1, maxWorkers: 2 }),
+      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS), exclude: filesOf(WAITING) }),
+      integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: [FLOODS] }),
+      integration('calm', 'http', { include: [FLOODS, ...filesOf([...BY_TUNNEL, ...WAITING])], ...CALM }),
+      integration('calm-aedes', 'aedes', { include: filesOf([...BY_TUNNEL, ...WAITING_ON_AEDES]), ...CALM }),
+      integration('calm-mosquitto', 'mosquitto', { include: filesOf(WAITING), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 4, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,
@@ -191,6 +199,7 @@ export default defineConfig({
         },
       },
       integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 9 }),
+      integration('long-dashboard', 'aedes', { include: ['test/long/dashboard.test.ts'], groupOrder: 11 }),
       // What is measured there is memory: nothing else runs beside it.
       sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 8 }),
     ],

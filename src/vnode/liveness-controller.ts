@@ -236,6 +236,7 @@ export class LivenessController {
       graceUntil: Number.NEGATIVE_INFINITY,
     };
     this.#tunnels.set(tunnel, state);
+    this.#options.metrics.livenessFrozen.set({ tunnel: tunnel.name }, 0);
     return state;
   }
 }

@@ -3,7 +3,8 @@ import type { ApiClient, KubeObject } from '../../samples/control-plane/api-clie
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { BUILD_TIMEOUT_MS, ensureGoTool } from '../support/go-tools/programs.ts';
-import { installChart, rollBackChart, uninstallChart } from '../support/helm.ts';
+import { commandsOf } from '../support/guide.ts';
+import { installChart, runHelmLine, uninstallChart } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort } from '../support/platform.ts';
@@ -15,6 +16,7 @@ const NAMESPACE = 'modules';
 /** Not the names of `deploy/`, whose objects are in this control plane already. */
 const CORE = 'chart-core';
 const SECRET = 'broker-user';
+const [UPGRADE = '', ROLL_BACK = ''] = commandsOf('docs/guides.md', 'Upgrade and roll back');
 
 let world: World;
 let admin: ApiClient;
@@ -67,7 +69,7 @@ beforeAll(async () => {
       stringData: { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'of-the-secret' },
     },
   ]);
-  await installChart('install', { kubeconfig, namespace: NAMESPACE, values });
+  await installChart({ kubeconfig, namespace: NAMESPACE, values });
 });
 
 afterAll(async () => {
@@ -177,7 +179,7 @@ it('a Pod that is stopped ends within its grace period, and gives its membership
 it('an upgrade with another variable replaces the Pods of the core, and no others', async () => {
   const [core, platform] = await Promise.all([podOf(CORE), podOf('module-platform')]);
   const config = { ...values.config, LOG_LEVEL: 'debug' };
-  await installChart('upgrade', { kubeconfig, namespace: NAMESPACE, values: { ...values, config } });
+  await runHelmLine(UPGRADE, { kubeconfig, namespace: NAMESPACE, values: { ...values, config } });
   // The update keeps the former Pod until the new one is Ready, which no kubelet says here.
   await eventually(async () => {
     const all: KubeObject[] = await admin.list(`/api/v1/namespaces/${NAMESPACE}/pods`);
@@ -195,7 +197,7 @@ it('a rollback goes back to the Pod of the revision before, and makes no other o
   const podsOfCore = () => admin.list(`/api/v1/namespaces/${NAMESPACE}/pods?labelSelector=${selector}`);
   const before = (await podsOfCore()).map(({ metadata }) => metadata.uid);
   expect(await logLevel()).toBe('debug');
-  await rollBackChart(kubeconfig, NAMESPACE);
+  await runHelmLine(ROLL_BACK, { kubeconfig, namespace: NAMESPACE, values });
   expect(await logLevel()).toBeUndefined();
   const { metadata, spec } = await eventually(async () => {
     const deployment = await admin.get(`${path('deployments')}/${CORE}`);

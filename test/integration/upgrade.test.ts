@@ -65,7 +65,9 @@ async function upgradeAndRollBack(stage: Stage): Promise<void> {
   await sharedByAll(stage);
   await replace(stage, 'controller-new-2', { by: 'controller-old-3', root: old.root, waitsForShare: true });
   await sharedByAll(stage);
-  expect(withoutLeader(cluster, mark).join('\n')).toBe('');
+  const { faults, longestMs } = renewalsSince(cluster, mark);
+  stage.note(`the longest time without a renewal of a Lease was ${Math.round(longestMs)} ms`);
+  expect(faults.join('\n')).toBe('');
 }
 
 async function startReplica(cluster: Cluster, clientId: string, root?: URL): Promise<Replica> {
@@ -95,7 +97,9 @@ async function replace(
   await startReplica(cluster, by, root);
   if (waitsForShare) await sharedByAll(stage);
   const leaving = named(cluster, clientId);
+  const toldAt = performance.now();
   expect(await leaving.end('SIGTERM'), `exit code of ${clientId}`).toBe(0);
+  note(`${clientId} handed its bases over and ended within ${Math.round(performance.now() - toldAt)} ms`);
   await cluster.remove(leaving, 'SIGTERM');
   // Healing starts a replica that has crashed, with the present version.
   for (const replica of cluster.replicas) expect(replica.isAlive, replica.clientId).toBe(true);
@@ -140,13 +144,16 @@ async function hearsAll({ living }: Cluster): Promise<void> {
   }
 }
 
-/** Each time that nobody held the Lease of a base, or that its holder let it expire. */
-function withoutLeader({ recorder }: Cluster, mark: number): string[] {
+/** `faults`: each time that nobody held the Lease of a base, or that its holder let it expire. */
+function renewalsSince({ recorder }: Cluster, mark: number): { faults: string[]; longestMs: number } {
   const renewedAt = new Map<string, number>();
-  return recorder.leasesSince(mark).flatMap((lease) => {
+  let longestMs = 0;
+  const faults = recorder.leasesSince(mark).flatMap((lease) => {
     const silentMs = lease.renewedAt - (renewedAt.get(lease.base) ?? lease.renewedAt);
+    longestMs = Math.max(longestMs, silentMs);
     renewedAt.set(lease.base, lease.renewedAt);
     if (lease.isGone || lease.holder === '') return [`${lease.base}: held by nobody`];
     return silentMs > LEASE_MS ? [`${lease.base}: not renewed for ${silentMs} ms`] : [];
   });
+  return { faults, longestMs };
 }

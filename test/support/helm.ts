@@ -35,17 +35,34 @@ async function template({ values = {}, namespace = 'koupleless-system' }: Render
   return runHelm(['template', RELEASE, '--namespace', namespace, '--kube-version', KUBERNETES_VERSION], values);
 }
 
-/** Installs, or upgrades, the chart in a real cluster. Does not wait for its Pods. */
-export async function installChart(
-  verb: 'install' | 'upgrade',
-  { kubeconfig, namespace, values }: { kubeconfig: string; namespace: string; values: object },
-): Promise<void> {
-  await runHelm([verb, RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig], values);
+/** Installs the chart in a real cluster. Does not wait for its Pods. */
+export async function installChart({
+  kubeconfig,
+  namespace,
+  values,
+}: {
+  kubeconfig: string;
+  namespace: string;
+  values: object;
+}): Promise<void> {
+  await runHelm(['install', RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig], values);
 }
 
-/** To the revision before. */
-export async function rollBackChart(kubeconfig: string, namespace: string): Promise<void> {
-  await runHelm(['rollback', RELEASE, '--namespace', namespace, '--kubeconfig', kubeconfig]);
+/**
+ * Runs a command of a page in another namespace and with other values. Without `--wait`: no kubelet makes Pods Ready
+ * here.
+ */
+export async function runHelmLine(
+  line: string,
+  { kubeconfig, namespace, values }: { kubeconfig: string; namespace: string; values: object },
+): Promise<void> {
+  const [program, verb = '', release = '', ...rest] = line.trim().split(/\s+/);
+  const hasChart = rest[0] === 'deploy/helm/module-controller';
+  const flags = hasChart ? rest.slice(1) : rest;
+  const known = hasChart ? '-n koupleless-system -f values.yaml --wait' : '-n koupleless-system --wait';
+  if (program !== 'helm' || release !== RELEASE || flags.join(' ') !== known) throw new Error(`not known: ${line}`);
+  const args = [verb, release, '--namespace', namespace, '--kubeconfig', kubeconfig];
+  await runHelm(args, hasChart ? values : undefined);
 }
 
 export async function uninstallChart(kubeconfig: string, namespace: string): Promise<void> {

@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { eventually } from './eventually.ts';
 import { ControllerProcess, type World } from './world.ts';
 
 const NAMESPACE = 'koupleless-system';
+const ANY_SERVICE = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'any' }, spec: { ports: [{ port: 80 }] } };
 /** Where `clientConfig.service` would lead: no Service is reachable here. */
 const SERVICE = /service: \{ name: module-platform-webhook, namespace: koupleless-system, path: (\/\w+) \}/g;
 
@@ -37,6 +39,8 @@ export class Platform {
   async installPolicies(): Promise<void> {
     await this.#world.controlPlane.apply(await manifest('module-tenancy'));
     await this.#world.controlPlane.apply(await manifest('policies'));
+    // Until the API server has read the parameters of a policy, it refuses everything that the policy may be about.
+    await eventually(() => this.#world.admin.post('/api/v1/namespaces/default/services?dryRun=All', ANY_SERVICE));
   }
 
   /** The webhook, answered by what listens at `port` of this machine. */

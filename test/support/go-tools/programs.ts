@@ -8,9 +8,12 @@ import { everyFewSeconds } from '../../../samples/cache/progress.ts';
 import { runGo } from '../../../samples/control-plane/go.ts';
 
 interface GoTool {
-  /** `go.mod` in the folder of this name pins it, with all that it is built from; a unit test compares them. */
+  /** `go.mod` in this folder pins it, with all that it is built from; a unit test compares them. */
+  readonly folder: string;
   readonly version: string;
   readonly package: string;
+  /** Only `npm run test:long` needs it. */
+  readonly isForLongTests?: boolean;
   /** Of the go command. */
   readonly tags?: string;
   /** What the program is asked for its version. */
@@ -19,20 +22,32 @@ interface GoTool {
   readonly variable: string;
 }
 
+const PROMETHEUS = {
+  folder: 'prometheus',
+  version: 'v0.313.2',
+  // Without the clients of all clouds: half of the build.
+  tags: 'remove_all_sd',
+  versionArgs: ['--version'],
+} as const;
+
 export const GO_TOOLS = {
   helm: {
+    folder: 'helm',
     version: 'v3.20.2',
     package: 'helm.sh/helm/v3/cmd/helm',
     versionArgs: ['version', '--short'],
     variable: 'HELM_BIN',
   },
   promtool: {
-    version: 'v0.313.2',
+    ...PROMETHEUS,
     package: 'github.com/prometheus/prometheus/cmd/promtool',
-    // Without the clients of all clouds: half of the build.
-    tags: 'remove_all_sd',
-    versionArgs: ['--version'],
     variable: 'PROMTOOL_BIN',
+  },
+  prometheus: {
+    ...PROMETHEUS,
+    package: 'github.com/prometheus/prometheus/cmd/prometheus',
+    variable: 'PROMETHEUS_BIN',
+    isForLongTests: true,
   },
 } as const satisfies Record<string, GoTool>;
 
@@ -67,7 +82,7 @@ export async function ensureGoTool(
     const otherwise = `set ${tool.variable} to a ${name} of yours`;
     const flags = ['-v', '-trimpath', '-buildvcs=false', `-ldflags=${linkerFlags(tool)}`, `-tags=${tool.tags ?? ''}`];
     await runGo(['build', ...flags, '-o', `${workDirectory}/`, tool.package], {
-      directory: fileURLToPath(new URL(`./${name}`, import.meta.url)),
+      directory: fileURLToPath(new URL(`./${tool.folder}`, import.meta.url)),
       otherwise,
       onErrorLine,
     });
