@@ -50,6 +50,8 @@ beforeAll(async () => {
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(3));
   await controllers.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-rollout');
   url = await startPrometheus({ 'module-controller': core, 'module-platform': controllers });
+  // A rate needs what was there before.
+  await eventually(async () => expect((await samplesOf('up == 1')).length).toBe(2));
   await world.controlPlane.apply(moduleWorkload('shop', [{ name: 'shop' }], { replicas: 3 }) as KubeObject);
   const { spec } = moduleWorkload('cart', [{ name: 'cart' }], { replicas: 3 });
   await world.controlPlane.apply({
