@@ -52,9 +52,9 @@ async function build(directory: string, onProgress: (line: string) => void): Pro
 }
 
 /** The version stamps are those of the Kubernetes release build; without them the API server says v0.0.0-master. */
-export function buildFlags(): string[] {
-  const [major, minor] = KUBERNETES_VERSION.slice(1).split('.');
-  const stamps = { gitVersion: KUBERNETES_VERSION, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
+export function buildFlags(version: string = KUBERNETES_VERSION): string[] {
+  const [major, minor] = version.slice(1).split('.');
+  const stamps = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const defines = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
   return ['-v', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...defines].join(' ')];
 }

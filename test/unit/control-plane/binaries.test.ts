@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { cacheDirectoryOf, ensureBinaries, firstOf } from '../../../samples/control-plane/binaries.ts';
 import { buildFlags, buildIntoCache, PROGRAM_PACKAGES } from '../../../samples/control-plane/build-source.ts';
 import { COMPONENT_NAMES, ETCD_VERSION, KUBERNETES_VERSION } from '../../../samples/control-plane/versions.ts';
+import { OLDEST_KUBERNETES } from '../../oldest/programs.ts';
 
 const goMod = await readFile(new URL('../../../samples/control-plane/build/go.mod', import.meta.url), 'utf8');
 
@@ -57,6 +58,19 @@ describe('versions', () => {
     expect(goMod).toContain(`${PROGRAM_PACKAGES.etcd} v${ETCD_VERSION}`);
     const replaced = [...goMod.matchAll(/=> (k8s\.io\/\S+) (\S+)/g)].map(([, , version]) => version);
     expect(new Set(replaced)).toEqual(new Set([libraryVersion]));
+  });
+
+  it('of the oldest Kubernetes are those of its go.mod, of the chart and of the README', async () => {
+    const [oldest = '', chart = '', readme = ''] = await Promise.all(
+      ['test/oldest/go.mod', 'deploy/helm/module-controller/Chart.yaml', 'README.md'].map((path) =>
+        readFile(new URL(`../../../${path}`, import.meta.url), 'utf8'),
+      ),
+    );
+    expect(oldest).toContain(`k8s.io/kubernetes ${OLDEST_KUBERNETES}`);
+    const replaced = [...oldest.matchAll(/=> (k8s\.io\/\S+) (\S+)/g)].map(([, , version]) => version);
+    expect(new Set(replaced)).toEqual(new Set([OLDEST_KUBERNETES.replace('v1.', 'v0.')]));
+    expect(chart).toContain(`kubeVersion: ">=${OLDEST_KUBERNETES.replace(/^v(\d+\.\d+)\..*/, '$1')}.0-0"`);
+    expect(readme).toContain(OLDEST_KUBERNETES);
   });
 
   it('are stamped into the programs', () => {
