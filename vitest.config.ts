@@ -21,7 +21,7 @@ const FLOODS = 'test/attacks/floods.test.ts';
 /** Beside them run files that wait most of the time. */
 const WAITING = ['first-contact'];
 const WAITING_ON_AEDES = ['brake'];
-const CALM = { groupOrder: 1, maxWorkers: 5 };
+const CALM = { groupOrder: 1, maxWorkers: 4 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -109,8 +109,8 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
       env: { TEST_TRANSPORT: 'http', ...(isLong ? { TEST_LONG: 'true' } : {}) },
       globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
       ...TIMEOUTS,
-      // By themselves, and three files at a time: a JVM that starts takes both cores for seconds, and then waits.
-      maxWorkers: 3,
+      // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
+      maxWorkers: 2,
       sequence: { groupOrder },
     },
   };
@@ -154,8 +154,8 @@ const LONG_PROPERTIES = [
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
-    // Files of the integration tests wait more than half of the time.
-    maxWorkers: 8,
+    // Files of the integration tests wait half of the time; a slow machine has to keep the times that are promised.
+    maxWorkers: 6,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
@@ -180,7 +180,7 @@ export default defineConfig({
       integration('calm-aedes', 'aedes', { include: filesOf([...BY_TUNNEL, ...WAITING_ON_AEDES]), ...CALM }),
       integration('calm-mosquitto', 'mosquitto', { include: filesOf(WAITING), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 4, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,
