@@ -46,7 +46,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   #isSynced = false;
   /** Waiters for the first sync. Emptied by it, or by their signals. */
   readonly #waiters = new Set<() => void>();
-  #lastBytesAt: number | undefined;
+  #lastAliveAt: number | undefined;
 
   constructor(options: SharedInformerOptions<T>) {
     this.#options = options;
@@ -109,8 +109,8 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   }
 
   lastEventAgeMs(): number {
-    if (this.#lastBytesAt === undefined) return Number.POSITIVE_INFINITY;
-    return this.#options.clock.now() - this.#lastBytesAt;
+    if (this.#lastAliveAt === undefined) return Number.POSITIVE_INFINITY;
+    return this.#options.clock.now() - this.#lastAliveAt;
   }
 
   upsert(raw: KubeObject): void {
@@ -130,7 +130,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     const tick = (): void => {
       if (clock.now() - dueAt >= PAUSED_AFTER_MS) this.#reflector.wasPaused();
       dueAt = clock.now() + AGE_GAUGE_INTERVAL_MS;
-      if (this.#lastBytesAt !== undefined) gauge.set(this.lastEventAgeMs() / 1000);
+      if (this.#lastAliveAt !== undefined) gauge.set(this.lastEventAgeMs() / 1000);
       timer = clock.setTimer(tick, AGE_GAUGE_INTERVAL_MS);
     };
     let timer = clock.setTimer(tick, AGE_GAUGE_INTERVAL_MS);
@@ -151,8 +151,8 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       takeKnown: (line) => this.#ownWrites.take(line),
       onListed: (rolledBack) => this.#takeList(rolledBack),
       onProgress: (resourceVersion) => this.#store.progressed(resourceVersion),
-      onBytes: () => {
-        this.#lastBytesAt = clock.now();
+      onAlive: () => {
+        this.#lastAliveAt = clock.now();
       },
       onUnreadable: (why) => {
         metrics.informerParseErrors.inc({ kind });

@@ -50,8 +50,8 @@ export interface ReflectorSink {
   onListed(rolledBack: boolean): Promise<void>;
   /** Everything up to this version was handed over. */
   onProgress(resourceVersion: string): void;
-  /** A sign of life of the watch. */
-  onBytes(): void;
+  /** A sign of life of the watch: the server has taken it, or something has come. */
+  onAlive(): void;
   /** A line of the watch that cannot be used. */
   onUnreadable(why: string): void;
   onRelist(reason: RelistReason): void;
@@ -179,13 +179,15 @@ export class Reflector {
         timeoutMs: HEADERS_TIMEOUT_MS,
       });
       this.#openedAt = clock.now();
+      // Of a kind that nobody changes nothing else may come for minutes: before Kubernetes 1.31 no bookmarks either.
+      sink.onAlive();
       await readWatchStream({
         body,
         clock,
         onBytes: () => {
           silence.touch();
           this.#silencesInRow = 0;
-          sink.onBytes();
+          sink.onAlive();
         },
         takesLine: (line) => {
           const isKnown = this.#takesLine(line);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { settle } from '../../support/fake-clock.ts';
 import { InformerRig } from './support/informer-rig.ts';
 import { errorEvent, modified, pod, statusOf } from './support/rig.ts';
+import { until } from './support/until.ts';
 
 describe('SharedInformer on a server without streaming lists', () => {
   const page = (resourceVersion: number, names: string[], next?: string) => ({
@@ -34,6 +35,20 @@ describe('SharedInformer on a server without streaming lists', () => {
       await rig.stop();
     },
   );
+
+  it('lives from the moment when the server takes its watch, though nothing comes of an empty list', async () => {
+    const rig = await InformerRig.start();
+    (await rig.server.next()).reply(400, statusOf(400, 'BadRequest'));
+    expect(await rig.interruption()).toBe(0);
+    (await rig.server.next()).reply(200, page(10, []));
+    const watch = await rig.server.next();
+    expect(rig.informer.lastEventAgeMs()).toBe(Number.POSITIVE_INFINITY);
+    watch.send();
+    await until(() => rig.informer.lastEventAgeMs() === 0, 'the watch');
+    rig.clock.advance(100_000);
+    expect(rig.informer.lastEventAgeMs()).toBe(100_000);
+    await rig.stop();
+  });
 
   it('waits a minute for a page', async () => {
     const rig = await InformerRig.start();
