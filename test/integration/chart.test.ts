@@ -9,6 +9,7 @@ import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort } from '../support/platform.ts';
 import { envOfPod, portOf, probeUrl } from '../support/rendered-pod.ts';
+import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
 import { ControllerProcess, type World } from '../support/world.ts';
 
@@ -155,13 +156,7 @@ it('the platform of the release rolls out a ModuleDeployment', async () => {
   expect(env).toMatchObject({ CONTROLLERS: 'peer,rollout,export', ENV: 'dev' });
   await untilReady(pod);
   await process.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-rollout');
-  const { spec } = moduleWorkload('cart', [{ name: 'cart' }], { replicas: 2 });
-  await world.controlPlane.apply({
-    apiVersion: 'platform.koupleless.io/v1alpha1',
-    kind: 'ModuleDeployment',
-    metadata: { name: 'cart', namespace: 'default' },
-    spec: { replicas: 2, selector: spec.selector, template: spec.template },
-  } as KubeObject);
+  await world.controlPlane.apply(moduleDeployment({ name: 'cart', replicas: 2 }) as KubeObject);
   await eventually(async () => expect((await readyOn('cart')).size).toBe(2));
   expect(await process.metric('rest_client_requests_total', 'code="403"')).toBe(0);
 });

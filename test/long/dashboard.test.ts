@@ -14,6 +14,7 @@ import { CHART } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort, Platform } from '../support/platform.ts';
+import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
@@ -53,13 +54,7 @@ beforeAll(async () => {
   // A rate needs what was there before.
   await eventually(async () => expect((await samplesOf('up == 1')).length).toBe(2));
   await world.controlPlane.apply(moduleWorkload('shop', [{ name: 'shop' }], { replicas: 3 }) as KubeObject);
-  const { spec } = moduleWorkload('cart', [{ name: 'cart' }], { replicas: 3 });
-  await world.controlPlane.apply({
-    apiVersion: 'platform.koupleless.io/v1alpha1',
-    kind: 'ModuleDeployment',
-    metadata: { name: 'cart', namespace: 'default' },
-    spec: { replicas: 3, selector: spec.selector, template: spec.template },
-  } as KubeObject);
+  await world.controlPlane.apply(moduleDeployment({ name: 'cart' }) as KubeObject);
   await eventually(async () => expect((await pods(world.admin)).filter(isReady)).toHaveLength(6));
 });
 
