@@ -292,6 +292,8 @@ const METASPACE_BURST = 20;
  */
 const METASPACE_ROUND_MS = NODE_STATUS_PERIOD_MS;
 const LONGEST_TURN_MS = 600;
+/** Of Nodes that have no memory yet: the scheduler gives them no Pod that requests some. */
+const FIRST_TURNS = { burst: METASPACE_BURST, refillMs: 200 };
 /** While there is much else to write, metaspace that has moved waits this long for its turn: it will move again. */
 const BUSY_DELAY_MS = 30_000;
 /** But no longer than this after the last time. */
@@ -306,12 +308,14 @@ export class NodeWrites {
   /** Emptied when the VNode is removed, or has another leader. */
   readonly #byName = new Map<string, NodeWrite>();
   readonly #turns: TokenBucket;
+  readonly #firstTurns: TokenBucket;
   readonly #traffic: Pick<Traffic, 'isCalm'>;
 
   constructor(now: number, { traffic, vnodeCount }: NodeWritesOptions) {
     this.#traffic = traffic;
     const refillMs = (): number => Math.min(LONGEST_TURN_MS, METASPACE_ROUND_MS / vnodeCount());
     this.#turns = new TokenBucket({ burst: METASPACE_BURST, refillMs }, now);
+    this.#firstTurns = new TokenBucket(FIRST_TURNS, now);
   }
 
   of({ nodeName, metAt }: VNode): NodeWrite {
@@ -330,10 +334,11 @@ export class NodeWrites {
    */
   turnOf(write: NodeWrite, now: number): number {
     const { metaspaceWrittenAt } = write;
-    // A Node that has none yet gets no Pod that requests memory.
+    const isFirst = metaspaceWrittenAt === Number.NEGATIVE_INFINITY;
     const mayWait = now - metaspaceWrittenAt < BUSY_AT_MOST_MS;
     if (write.metaspaceTurnAt === undefined && mayWait && !this.#traffic.isCalm) return now + BUSY_DELAY_MS;
-    write.metaspaceTurnAt ??= Math.max(this.#turns.reserve(now), metaspaceWrittenAt + METASPACE_PERIOD_MS);
+    const turns = isFirst ? this.#firstTurns : this.#turns;
+    write.metaspaceTurnAt ??= Math.max(turns.reserve(now), metaspaceWrittenAt + METASPACE_PERIOD_MS);
     return write.metaspaceTurnAt;
   }
 

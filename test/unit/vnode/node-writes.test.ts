@@ -46,6 +46,12 @@ describe('the memory of a Node', () => {
     expect(all.turnOf(memory, NOW + 120_000)).toBe(NOW + 120_000);
   });
 
+  it('has an earlier turn the first time: 20 at once, then one every 200 ms, however many VNodes there are', () => {
+    const all = memories(true, 500);
+    const turns = Array.from({ length: 23 }, (_, index) => all.turnOf(all.of(vnode(`b${index}`)), NOW) - NOW);
+    expect(turns.slice(19)).toEqual([0, 200, 400, 600]);
+  });
+
   it('takes no turn of others while it waits for the end of a burst', () => {
     const traffic = { isCalm: false };
     const all = new NodeWrites(NOW, { traffic, vnodeCount: () => 3 });
@@ -65,7 +71,9 @@ describe('the memory of a Node', () => {
     'has a turn among others: 20 at once, then the rest one by one; of %i VNodes one every %i ms',
     (vnodes, eachMs) => {
       const all = memories(true, vnodes);
-      const turns = Array.from({ length: 23 }, (_, index) => all.turnOf(all.of(vnode(`b${index}`)), NOW) - NOW);
+      const writes = Array.from({ length: 23 }, (_, index) => all.of(vnode(`b${index}`)));
+      for (const write of writes) all.noteWrite(write, written({}, true), NOW - 60_000);
+      const turns = writes.map((write) => all.turnOf(write, NOW) - NOW);
       expect(turns.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 0));
       expect(turns.slice(20)).toEqual([eachMs, 2 * eachMs, 3 * eachMs]);
     },
