@@ -179,7 +179,7 @@ export class Reflector {
         timeoutMs: HEADERS_TIMEOUT_MS,
       });
       this.#openedAt = clock.now();
-      // Of a kind that nobody changes nothing else may come for minutes: before Kubernetes 1.31 no bookmarks either.
+      // Of a kind that nobody changes nothing else may come for minutes: Kubernetes 1.30 sends no bookmarks then either.
       sink.onAlive();
       await readWatchStream({
         body,
