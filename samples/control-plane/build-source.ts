@@ -51,10 +51,14 @@ async function build(directory: string, onProgress: (line: string) => void): Pro
   onProgress(`built ${what} in ${formatElapsed(elapsedMs())}`);
 }
 
+export function buildFlags(): string[] {
+  return ['-v', '-trimpath', '-buildvcs=false', ...linkFlags(KUBERNETES_VERSION)];
+}
+
 /** The version stamps are those of the Kubernetes release build; without them the API server says v0.0.0-master. */
-export function buildFlags(version: string = KUBERNETES_VERSION): string[] {
+export function linkFlags(version: string): string[] {
   const [major, minor] = version.slice(1).split('.');
   const stamps = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
   const defines = Object.entries(stamps).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`);
-  return ['-v', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...defines].join(' ')];
+  return ['-ldflags', ['-s', '-w', ...defines].join(' ')];
 }

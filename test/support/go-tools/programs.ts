@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheRootOf, fillDirectory } from '../../../samples/cache/fill-directory.ts';
-import { everyFewSeconds } from '../../../samples/cache/progress.ts';
-import { runGo } from '../../../samples/control-plane/go.ts';
+import { buildWithGo } from './build.ts';
 
 interface GoTool {
   /** `go.mod` in this folder pins it, with all that it is built from; a unit test compares them. */
@@ -72,19 +71,15 @@ export async function ensureGoTool(
   const isComplete = () => isProgram(program);
   if (await isComplete()) return program;
   await fillDirectory({ directory, isComplete, what: `builds ${name}`, onProgress }, async (workDirectory) => {
-    onProgress(`building ${name} ${tool.version} with Go, once for this machine: about 2 minutes on 2 cores`);
-    let packages = 0;
-    const report = everyFewSeconds(() => onProgress(`building ${name}: ${packages} packages compiled`));
-    const onErrorLine = (): void => {
-      packages += 1;
-      report();
-    };
-    const otherwise = `set ${tool.variable} to a ${name} of yours`;
-    const flags = ['-v', '-trimpath', '-buildvcs=false', `-ldflags=${linkerFlags(tool)}`, `-tags=${tool.tags ?? ''}`];
-    await runGo(['build', ...flags, '-o', `${workDirectory}/`, tool.package], {
+    await buildWithGo({
+      what: `${name} ${tool.version}`,
+      minutes: 2,
       directory: fileURLToPath(new URL(`./${tool.folder}`, import.meta.url)),
-      otherwise,
-      onErrorLine,
+      flags: [`-ldflags=${linkerFlags(tool)}`, `-tags=${tool.tags ?? ''}`],
+      packages: [tool.package],
+      into: workDirectory,
+      otherwise: `set ${tool.variable} to a ${name} of yours`,
+      onProgress,
     });
     // That it runs at all: it was built for this machine.
     await promisify(execFile)(join(workDirectory, name), [...tool.versionArgs]);

@@ -80,8 +80,8 @@ export class World {
 
   /** The longest time that a Lease of a base was not written, ms: a Node that waits 50 s becomes Unknown. */
   longestSilenceMs(): number {
-    for (const name of this.#writtenAt.keys()) this.#noteWrite(name);
-    return this.#longestSilenceMs;
+    const silent = [...this.#writtenAt.values()].map((at) => this.timeline.now - at);
+    return Math.max(this.#longestSilenceMs, ...silent);
   }
 
   #noteWrite(name: string): void {

@@ -4,15 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cacheRootOf, fillDirectory } from '../../../../samples/cache/fill-directory.ts';
-import { everyFewSeconds } from '../../../../samples/cache/progress.ts';
-import { runGo } from '../../../../samples/control-plane/go.ts';
+import { buildWithGo } from '../../../support/go-tools/build.ts';
 
 /** `build/go.mod` and `build/go.sum` pin it, with all that it is built from; a unit test holds them together. */
 export const KWOK_VERSION = 'v0.7.0';
 export const KWOK_PACKAGE = 'sigs.k8s.io/kwok/cmd/kwok';
 
 const MODULE_DIRECTORY = fileURLToPath(new URL('./build', import.meta.url));
-const FLAGS = ['-v', '-trimpath', '-buildvcs=false', '-ldflags', '-s -w'];
 
 /** Where the program is. */
 export function kwokProgram(env: NodeJS.ProcessEnv = process.env): string {
@@ -25,16 +23,16 @@ export async function ensureKwok(onProgress: (line: string) => void): Promise<vo
   const isComplete = () => isProgram(kwokProgram());
   if (await isComplete()) return;
   await fillDirectory({ directory, isComplete, what: 'builds kwok', onProgress }, async (workDirectory) => {
-    onProgress(`building kwok ${KWOK_VERSION} with Go, once for this machine: about 3 minutes on 2 cores`);
-    let packages = 0;
-    const report = everyFewSeconds(() => onProgress(`building kwok: ${packages} packages compiled`));
-    const onErrorLine = (): void => {
-      packages += 1;
-      report();
-    };
-    const otherwise = 'leave kwok out: --subject controller --subject floor';
-    const go = { directory: MODULE_DIRECTORY, otherwise, onErrorLine };
-    await runGo(['build', ...FLAGS, '-o', `${workDirectory}/`, KWOK_PACKAGE], go);
+    await buildWithGo({
+      what: `kwok ${KWOK_VERSION}`,
+      minutes: 3,
+      directory: MODULE_DIRECTORY,
+      flags: ['-ldflags=-s -w'],
+      packages: [KWOK_PACKAGE],
+      into: workDirectory,
+      otherwise: 'leave kwok out: --subject controller --subject floor',
+      onProgress,
+    });
     const { stdout } = await promisify(execFile)(join(workDirectory, 'kwok'), ['--version']);
     if (!stdout.includes(KWOK_VERSION)) throw new Error(`kwok calls itself "${stdout.trim()}", not ${KWOK_VERSION}`);
   });
