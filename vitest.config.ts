@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { workersOfThisMachine } from './test/support/workers.ts';
+
+const WORKERS = workersOfThisMachine();
 
 /** What every transport has to pass: over a real Mosquitto and over HTTP, and in `test:long` over our own broker too. */
 const ON_ALL_TRANSPORTS = [
@@ -21,7 +24,7 @@ const FLOODS = 'test/attacks/floods.test.ts';
 /** Beside them run files that wait most of the time. */
 const WAITING = ['first-contact'];
 const WAITING_ON_AEDES = ['brake'];
-const CALM = { groupOrder: 1, maxWorkers: 4 };
+const CALM = { groupOrder: 1, maxWorkers: WORKERS.calm };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -31,14 +34,14 @@ const SHARDING = ['sharding-api', 'sharding-links', 'sharding-processes', 'shard
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
   'sharding-processes',
+  'sharding-api',
   'sharding-replicas',
   'upgrade',
-  'sharding-api',
-  // Two that need the CPU most are not to begin at once.
+  // Those that need the CPU most are not to begin all at once.
   'floods',
   'first-contact',
-  'cost',
   'brake',
+  'cost',
   'demo',
   'failures',
   'rollout',
@@ -109,8 +112,8 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
       env: { TEST_TRANSPORT: 'http', ...(isLong ? { TEST_LONG: 'true' } : {}) },
       globalSetup: ['test/integration/global-setup.ts', 'test/e2e/global-setup.ts'],
       ...TIMEOUTS,
-      // By themselves, and two files at a time: a JVM that starts takes both cores for seconds.
-      maxWorkers: 2,
+      // By themselves, and few at a time: a JVM that starts takes both cores for seconds.
+      maxWorkers: WORKERS.e2e,
       sequence: { groupOrder },
     },
   };
@@ -154,8 +157,7 @@ const LONG_PROPERTIES = [
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
-    // Files of the integration tests wait half of the time; a slow machine has to keep the times that are promised.
-    maxWorkers: 6,
+    maxWorkers: WORKERS.integration,
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
@@ -180,7 +182,7 @@ export default defineConfig({
       integration('calm-aedes', 'aedes', { include: filesOf([...BY_TUNNEL, ...WAITING_ON_AEDES]), ...CALM }),
       integration('calm-mosquitto', 'mosquitto', { include: filesOf(WAITING), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,
