@@ -52,6 +52,8 @@ export const ANNOTATION = {
   /** Of a Node: where a later process finds the arklet of a base over HTTP. */
   arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
+  /** Of a Node: `namespace/name` of the Pod that the base runs in. */
+  basePod: 'platform.koupleless.io/base-pod',
   /** Of a Pod or a Pod template: which bases it may run on; becomes a required node affinity. */
   baseName: 'platform.koupleless.io/base-name',
   baseVersion: 'platform.koupleless.io/base-version',

@@ -25,6 +25,7 @@ const calls: LocalCalls = {
   },
   add: async (options) => (await fleet().add(options)).identity,
   announce: () => fleet().announce(),
+  announceOver: (overMs) => fleet().announceOver(overMs),
   identities: () => fleet().bases.map((base) => base.identity),
   kill: (identity) => fleet().base(identity).kill(),
   restart: (identity, options) => fleet().base(identity).restart(options),

@@ -16,6 +16,7 @@ export interface RemoteCalls {
   start(options: ForkOptions): void;
   add(options: BaseOptions): string;
   announce(): void;
+  announceOver(overMs: number): void;
   identities(): string[];
   kill(identity: string): void;
   restart(identity: string, options?: { port?: 'same' | 'new' }): void;

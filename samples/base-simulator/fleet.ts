@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, sleep, systemClock } from '../../src/clock.ts';
 import type { BaseProcessOptions } from './base-process.ts';
 import { type Fault, FaultScript } from './faults.ts';
 import { CommandHistory } from './history.ts';
@@ -154,6 +154,17 @@ export class Fleet {
   /** All bases announce themselves at this moment, those that already did excepted. */
   announce(): void {
     for (const base of this.bases) base.announce();
+  }
+
+  /** The same, spread evenly over `overMs`; resolves when all have. */
+  async announceOver(overMs: number): Promise<void> {
+    const waiting = this.bases;
+    const startedAt = this.#clock.now();
+    for (const [index, base] of waiting.entries()) {
+      const waitMs = startedAt + (overMs * index) / waiting.length - this.#clock.now();
+      if (waitMs > 0) await sleep(this.#clock, waitMs);
+      base.announce();
+    }
   }
 
   /** One more base; resolves when it is connected and, as the fleet was started, announced. */

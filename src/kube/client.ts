@@ -23,6 +23,8 @@ export interface KubeClient {
 
   /** Every Pod with the label as it is stored now, past all caches; several requests where there are many. */
   listPods(labelSelector: string): Promise<PodObject[]>;
+  /** Running Pods with the address that run no modules and share no host's address, from the API server's cache. */
+  listPodsAt(ip: string): Promise<PodObject[]>;
   /** Strategic merge patch: conditions are merged by type, containerStatuses are replaced whole. */
   patchPodStatus(namespace: string, name: string, patch: Patch, permit?: Permit): Promise<PodObject>;
   /** Grace 0, that incarnation only; 409 when another one has the name. */

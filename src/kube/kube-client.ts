@@ -1,4 +1,4 @@
-import { NODE_LEASE_NAMESPACE } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient } from './client.ts';
 import { createLeaseClient } from './lease-client.ts';
 import type { ConfigMapObject, NodeObject, PodObject } from './objects.ts';
@@ -11,6 +11,7 @@ import { MERGE_PATCH, STRATEGIC_MERGE_PATCH } from './transport/rest-lane.ts';
 const LEASE_TIMEOUT_MS = 5000;
 
 const NODES = '/api/v1/nodes';
+const PODS = '/api/v1/pods';
 const CONFIG_MAPS = `/api/v1/namespaces/${segment(NODE_LEASE_NAMESPACE)}/configmaps`;
 const podPath = (namespace: string, name: string): string =>
   `/api/v1/namespaces/${segment(namespace)}/pods/${segment(name)}`;
@@ -33,7 +34,13 @@ export function createKubeClient({ rest, leases: lane }: Pick<KubeLanes, 'rest' 
     deleteNode: async (name, uid, permit) =>
       remove(rest, nodePath(name), { preconditions: { uid } }, withPermit(permit)),
 
-    listPods: async (labelSelector) => listAll<PodObject>(rest, '/api/v1/pods', labelSelector),
+    listPods: async (labelSelector) => listAll<PodObject>(rest, PODS, { labelSelector }),
+    listPodsAt: async (ip) =>
+      listAll<PodObject>(rest, PODS, {
+        fieldSelector: `status.podIP=${ip},status.phase=Running,spec.hostNetwork=false`,
+        labelSelector: `${COMPONENT_LABEL}!=${COMPONENT.module}`,
+        resourceVersion: '0',
+      }),
     patchPodStatus: async (namespace, name, body, permit) =>
       patch<PodObject>(rest, `${podPath(namespace, name)}/status`, {
         body,

@@ -57,10 +57,10 @@ export async function listPages<T>(
   return resourceVersion;
 }
 
-/** All objects of a collection, as they were at one moment. */
-export async function listAll<T>(lane: RequestLane, path: string, labelSelector: string): Promise<T[]> {
+/** All objects of a collection that the query selects, as they were at one moment. */
+export async function listAll<T>(lane: RequestLane, path: string, query: RestRequest['query']): Promise<T[]> {
   const items: T[] = [];
-  await listPages<T>(lane, path, { query: { labelSelector }, onItem: (item) => items.push(item) });
+  await listPages<T>(lane, path, { query, onItem: (item) => items.push(item) });
   return items;
 }
 

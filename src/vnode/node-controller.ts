@@ -18,9 +18,10 @@ import type { VPod } from '../pod/vpod.ts';
 import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { TokenBucket } from '../token-bucket.ts';
+import { BasePods } from './base-pods.ts';
 import { LatePods } from './late-pods.ts';
 import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
-import { NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
+import { isBasePodUnknown, NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
 export interface NodeControllerOptions {
@@ -53,6 +54,7 @@ export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
   readonly #latePods: LatePods;
+  readonly #basePods: BasePods;
   readonly #writes: NodeWrites;
 
   constructor(options: NodeControllerOptions) {
@@ -60,6 +62,7 @@ export class NodeController {
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
+    this.#basePods = new BasePods({ ...options, onFound: (nodeName) => this.enqueue(nodeName) });
     this.#writes = new NodeWrites(clock.now(), { traffic: options.traffic, vnodeCount: () => options.store.size });
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
@@ -84,7 +87,7 @@ export class NodeController {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#queue.run(signal), this.#latePods.run(signal)]);
+    await Promise.all([this.#queue.run(signal), this.#latePods.run(signal), this.#basePods.run(signal)]);
   }
 
   #onNode({ name }: CachedNode): void {
@@ -165,6 +168,7 @@ export class NodeController {
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
       return;
     }
+    if (isBasePodUnknown(node, vnode)) this.#basePods.want(vnode.nodeName);
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
 
@@ -215,6 +219,7 @@ export class NodeController {
     this.#writes.forget(vnode.nodeName);
     this.#options.known.forgetCreated(vnode.nodeName);
     this.#queue.forget(vnode.nodeName);
+    this.#basePods.forget(vnode.nodeName);
   }
 
   #forceDelete(pod: VPod, permit: Permit): Promise<void> {
@@ -231,9 +236,9 @@ export class NodeController {
 
   #factsOf(vnode: VNode): NodeFacts {
     const { env, kubeletVersion } = this.#options;
-    const { base, tunnel, health, liveness, isSuspended } = vnode;
+    const { base, tunnel, health, liveness, isSuspended, basePod } = vnode;
     const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
-    return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability };
+    return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability, basePod };
   }
 
   #refuseForeign(vnode: VNode, node: NodeObject): NodeObject {

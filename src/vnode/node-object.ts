@@ -21,6 +21,8 @@ export interface NodeFacts {
   readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
+  /** See {@link VNode.basePod}. */
+  readonly basePod: { readonly ip: string; readonly name: string | undefined } | undefined;
 }
 
 export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';

@@ -2,6 +2,7 @@ import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { Patch } from '../kube/client.ts';
 import type { NodeCondition, Taint } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
+import { isRoutable } from './address.ts';
 import {
   METASPACE_PRESSURE,
   type NodeFacts,
@@ -79,10 +80,31 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
   };
 }
 
-/** A base that came over HTTP and now speaks MQTT has no port any more. */
-function placePatchOf(node: CachedNode, { base }: NodeFacts): Record<string, string | null> | undefined {
-  const { [ANNOTATION.arkletPort]: wanted } = placeAnnotationsOf(base);
-  return node.annotations[ANNOTATION.arkletPort] === wanted ? undefined : { [ANNOTATION.arkletPort]: wanted ?? null };
+/** A base that came over HTTP and now speaks MQTT has no port any more, and one with another address is another Pod. */
+function placePatchOf(node: CachedNode, facts: NodeFacts): Record<string, string | null> | undefined {
+  const wanted = {
+    [ANNOTATION.arkletPort]: placeAnnotationsOf(facts.base)[ANNOTATION.arkletPort],
+    [ANNOTATION.basePod]: basePodOf(node, facts),
+  };
+  const changed = Object.entries(wanted).filter(([key, value]) => node.annotations[key] !== value);
+  return changed.length === 0 ? undefined : Object.fromEntries(changed.map(([key, value]) => [key, value ?? null]));
+}
+
+/** What the Node should say; what an earlier process found counts while the base has the address that the Node shows. */
+function basePodOf(node: CachedNode, { base, basePod }: NodeFacts): string | undefined {
+  if (basePod?.ip === base.ip) return basePod.name;
+  return showsAddress(node, base.ip) ? node.annotations[ANNOTATION.basePod] : undefined;
+}
+
+/** Whether nobody has looked for the Pod that has the base's address, as far as this process and the Node know. */
+export function isBasePodUnknown(node: CachedNode, facts: Pick<NodeFacts, 'base' | 'basePod'>): boolean {
+  const { ip } = facts.base;
+  if (facts.basePod?.ip === ip || !isRoutable(ip)) return false;
+  return node.annotations[ANNOTATION.basePod] === undefined || !showsAddress(node, ip);
+}
+
+function showsAddress({ addresses }: CachedNode, ip: string): boolean {
+  return addresses.some(({ type, address }) => type === 'InternalIP' && address === ip);
 }
 
 /** A merge patch replaces the list, so others' taints (an admin's, the node lifecycle controller's) go along. */

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
 import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
+import type { ModuleOptions } from '../support/manifests.ts';
 import { findNode, kibOf } from '../support/observe.ts';
 
 const LIMIT_MIB = 256;
@@ -14,6 +15,12 @@ const STEP_KIB = 1024;
 let java: JavaWorld;
 let limited: JvmBase;
 let unlimited: JvmBase;
+let textFile: string;
+
+const TUNNELS = [
+  ['http', () => limited],
+  ['mqtt', () => unlimited],
+] as const;
 
 beforeAll(async () => {
   java = await JavaWorld.start();
@@ -22,8 +29,6 @@ beforeAll(async () => {
     unlimited: { tunnel: 'mqtt' },
   })) as [JvmBase, JvmBase];
 });
-
-afterEach(() => java.clear());
 
 afterAll(() => java?.stop());
 
@@ -38,116 +43,143 @@ async function memoryOf({ identity }: JvmBase) {
   };
 }
 
-describe.each([
-  ['http', () => limited],
-  ['mqtt', () => unlimited],
-])('a module that cannot run, on a JVM over %s', (tunnel, baseOf) => {
-  it.each([
-    {
-      what: 'its start throws',
-      name: 'throws',
-      module: () => ({ ...java.module('faulty'), args: ['--fail=no-database-today'] }),
-      reason: 'RunContainerError',
-      says: 'no-database-today',
-    },
-    {
-      what: 'its jar is missing on the server',
-      name: 'missing',
-      module: () => ({ name: 'nowhere', image: java.jarServer.urlOf('nowhere-1.0.0-ark-biz.jar') }),
-      reason: 'ErrImagePull',
-      says: 'nowhere-1.0.0-ark-biz.jar',
-    },
-    {
-      what: 'its jar is missing in the file system',
-      name: 'no-file',
-      module: () => ({ name: 'nowhere', image: 'file:///nowhere-1.0.0-ark-biz.jar' }),
-      reason: 'ErrImagePull',
-      says: '/nowhere-1.0.0-ark-biz.jar (No such file or directory)',
-    },
-    {
-      what: 'its jar is no archive',
-      name: 'no-archive',
-      module: () => ({ name: 'text', image: `file://${textFile}` }),
-      reason: 'ErrImagePull',
-      says: 'sofa-ark-maven-plugin',
-    },
-    {
-      what: 'its jar is an ordinary one',
-      name: 'no-module',
-      module: () => ({ name: 'base', image: java.jarServer.urlOf('base.jar') }),
-      reason: 'ErrImagePull',
-      says: 'sofa-ark-maven-plugin',
-    },
-    {
-      what: 'its jar is of another version',
-      name: 'version',
-      module: () => ({ ...java.module('price'), version: '1.0.1' }),
-      reason: 'ErrImagePull',
-      says: 'the jar contains module price:1.0.0',
-    },
-    {
-      what: 'its jar is another module',
-      name: 'other',
-      module: () => ({ ...java.module('price'), name: 'discount' }),
-      reason: 'ErrImagePull',
-      says: 'the jar contains module price:1.0.0',
-    },
-  ])('says why: $what', async ({ name, module, reason, says }) => {
-    const base = baseOf();
-    const pod = `${name}-${tunnel}`;
-    await java.create(pod, base, module());
-    expect(await java.waitingMessage(pod, reason)).toContain(says);
-    await java.failedEvent(pod, reason, says);
+interface Failing {
+  readonly what: string;
+  readonly name: string;
+  readonly module: () => ModuleOptions;
+  readonly reason: string;
+  readonly says: string;
+}
+
+/** Each of another name, so that one base can have them all at once. */
+const FAILING: readonly Failing[] = [
+  {
+    what: 'its start throws',
+    name: 'throws',
+    module: () => ({ ...java.module('faulty'), args: ['--fail=no-database-today'] }),
+    reason: 'RunContainerError',
+    says: 'no-database-today',
+  },
+  {
+    what: 'its jar is missing on the server',
+    name: 'missing',
+    module: () => ({ name: 'nowhere', image: java.jarServer.urlOf('nowhere-1.0.0-ark-biz.jar') }),
+    reason: 'ErrImagePull',
+    says: 'nowhere-1.0.0-ark-biz.jar',
+  },
+  {
+    what: 'its jar is missing in the file system',
+    name: 'no-file',
+    module: () => ({ name: 'no-file', image: 'file:///nowhere-1.0.0-ark-biz.jar' }),
+    reason: 'ErrImagePull',
+    says: '/nowhere-1.0.0-ark-biz.jar (No such file or directory)',
+  },
+  {
+    what: 'its jar is no archive',
+    name: 'no-archive',
+    module: () => ({ name: 'text', image: `file://${textFile}` }),
+    reason: 'ErrImagePull',
+    says: 'sofa-ark-maven-plugin',
+  },
+  {
+    what: 'its jar is an ordinary one',
+    name: 'no-module',
+    module: () => ({ name: 'base', image: java.jarServer.urlOf('base.jar') }),
+    reason: 'ErrImagePull',
+    says: 'sofa-ark-maven-plugin',
+  },
+  {
+    what: 'its jar is of another version',
+    name: 'version',
+    module: () => ({ ...java.module('price'), version: '1.0.1' }),
+    reason: 'ErrImagePull',
+    says: 'the jar contains module price:1.0.0',
+  },
+  {
+    what: 'its jar is another module',
+    name: 'other',
+    module: () => ({ ...java.module('shop'), name: 'discount' }),
+    reason: 'ErrImagePull',
+    says: 'the jar contains module shop:1.0.0',
+  },
+];
+
+describe('a module that cannot run', () => {
+  /** By Pod, what it says; heard from its creation on. */
+  const told = new Map<string, Promise<string>>();
+
+  beforeAll(async () => {
+    textFile = join(java.directory, 'text.jar');
+    await writeFile(textFile, 'this is no jar\n');
+    for (const [tunnel, baseOf] of TUNNELS) {
+      for (const { name, module, reason } of FAILING) {
+        const pod = `${name}-${tunnel}`;
+        await java.create(pod, baseOf(), module());
+        const message = java.waitingMessage(pod, reason);
+        message.catch(() => {}); // the test of this Pod tells
+        told.set(pod, message);
+      }
+    }
   });
 
-  let textFile: string;
-  beforeAll(async () => {
-    textFile = join(java.directory, `text-${tunnel}.jar`);
-    await writeFile(textFile, 'this is no jar\n');
+  afterAll(() => java.clear());
+
+  describe.each(TUNNELS)('on a JVM over %s', (tunnel) => {
+    it.each(FAILING)('says why: $what', async ({ name, reason, says }) => {
+      const pod = `${name}-${tunnel}`;
+      expect(await told.get(pod)).toContain(says);
+      await java.failedEvent(pod, reason, says);
+    });
   });
 });
 
 describe('a JVM that is killed in the middle of an install', () => {
-  it.each([
-    ['http', () => limited],
-    ['mqtt', () => unlimited],
-  ])('and started again with the same identity gets all its modules anew, over %s', async (tunnel, baseOf) => {
-    const base = baseOf();
-    const [whole, half] = [`whole-${tunnel}`, `half-${tunnel}`];
-    await java.create(whole, base, java.module('price'));
-    const { metadata } = await java.ready(whole);
-    await java.create(half, base, { ...java.module('faulty'), args: ['--start-seconds=10'] });
-    await eventually(async () => expect(await base.modules()).toContain('faulty:1.0.0 RESOLVED'));
-    await base.kill();
-    await base.run();
-    await java.ready(half);
-    const again = await java.ready(whole);
-    expect(again.metadata.uid).toBe(metadata.uid);
-    expect(again.status?.containerStatuses?.[0]?.restartCount).toBe(1);
-    expect((await base.modules()).sort()).toEqual(['faulty:1.0.0 ACTIVATED', 'price:1.0.0 ACTIVATED']);
-  });
+  afterEach(() => java.clear());
+
+  it.each(TUNNELS)(
+    'and started again with the same identity gets all its modules anew, over %s',
+    async (tunnel, baseOf) => {
+      const base = baseOf();
+      const [whole, half] = [`whole-${tunnel}`, `half-${tunnel}`];
+      await java.create(whole, base, java.module('price'));
+      const { metadata } = await java.ready(whole);
+      await java.create(half, base, { ...java.module('faulty'), args: ['--start-seconds=10'] });
+      await eventually(async () => expect(await base.modules()).toContain('faulty:1.0.0 RESOLVED'));
+      await base.kill();
+      await base.run();
+      await java.ready(half);
+      const again = await java.ready(whole);
+      expect(again.metadata.uid).toBe(metadata.uid);
+      expect(again.status?.containerStatuses?.[0]?.restartCount).toBe(1);
+      expect((await base.modules()).sort()).toEqual(['faulty:1.0.0 ACTIVATED', 'price:1.0.0 ACTIVATED']);
+    },
+  );
 });
 
 describe('a JVM that is told to end', () => {
-  it.each([
-    ['http', () => limited],
-    ['mqtt', () => unlimited],
-  ])('says so: its Node goes, and is there again with the next start, over %s', async (tunnel, baseOf) => {
-    const base = baseOf();
-    await java.create(`left-${tunnel}`, base, java.module('price'));
-    await java.ready(`left-${tunnel}`);
-    const before = await findNode(java.admin, base.identity);
-    await base.stop();
-    // Sooner than silence alone would tell.
-    await eventually(async () => expect(await findNode(java.admin, base.identity)).toBeUndefined(), 20_000);
-    await base.run();
-    await java.schedulable(base);
-    expect((await findNode(java.admin, base.identity))?.metadata.uid).not.toBe(before?.metadata.uid);
-    expect(await base.modules()).toEqual([]);
-  });
+  afterEach(() => java.clear());
+
+  it.each(TUNNELS)(
+    'says so: its Node goes, and is there again with the next start, over %s',
+    async (tunnel, baseOf) => {
+      const base = baseOf();
+      await java.create(`left-${tunnel}`, base, java.module('price'));
+      await java.ready(`left-${tunnel}`);
+      const before = await findNode(java.admin, base.identity);
+      await base.stop();
+      // Sooner than silence alone would tell.
+      await eventually(async () => expect(await findNode(java.admin, base.identity)).toBeUndefined(), 20_000);
+      await base.run();
+      await java.schedulable(base);
+      expect((await findNode(java.admin, base.identity))?.metadata.uid).not.toBe(before?.metadata.uid);
+      expect(await base.modules()).toEqual([]);
+    },
+  );
 });
 
 describe('the metaspace of a JVM', () => {
+  afterEach(() => java.clear());
+
   it('is the capacity of its Node where it has a limit, and no capacity where it has none', async () => {
     const { capacity, allocatable } = await memoryOf(limited);
     expect(capacity).toBe(LIMIT_MIB * 1024);
@@ -160,26 +192,26 @@ describe('the metaspace of a JVM', () => {
     });
   });
 
-  it.each([
-    ['http', () => limited],
-    ['mqtt', () => unlimited],
-  ])('grows with a module, and its Node shows it within 15 s of the install, over %s', async (tunnel, baseOf) => {
-    const base = baseOf();
-    // A Node's memory is written at most once in 15 s: the last time was not just now.
-    let shown = { used: -1, since: 0 };
-    await eventually(async () => {
-      const { used } = await memoryOf(base);
-      if (used !== shown.used) shown = { used, since: Date.now() };
-      expect(Date.now() - shown.since).toBeGreaterThan(5_000);
-    });
-    const before = await usedMetaspaceOf(base);
-    const name = `grows-${tunnel}`;
-    await java.create(name, base, { ...java.module('faulty'), args: [`--metaspace-mib=${GROWTH_MIB}`] });
-    await java.ready(name);
-    const after = await usedMetaspaceOf(base);
-    expect(after).toBeGreaterThan(before + (GROWTH_MIB * 1024) / 2); // a collection may have taken what others left
-    await eventually(async () => expect((await memoryOf(base)).used).toBeGreaterThan(after - STEP_KIB), 15_000);
-  });
+  it.each(TUNNELS)(
+    'grows with a module, and its Node shows it within 15 s of the install, over %s',
+    async (tunnel, baseOf) => {
+      const base = baseOf();
+      // A Node's memory is written at most once in 15 s: the last time was not just now.
+      let shown = { used: -1, since: 0 };
+      await eventually(async () => {
+        const { used } = await memoryOf(base);
+        if (used !== shown.used) shown = { used, since: Date.now() };
+        expect(Date.now() - shown.since).toBeGreaterThan(5_000);
+      });
+      const before = await usedMetaspaceOf(base);
+      const name = `grows-${tunnel}`;
+      await java.create(name, base, { ...java.module('faulty'), args: [`--metaspace-mib=${GROWTH_MIB}`] });
+      await java.ready(name);
+      const after = await usedMetaspaceOf(base);
+      expect(after).toBeGreaterThan(before + (GROWTH_MIB * 1024) / 2); // a collection may have taken what others left
+      await eventually(async () => expect((await memoryOf(base)).used).toBeGreaterThan(after - STEP_KIB), 15_000);
+    },
+  );
 });
 
 /** KiB, as the JVM itself says. */

@@ -56,6 +56,12 @@ function podOf(namespace: string, app: string): Promise<KubeObject> {
   });
 }
 
+/** As the kubelet reports it. Pods of other cases that have ended do not count any more. */
+async function report(pod: KubeObject, status: { phase: string; podIP?: string }): Promise<void> {
+  const { namespace, name } = pod.metadata;
+  await java.admin.mergePatch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status });
+}
+
 /** What a kubelet would run: the command of the image, with the variables of the Pod. */
 async function start(pod: KubeObject): Promise<ReturnType<typeof spawnGuarded>> {
   const env = await envOfPod(java.world.controlPlane, pod, { podIP: firstExternalAddress() });
@@ -94,7 +100,7 @@ describe('a first base, from the manifests of samples/java', () => {
       }),
     },
   ])(
-    '$file: is a Node with the name of its Pod, serves a module, and says goodbye',
+    '$file: is a Node with the name of its Pod, which it names too, serves a module, and says goodbye',
     async ({ file, secretOf, replaceOf }) => {
       const namespace = file.replace(/\W/g, '-').replace('-yaml', '');
       const replace = {
@@ -111,6 +117,7 @@ describe('a first base, from the manifests of samples/java', () => {
         stringData,
       });
       const pod = await podOf(namespace, 'base');
+      await report(pod, { phase: 'Running', podIP: firstExternalAddress() });
       const guard = await start(pod);
       const identity: string = pod.metadata.name;
       const node = await eventually(async () => {
@@ -124,6 +131,11 @@ describe('a first base, from the manifests of samples/java', () => {
       await java.ready(`shop-${namespace}`);
       expect(await (await fetch(`http://127.0.0.1:${webPort}/shop/version`)).text()).toBe('1.0.0');
       await java.remove(`shop-${namespace}`);
+      await eventually(async () => {
+        const { annotations } = (await findNode(java.admin, identity))?.metadata ?? {};
+        expect(annotations?.['platform.koupleless.io/base-pod']).toBe(`${namespace}/${identity}`);
+      });
+      await report(pod, { phase: 'Succeeded' });
       guard.stdin.write('TERM\n');
       await eventually(async () => expect(await findNode(java.admin, identity)).toBeUndefined());
     },

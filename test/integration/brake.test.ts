@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
@@ -7,21 +7,27 @@ import { Spectator } from '../support/spectator.ts';
 import { startWorld } from '../support/start-world.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
-/** Three worlds in one cluster (ENV), so that one wait serves all. */
+/** Three ENVs in one cluster, so that one wait serves all. */
 const ENVS = [
   { env: 'one', bases: 1, dying: 1, replicas: 1 },
   { env: 'two', bases: 2, dying: 1, replicas: 2 },
   { env: 'ten', bases: 10, dying: 6, replicas: 4 },
 ];
 
-let world: World;
-const fleets = new Map<string, Fleet>();
-const controllers = new Map<string, ControllerProcess>();
+interface Fleets {
+  readonly world: World;
+  readonly fleets: ReadonlyMap<string, Fleet>;
+  readonly controllers: readonly ControllerProcess[];
+}
 
-beforeAll(async () => {
-  world = await startWorld();
+/** Stops with the test. */
+async function start({ onTestFinished }: TestContext): Promise<Fleets> {
+  const world = await startWorld();
+  onTestFinished(() => world.stop());
+  const fleets = new Map<string, Fleet>();
+  const controllers: ControllerProcess[] = [];
   for (const { env, bases, replicas } of ENVS) {
-    controllers.set(env, await world.startController({ ENV: env, CLIENT_ID: `controller-${env}` }));
+    controllers.push(await world.startController({ ENV: env, CLIENT_ID: `controller-${env}` }));
     fleets.set(env, await world.startFleet({ env, count: bases, identityPrefix: `${env}-` }));
     await world.controlPlane.apply(moduleWorkload(`app-${env}`, [{ name: `app-${env}` }], { env, replicas }));
   }
@@ -29,11 +35,10 @@ beforeAll(async () => {
     expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(13);
     expect((await pods(world.admin)).filter(isReady)).toHaveLength(7);
   }, 30_000);
-});
+  return { world, fleets, controllers };
+}
 
-afterAll(() => world?.stop());
-
-function commandsSince(marks: Map<string, number>): string[] {
+function commandsSince(fleets: Fleets['fleets'], marks: ReadonlyMap<string, number>): string[] {
   return [...fleets].flatMap(([env, fleet]) =>
     fleet.history
       .records({ since: marks.get(env) ?? 0 })
@@ -42,8 +47,10 @@ function commandsSince(marks: Map<string, number>): string[] {
   );
 }
 
-describe('a broker that is down for 75 s', () => {
-  it('makes nobody judged, and nothing is installed or uninstalled that is as wanted', async () => {
+/** They wait for long, each in a world of its own. */
+describe.concurrent('the brake', () => {
+  it('is on while a broker is down for 75 s: nobody is judged, nothing installed or uninstalled that is as wanted', async (context) => {
+    const { world, fleets, controllers } = await start(context);
     const { admin, broker } = world;
     const nodesSeen = await Spectator.watch(admin, '/api/v1/nodes');
     const podsSeen = await Spectator.watch(admin, '/api/v1/namespaces/default/pods');
@@ -51,7 +58,7 @@ describe('a broker that is down for 75 s', () => {
     const downAt = performance.now();
     await broker.pause();
     await eventually(async () => {
-      for (const controller of controllers.values()) {
+      for (const controller of controllers) {
         expect(await controller.metric('module_controller_liveness_frozen', 'mqtt_tunnel_provider')).toBe(1);
       }
     });
@@ -65,7 +72,7 @@ describe('a broker that is down for 75 s', () => {
     await broker.resume();
     await eventually(async () => {
       for (const node of await nodes(admin)) expect(conditionOf(node, 'BaseReachable')?.status).toBe('True');
-      for (const controller of controllers.values()) {
+      for (const controller of controllers) {
         expect(await controller.metric('module_controller_liveness_frozen', 'mqtt_tunnel_provider')).toBe(0);
       }
     }, 60_000);
@@ -73,12 +80,11 @@ describe('a broker that is down for 75 s', () => {
     podsSeen.stop();
     expect(nodesSeen.everNotReady()).toEqual([]);
     expect(podsSeen.everNotReady()).toEqual([]);
-    expect(commandsSince(marks)).toEqual([]);
+    expect(commandsSince(fleets, marks)).toEqual([]);
   }, 240_000);
-});
 
-describe('1 of 1, 1 of 2 and 6 of 10 bases that die together', () => {
-  it('are all given up: Nodes gone, Pods on living bases', async () => {
+  it('is off for 1 of 1, 1 of 2 and 6 of 10 bases that die together: their Nodes go, Pods run on living bases', async (context) => {
+    const { world, fleets } = await start(context);
     const { admin } = world;
     const dead = new Set<string>();
     for (const { env, dying } of ENVS) {

@@ -3,6 +3,7 @@ import type { KubeClient, Patch } from '../../src/kube/client.ts';
 import type { ConfigMapObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { Permit } from '../../src/kube/transport/rest-lane.ts';
+import { COMPONENT, COMPONENT_LABEL } from '../../src/labels.ts';
 import type { WatchEvent } from './fake-informer.ts';
 
 type WatchedKind = 'node' | 'pod' | 'lease';
@@ -101,11 +102,13 @@ export class FakeApi implements KubeClient {
   patchNodeStatus = (name: string, patch: Patch, permit?: Permit) =>
     this.#patch('node', '/status', name, { patch, permit }) as Promise<NodeObject>;
   deleteNode = (name: string, uid: string, permit?: Permit) => this.#delete('node', name, { uid }, permit);
-  listPods = (_labelSelector: string): Promise<PodObject[]> =>
-    this.#ask('list pods', '', () => {
-      const pods = [...this.objects].filter(([key]) => key.startsWith('pod ')).map(([, pod]) => pod);
-      return structuredClone(pods) as PodObject[];
-    });
+  listPods = (_labelSelector: string): Promise<PodObject[]> => this.#ask('list pods', '', () => this.#pods());
+  listPodsAt = (ip: string): Promise<PodObject[]> =>
+    this.#ask('find pods', ip, () =>
+      this.#pods().filter(
+        ({ metadata, status }) => status?.podIP === ip && metadata.labels?.[COMPONENT_LABEL] !== COMPONENT.module,
+      ),
+    );
   patchPodStatus = (namespace: string, name: string, patch: Patch, permit?: Permit) =>
     this.#patch('pod', '/status', `${namespace}/${name}`, { patch, permit }) as Promise<PodObject>;
   forceDeletePod = (namespace: string, name: string, uid: string, permit?: Permit) =>
@@ -122,6 +125,11 @@ export class FakeApi implements KubeClient {
     this.#patch('configmap', '', name, { patch, permit }) as Promise<ConfigMapObject>;
   createEvent = () => Promise.resolve();
   patchEvent = () => Promise.resolve();
+
+  #pods(): PodObject[] {
+    const pods = [...this.objects].filter(([key]) => key.startsWith('pod ')).map(([, pod]) => pod);
+    return structuredClone(pods) as PodObject[];
+  }
 
   #get(kind: Kind, name: string): KubeObject {
     const object = this.objects.get(`${kind} ${name}`);

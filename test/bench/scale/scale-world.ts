@@ -29,6 +29,8 @@ const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
 export interface ScaleWorldOptions {
   readonly subject: SubjectName;
+  /** Default: the one of that name. */
+  readonly startSubject?: (world: OwnWorld) => Promise<Subject>;
   readonly bases: number;
   /** Of each base. */
   readonly modules: number;
@@ -83,7 +85,8 @@ export class ScaleWorld {
       if (!('certificate' in credential)) throw new Error('a user has a certificate');
       const observer = await startObserver({ server, certificateAuthority, credential });
       ends.push(() => observer.stop());
-      const subject = await startSubject(options.subject, world);
+      const start = options.startSubject ?? ((of) => startSubject(options.subject, of));
+      const subject = await start(world);
       ends.push(() => subject.kill());
       const fleet = await fleetOf(world, { count: options.bases, sharesConnection: !hasOwnConnections });
       ends.push(() => fleet.stop());
@@ -161,13 +164,15 @@ export class ScaleWorld {
     return { ready, gone };
   }
 
-  /** So many bases more, at once; resolves when their Nodes are ready. */
-  async grow(bases: number): Promise<void> {
+  /** So many bases more, at once or spread evenly; resolves when their Nodes are ready. */
+  async grow(bases: number, { overMs = 0 }: { overMs?: number } = {}): Promise<NodesSeen> {
     const identityPrefix = `more-${this.#further.length}-`;
     const fleet = await fleetOf(this.world, { count: bases, identityPrefix, sharesConnection: true });
     this.#further.push(fleet);
     this.#bases += bases;
-    await Promise.all([this.observer.untilNodesReady(this.bases, NODES_WITHIN_MS), fleet.announce()]);
+    const announced = overMs === 0 ? fleet.announce() : fleet.announceOver(overMs);
+    const ready = this.observer.untilNodesReady(this.bases, overMs + NODES_WITHIN_MS);
+    return (await Promise.all([ready, announced]))[0];
   }
 
   /**

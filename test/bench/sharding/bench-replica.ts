@@ -19,7 +19,7 @@ export class BenchReplica implements Watched {
   }
 
   /** Does not wait for it to be a member. */
-  static async launch(world: World, name: string): Promise<BenchReplica> {
+  static async launch(world: World, name: string, env: Readonly<Record<string, string>> = {}): Promise<BenchReplica> {
     const httpPort = await reservePort();
     const process = await world.launchController({
       IS_CLUSTER: 'true',
@@ -28,6 +28,7 @@ export class BenchReplica implements Watched {
       POD_IP: '127.0.0.1',
       HTTP_TUNNEL_LISTEN_PORT: String(httpPort),
       MEMBER_TOKEN,
+      ...env,
     });
     return new BenchReplica(name, process, httpPort);
   }

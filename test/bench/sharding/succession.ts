@@ -15,8 +15,11 @@ export interface SuccessionTimes {
   readonly leases: number;
 }
 
+/** Several replicas, and what a watch of their leases has told. */
+export type Sharers = Pick<ReplicaWorld, 'living' | 'livingNames' | 'leases' | 'end'>;
+
 /** The replica with the most leases. */
-export function busiestOf({ living, leases }: ReplicaWorld): BenchReplica {
+export function busiestOf({ living, leases }: Pick<Sharers, 'living' | 'leases'>): BenchReplica {
   const [busiest] = living.toSorted((a, b) => leases.heldBy(b.name).length - leases.heldBy(a.name).length);
   if (!busiest) throw new Error('no replica lives');
   return busiest;
@@ -24,7 +27,7 @@ export function busiestOf({ living, leases }: ReplicaWorld): BenchReplica {
 
 /** Sends the signal, and waits until others lead all that it led. `onSent`: at once after it, wall clock in ms. */
 export async function endAndWatch(
-  replicas: ReplicaWorld,
+  replicas: Sharers,
   {
     victim,
     signal,

@@ -57,6 +57,18 @@ describe('heartbeats', () => {
     expect(new Set(moments).size).toBe(20);
   });
 
+  it('of bases that are announced over some time come one after the other', async () => {
+    const clock = new FakeClock();
+    rig = await startRig({ clock, count: 4, announce: false });
+    const announced = rig.fleet.announceOver(1_200);
+    for (let count = 1; count <= 4; count++) {
+      const { publishTimestamp } = await rig.controller.nth(count, { kind: 'heart' });
+      expect(publishTimestamp).toBe(clock.wallTime().getTime());
+      if (count < 4) clock.advance(300);
+    }
+    await announced;
+  });
+
   it('wait for the announcement, which happens once', async () => {
     rig = await startRig({ announce: false });
     await fence('base-1');

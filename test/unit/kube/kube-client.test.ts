@@ -155,6 +155,18 @@ describe('createKubeClient', () => {
     ]);
   });
 
+  it('looks for the Pod of an address in the cache of the API server, past modules and the network of hosts', async () => {
+    const { client, sent } = recordingClient([{ metadata: { resourceVersion: '1' }, items: null }]);
+    expect(await client.listPodsAt('10.0.0.7')).toEqual([]);
+    const query = {
+      fieldSelector: 'status.podIP=10.0.0.7,status.phase=Running,spec.hostNetwork=false',
+      labelSelector: 'virtual-kubelet.koupleless.io/component!=module',
+      resourceVersion: '0',
+      limit: 500,
+    };
+    expect(sent).toEqual([['rest', { method: 'GET', path: '/api/v1/pods', query }]]);
+  });
+
   it('does not take an answer for a list that is none', async () => {
     await expect(recordingClient().client.listPods('a=b')).rejects.toMatchObject({ code: 'Kube.RequestFailed' });
   });

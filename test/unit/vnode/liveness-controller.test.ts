@@ -328,6 +328,8 @@ describe('the sweep', () => {
     await foundBases(1);
     const one = rig.clock.pending;
     await foundBases(40);
+    // Until their Pods have been asked for.
+    await rig.pass(60_000);
     expect(rig.clock.pending).toBe(one);
   });
 });

@@ -20,6 +20,7 @@ const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
   kubeletVersion: 'v1.35.4-koupleless-0.1.0',
   health: makeHealth(),
   reachability: 'Reachable',
+  basePod: undefined,
   ...more,
 });
 

@@ -30,7 +30,7 @@ export function bareNodeOf(base: BaseInfo, env: string): string {
 
 function nodeObjectOf(base: BaseInfo, env: string, now: Date): NodeObject {
   const facts = { base, tunnel: 'mqtt_tunnel_provider', env, kubeletVersion: HOLDER, health: undefined } as const;
-  return newNodeOf({ ...facts, reachability: 'Reachable' }, secondsTime(now));
+  return newNodeOf({ ...facts, reachability: 'Reachable', basePod: undefined }, secondsTime(now));
 }
 
 /** Without an owner: the Node, which is created beside it, has no UID yet. */

@@ -1,0 +1,228 @@
+import { cpuSecondsOf, residentMibOf } from '../../support/cost.ts';
+import { restCostOf, untilAtRest } from '../at-rest.ts';
+import { burst, COST_FIGURES } from '../scale/cost.ts';
+import { busiestOf, endAndWatch } from '../sharding/succession.ts';
+import { benchCase } from '../suite.ts';
+import type { FleetStage } from './stage.ts';
+
+/** How many times as many bases there are in the end. */
+const GROWS_TO = 2.5;
+const SLOW_RENEWALS = { LEASE_RENEW_INTERVAL_SECONDS: '20' };
+
+const watched = (stage: FleetStage) => stage.replicas.living;
+const LOST = { text: 'Nodes that were ever not ready', unit: '', atMost: 0 };
+const TWICE = { text: 'installs beyond one for each Pod', unit: '', atMost: 0 };
+const RESIDENT = { text: 'memory of the largest replica', unit: 'MiB' };
+const REST_CPU = { text: 'CPU of all replicas, of one core', unit: '%' };
+
+/** All bases at one moment. */
+export const ANNOUNCE = benchCase({
+  name: 'announce',
+  figures: {
+    ready: { text: 'all bases at once until the last Node is ready', unit: 's' },
+    resident: RESIDENT,
+    ...COST_FIGURES,
+    cpuEach: { text: 'CPU time of all replicas for each Node', unit: 'ms' },
+  },
+  async prepare(stage: FleetStage) {
+    await stage.open();
+  },
+  watched,
+  async measure({ world, replicas }) {
+    const startedAt = Date.now();
+    const { result, cost, details } = await burst(world, world.bases, () => world.announce());
+    return {
+      values: { ready: (result.lastReadyAt - startedAt) / 1000, resident: largestOf(replicas.living), ...shown(cost) },
+      details,
+    };
+  },
+});
+
+/** A Deployment for each module, with a copy on each base. */
+export const APPLY = benchCase({
+  name: 'apply',
+  figures: {
+    ready: { text: 'until the last Pod is Ready', unit: 's' },
+    lost: LOST,
+    twice: TWICE,
+    resident: RESIDENT,
+    ...COST_FIGURES,
+    cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
+  },
+  async prepare(stage: FleetStage) {
+    await stage.shared();
+  },
+  watched,
+  measure: (stage) => rolled(stage, ({ ready }) => ({ ready })),
+});
+
+/** Two minutes in which nothing happens. */
+export const REST = benchCase({
+  name: 'rest',
+  figures: {
+    requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 6.2 },
+    mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
+    cpu: REST_CPU,
+    resident: RESIDENT,
+  },
+  async prepare(stage: FleetStage) {
+    await untilAtRest(await stage.loaded());
+  },
+  watched,
+  measure: rested,
+});
+
+/** SIGKILL to the one of the replicas that leads most. */
+export const KILL = benchCase({
+  name: 'kill',
+  figures: {
+    led: { text: 'from SIGKILL until others lead all its leases', unit: 's', atMost: 5 },
+    halfLed: { text: 'until they lead half of them', unit: 's' },
+    leases: { text: 'leases it had', unit: '' },
+    lost: LOST,
+  },
+  async prepare(stage: FleetStage) {
+    await stage.loaded();
+  },
+  watched,
+  async measure({ world, replicas }) {
+    const victim = busiestOf(replicas);
+    const { led, halfLed, leases } = await endAndWatch(replicas, { victim, signal: 'SIGKILL' });
+    const { lost } = await world.observer.nodes();
+    return { values: { led, halfLed, leases, lost: lost.length }, details: { lost } };
+  },
+  async finish({ replicas, world }) {
+    await replicas.launch(1);
+    await replicas.untilShared(world.bases);
+  },
+});
+
+/** A new version of every module, as Deployments roll by default. */
+export const ROLL = benchCase({
+  name: 'roll',
+  figures: {
+    done: { text: 'until all Pods are of the new version and Ready, and the old have gone', unit: 's' },
+    lost: LOST,
+    twice: TWICE,
+    resident: RESIDENT,
+    ...COST_FIGURES,
+    cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
+  },
+  async prepare(stage: FleetStage) {
+    await stage.loaded();
+  },
+  watched,
+  measure: (stage) => rolled(stage, ({ ready, gone }) => ({ done: Math.max(ready, gone) })),
+});
+
+/** The same rest with half of the renewals, after a rolling update of the replicas to that setting. */
+export const SLOW_REST = benchCase({
+  name: 'rest with 20 s',
+  figures: {
+    requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 3.3 },
+    mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
+    cpu: REST_CPU,
+    resident: RESIDENT,
+    lost: LOST,
+  },
+  async prepare(stage: FleetStage) {
+    const world = await stage.loaded();
+    await stage.replicas.replaceAll(SLOW_RENEWALS);
+    await stage.replicas.untilShared(world.bases);
+    await untilAtRest(world);
+  },
+  watched,
+  async measure(stage) {
+    const { values, details } = await rested(stage);
+    const { lost } = await stage.world.observer.nodes();
+    return { values: { ...values, lost: lost.length }, details };
+  },
+});
+
+/** More bases, one after the other. */
+export const GROW = benchCase({
+  name: 'grow',
+  figures: {
+    bases: { text: 'bases in the end', unit: '' },
+    behind: { text: 'from the heartbeat of the last one until the last Node is ready', unit: 's' },
+    lost: LOST,
+    leaseAge: { text: 'age of a lease, looked at each second, p99', unit: 's' },
+    oldestLease: { text: 'oldest lease ever', unit: 's' },
+    resident: RESIDENT,
+    ...COST_FIGURES,
+    cpuEach: { text: 'CPU time of all replicas for each further Node', unit: 'ms' },
+  },
+  async prepare(stage: FleetStage) {
+    await stage.shared();
+  },
+  watched,
+  async measure({ world, replicas, options: { minutes = 5 } }) {
+    const further = Math.round((GROWS_TO - 1) * world.bases);
+    await world.observer.watchLeases();
+    const startedAt = Date.now();
+    const { result, cost, details } = await burst(world, further, () =>
+      world.grow(further, { overMs: minutes * 60_000 }),
+    );
+    const ages = await world.observer.takeLeaseAges();
+    return {
+      values: {
+        bases: world.bases,
+        behind: (result.lastReadyAt - startedAt) / 1000 - 60 * minutes,
+        lost: result.lost.length,
+        leaseAge: ages.p99,
+        oldestLease: ages.max,
+        resident: largestOf(replicas.living),
+        ...shown(cost),
+      },
+      details: { ...details, lost: result.lost, ages },
+    };
+  },
+  async finish({ world }) {
+    await world.observer.ignoreLeases();
+  },
+});
+
+/** In seconds; `gone` is 0 where nothing was there before. */
+async function rolled<Key extends string>(
+  { world, replicas }: FleetStage,
+  timesOf: (seconds: { ready: number; gone: number }) => Readonly<Record<Key, number>>,
+) {
+  const mark = await world.fleet.mark();
+  const startedAt = Date.now();
+  const { result, cost, details } = await burst(world, world.pods, () => world.rollOut());
+  const secondsTo = (at: number | undefined): number => (at === undefined ? 0 : (at - startedAt) / 1000);
+  const { lost } = await world.observer.nodes();
+  return {
+    values: {
+      ...timesOf({ ready: secondsTo(result.ready.last.ready), gone: secondsTo(result.gone?.last.gone) }),
+      lost: lost.length,
+      twice: await world.extraInstalls(mark),
+      resident: largestOf(replicas.living),
+      ...shown(cost),
+    },
+    details: { ...details, lost },
+  };
+}
+
+async function rested({ world, replicas }: FleetStage) {
+  const pids = replicas.living.map(({ pid }) => pid);
+  const used = (): number => pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
+  const before = used();
+  const { requestsPerVNodeMinute, mostCommands, minutes, details } = await restCostOf(world);
+  const cpu = (100 * (used() - before)) / (60 * minutes);
+  return {
+    values: { requests: requestsPerVNodeMinute, mostCommands, cpu, resident: largestOf(replicas.living) },
+    details,
+  };
+}
+
+function largestOf(living: readonly { readonly pid: number }[]): number {
+  return Math.max(...living.map(({ pid }) => residentMibOf(pid)));
+}
+
+type BurstCost = Awaited<ReturnType<typeof burst>>['cost'];
+
+/** That of the control plane for each thing is in its total. */
+function shown({ controlPlaneCpuEach: _, ...cost }: BurstCost) {
+  return cost;
+}
