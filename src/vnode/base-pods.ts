@@ -24,7 +24,7 @@ export interface BasePodsOptions {
 /** The kubelet of a Pod may report its address later than the base that runs in it speaks. */
 const FIRST_AFTER_MS = 5_000;
 /** Each question is a scan of all Pods in the memory of the API server: a fleet that is found at once takes minutes. */
-const TURNS = { burst: 5, refillMs: 1_000 };
+const TURNS = { burst: 5, refillMs: 3_000 };
 /** While there are many other requests, nobody is asked about. */
 const BUSY_DELAY_MS = 10_000;
 

@@ -50,7 +50,7 @@ export function planNode(input: NodePlanInput): NodePlan {
   const writesMetaspace = now >= metaspaceDueAt;
   const isPeriodic = now - statusWrittenAt >= NODE_STATUS_PERIOD_MS;
   const metaspaceWakeAt = writesMetaspace ? Number.POSITIVE_INFINITY : metaspaceDueAt;
-  const periodicWakeAt = (isPeriodic ? now : statusWrittenAt) + NODE_STATUS_PERIOD_MS;
+  const periodicWakeAt = (isPeriodic || writesMetaspace ? now : statusWrittenAt) + NODE_STATUS_PERIOD_MS;
   return {
     metadata: metadataPatchOf(node, input.facts),
     status: statusPatchOf(input, { isPeriodic, writesMetaspace }),
@@ -128,8 +128,9 @@ function statusPatchOf(
   const judged = wanted.filter(({ type }) => type !== METASPACE_PRESSURE || due.writesMetaspace);
   const changed = judged.filter((condition) => !isSame(condition, conditionOf(node, condition.type)));
   const status: Record<string, unknown> = {};
-  const isWritten = due.isPeriodic || changed.length > 0;
-  if (isWritten) status.conditions = wanted.map((condition) => stamped(condition, node, nowText));
+  // A write of metaspace is the periodic report as well: the next one comes a period later.
+  if (due.isPeriodic || due.writesMetaspace || changed.length > 0)
+    status.conditions = wanted.map((condition) => stamped(condition, node, nowText));
   const addresses = nodeAddressesOf(facts.base);
   if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
   const nodeInfo = nodeInfoOf(facts);
@@ -137,7 +138,7 @@ function statusPatchOf(
   // Before the base has reported its health, the Node keeps what an earlier process wrote.
   const isMemoryDue = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
   if (isMemoryDue) Object.assign(status, resourcePatchOf(node, facts));
-  if (Object.keys(status).length === 0 && !due.writesMetaspace) return undefined;
+  if (Object.keys(status).length === 0) return undefined;
   const annotations = isMemoryDue ? { annotations: nodeAnnotationsOf(facts.health) } : {};
   return { metadata: { uid: node.uid, ...annotations }, status };
 }

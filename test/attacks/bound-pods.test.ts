@@ -15,8 +15,8 @@ import {
   waitingReason,
 } from '../support/observe.ts';
 import { startWorld } from '../support/start-world.ts';
+import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
 import { podPath, type World } from '../support/world.ts';
-import { createTenant, TENANT_NAMESPACE } from './tenant.ts';
 
 const MIB = 1024 * 1024;
 

@@ -6,7 +6,8 @@ import { Cluster } from '../support/cluster/cluster.ts';
 import { atRest, balanced, holders, movesSince } from '../support/cluster/lease-waits.ts';
 import { eventually } from '../support/eventually.ts';
 import { isReady, nodes } from '../support/observe.ts';
-import { createTenant, ForeignListener, leasesPath, memberLease, nodeLease, TENANT_NAMESPACE } from './tenant.ts';
+import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
+import { ForeignListener, leasesPath, memberLease, nodeLease } from './forged-leases.ts';
 
 const REPLICAS = ['controller-0', 'controller-1'] as const;
 const BASES = 4;

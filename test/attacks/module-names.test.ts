@@ -6,8 +6,8 @@ import { eventually } from '../support/eventually.ts';
 import { type ModuleOptions, modulePod, type PodOptions } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
 import { eventsOf, find, findPod, isReady, waitingReason } from '../support/observe.ts';
+import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
 import { podPath } from '../support/world.ts';
-import { createTenant, TENANT_NAMESPACE } from './tenant.ts';
 
 const NODE = 'vnode.base-1';
 const REPLACING = { [ANNOTATION.installStrategy]: 'uninstallThenInstall' };

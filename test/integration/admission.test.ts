@@ -11,6 +11,7 @@ import { jarOf, modulePod } from '../support/manifests.ts';
 import { eventsOf, find, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort, Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
+import { createTenant } from '../support/tenant.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
 const SAMPLES = new URL('../../samples/', import.meta.url);
@@ -331,14 +332,7 @@ describe('a namespace with a ModuleTenancy', () => {
 
   it('cannot be changed by those who may edit the namespace, who can read it', async () => {
     await world.controlPlane.apply(tenancy);
-    await world.controlPlane.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: { name: 'tenant', namespace: 'default' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'tenant' }],
-    } as never);
-    const tenant = await world.controlPlane.client({ user: 'tenant' });
+    const tenant = await createTenant(world.controlPlane, 'default');
     await eventually(async () => expect((await tenant.get(`${TENANCIES}/limits`)).spec).toEqual(tenancy.spec));
     await expect(tenant.delete(`${TENANCIES}/limits`)).rejects.toThrow('forbidden');
     await expect(tenant.post(TENANCIES, { ...tenancy, metadata: { name: 'other' } } as never)).rejects.toThrow(

@@ -8,6 +8,7 @@ import { moduleWorkload } from '../support/manifests.ts';
 import { find, findNode, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { freePort, Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
+import { createTenant } from '../support/tenant.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
 const BASES = 4;
@@ -335,14 +336,7 @@ describe('while the platform is away', () => {
 
 describe('a tenant with the ClusterRole edit', () => {
   it('reads ExportServices of its namespace, and writes none', async () => {
-    await world.controlPlane.apply({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata: { name: 'tenant', namespace: 'default' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
-      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'tenant' }],
-    } as KubeObject);
-    const tenant = await world.controlPlane.client({ user: 'tenant' });
+    const tenant = await createTenant(world.controlPlane, 'default');
     await world.controlPlane.apply(service('biz1'));
     await eventually(async () => expect((await tenant.get(`${EXPORTS}/biz1`)).status.serviceName).toBe('biz1'), 30_000);
     const forged = { ...(await tenant.get(`${EXPORTS}/biz1`)), metadata: { name: 'forged', namespace: 'default' } };
@@ -350,7 +344,6 @@ describe('a tenant with the ClusterRole edit', () => {
     for (const path of [`${EXPORTS}/biz1`, `${EXPORTS}/biz1/status`])
       await expect(tenant.mergePatch(path, { status: { balance: 'source' } })).rejects.toThrow('forbidden');
     await expect(tenant.delete(`${EXPORTS}/biz1`)).rejects.toThrow('forbidden');
-    await world.admin.delete('/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings/tenant');
   });
 });
 

@@ -1,4 +1,4 @@
-import { cpuSecondsOf, residentMibOf } from '../../support/cost.ts';
+import { cpuSecondsOf } from '../../support/cost.ts';
 import { restCostOf, untilAtRest } from '../at-rest.ts';
 import { burst, COST_FIGURES } from '../scale/cost.ts';
 import { busiestOf, endAndWatch } from '../sharding/succession.ts';
@@ -10,9 +10,10 @@ const GROWS_TO = 2.5;
 const SLOW_RENEWALS = { LEASE_RENEW_INTERVAL_SECONDS: '20' };
 
 const watched = (stage: FleetStage) => stage.replicas.living;
+/** Without the event loop delay, which replicas do not report. */
+const { loopDelay: _, ...COSTS } = COST_FIGURES;
 const LOST = { text: 'Nodes that were ever not ready', unit: '', atMost: 0 };
 const TWICE = { text: 'installs beyond one for each Pod', unit: '', atMost: 0 };
-const RESIDENT = { text: 'memory of the largest replica', unit: 'MiB' };
 const REST_CPU = { text: 'CPU of all replicas, of one core', unit: '%' };
 
 /** All bases at one moment. */
@@ -20,21 +21,17 @@ export const ANNOUNCE = benchCase({
   name: 'announce',
   figures: {
     ready: { text: 'all bases at once until the last Node is ready', unit: 's' },
-    resident: RESIDENT,
-    ...COST_FIGURES,
+    ...COSTS,
     cpuEach: { text: 'CPU time of all replicas for each Node', unit: 'ms' },
   },
   async prepare(stage: FleetStage) {
     await stage.open();
   },
   watched,
-  async measure({ world, replicas }) {
+  async measure({ world }) {
     const startedAt = Date.now();
     const { result, cost, details } = await burst(world, world.bases, () => world.announce());
-    return {
-      values: { ready: (result.lastReadyAt - startedAt) / 1000, resident: largestOf(replicas.living), ...shown(cost) },
-      details,
-    };
+    return { values: { ready: (result.lastReadyAt - startedAt) / 1000, ...shown(cost) }, details };
   },
 });
 
@@ -45,8 +42,7 @@ export const APPLY = benchCase({
     ready: { text: 'until the last Pod is Ready', unit: 's' },
     lost: LOST,
     twice: TWICE,
-    resident: RESIDENT,
-    ...COST_FIGURES,
+    ...COSTS,
     cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
   },
   async prepare(stage: FleetStage) {
@@ -63,7 +59,6 @@ export const REST = benchCase({
     requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 6.2 },
     mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
     cpu: REST_CPU,
-    resident: RESIDENT,
   },
   async prepare(stage: FleetStage) {
     await untilAtRest(await stage.loaded());
@@ -104,8 +99,7 @@ export const ROLL = benchCase({
     done: { text: 'until all Pods are of the new version and Ready, and the old have gone', unit: 's' },
     lost: LOST,
     twice: TWICE,
-    resident: RESIDENT,
-    ...COST_FIGURES,
+    ...COSTS,
     cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
   },
   async prepare(stage: FleetStage) {
@@ -122,7 +116,6 @@ export const SLOW_REST = benchCase({
     requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 3.3 },
     mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
     cpu: REST_CPU,
-    resident: RESIDENT,
     lost: LOST,
   },
   async prepare(stage: FleetStage) {
@@ -147,16 +140,14 @@ export const GROW = benchCase({
     behind: { text: 'from the heartbeat of the last one until the last Node is ready', unit: 's' },
     lost: LOST,
     leaseAge: { text: 'age of a lease, looked at each second, p99', unit: 's' },
-    oldestLease: { text: 'oldest lease ever', unit: 's' },
-    resident: RESIDENT,
-    ...COST_FIGURES,
+    ...COSTS,
     cpuEach: { text: 'CPU time of all replicas for each further Node', unit: 'ms' },
   },
   async prepare(stage: FleetStage) {
     await stage.shared();
   },
   watched,
-  async measure({ world, replicas, options: { minutes = 5 } }) {
+  async measure({ world, options: { minutes = 5 } }) {
     const further = Math.round((GROWS_TO - 1) * world.bases);
     await world.observer.watchLeases();
     const startedAt = Date.now();
@@ -170,8 +161,6 @@ export const GROW = benchCase({
         behind: (result.lastReadyAt - startedAt) / 1000 - 60 * minutes,
         lost: result.lost.length,
         leaseAge: ages.p99,
-        oldestLease: ages.max,
-        resident: largestOf(replicas.living),
         ...shown(cost),
       },
       details: { ...details, lost: result.lost, ages },
@@ -184,7 +173,7 @@ export const GROW = benchCase({
 
 /** In seconds; `gone` is 0 where nothing was there before. */
 async function rolled<Key extends string>(
-  { world, replicas }: FleetStage,
+  { world }: FleetStage,
   timesOf: (seconds: { ready: number; gone: number }) => Readonly<Record<Key, number>>,
 ) {
   const mark = await world.fleet.mark();
@@ -197,7 +186,6 @@ async function rolled<Key extends string>(
       ...timesOf({ ready: secondsTo(result.ready.last.ready), gone: secondsTo(result.gone?.last.gone) }),
       lost: lost.length,
       twice: await world.extraInstalls(mark),
-      resident: largestOf(replicas.living),
       ...shown(cost),
     },
     details: { ...details, lost },
@@ -211,18 +199,14 @@ async function rested({ world, replicas }: FleetStage) {
   const { requestsPerVNodeMinute, mostCommands, minutes, details } = await restCostOf(world);
   const cpu = (100 * (used() - before)) / (60 * minutes);
   return {
-    values: { requests: requestsPerVNodeMinute, mostCommands, cpu, resident: largestOf(replicas.living) },
+    values: { requests: requestsPerVNodeMinute, mostCommands, cpu },
     details,
   };
 }
 
-function largestOf(living: readonly { readonly pid: number }[]): number {
-  return Math.max(...living.map(({ pid }) => residentMibOf(pid)));
-}
-
 type BurstCost = Awaited<ReturnType<typeof burst>>['cost'];
 
-/** That of the control plane for each thing is in its total. */
-function shown({ controlPlaneCpuEach: _, ...cost }: BurstCost) {
+/** What {@link COSTS} names. */
+function shown({ controlPlaneCpuEach: _each, loopDelay: _delay, ...cost }: BurstCost) {
   return cost;
 }

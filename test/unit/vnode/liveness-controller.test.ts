@@ -329,7 +329,7 @@ describe('the sweep', () => {
     const one = rig.clock.pending;
     await foundBases(40);
     // Until their Pods have been asked for.
-    await rig.pass(60_000);
+    await rig.pass(120_000);
     expect(rig.clock.pending).toBe(one);
   });
 });

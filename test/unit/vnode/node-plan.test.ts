@@ -266,6 +266,16 @@ describe('the plan for a Node', () => {
     expect(plan({ facts: moved, metaspaceTurnAt: () => 100_000 }).writesMetaspace).toBe(true);
   });
 
+  it('reports everything when it writes memory: the next periodic report comes five minutes later', () => {
+    const moved = facts({ health: makeHealth({ metaspaceCommittedBytes: 100 * MIB }) });
+    const { status, wakeAt } = plan({ facts: moved, now: 100_000, statusWrittenAt: -100_000 });
+    const { conditions } = status?.status as { conditions: { lastHeartbeatTime: string }[] };
+    expect(conditions.map(({ lastHeartbeatTime }) => lastHeartbeatTime)).toEqual(Array(7).fill(T2));
+    expect(wakeAt).toBe(400_000);
+  });
+    expect(wakeAt).toBe(400_000);
+  });
+
   it('knows the API server’s way to write an amount', () => {
     const node = nodeOf();
     const status = { ...node.status, capacity: { pods: '65535', memory: '256Mi' }, allocatable: { memory: '192Mi' } };

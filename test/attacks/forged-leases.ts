@@ -1,28 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
-import type { ControlPlaneAccess } from '../../samples/control-plane/control-plane-access.ts';
+import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION } from '../../src/labels.ts';
-
-export const TENANT_NAMESPACE = 'tenant';
-
-/** A client with the token of a service account that has the built-in ClusterRole `edit` in one namespace. */
-export async function createTenant(controlPlane: ControlPlaneAccess): Promise<ApiClient> {
-  const name = 'mallory';
-  const metadata = { name, namespace: TENANT_NAMESPACE };
-  await controlPlane.apply([
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: TENANT_NAMESPACE } },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
-    {
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
-      subjects: [{ kind: 'ServiceAccount', ...metadata }],
-    },
-  ]);
-  return controlPlane.client({ serviceAccount: `${TENANT_NAMESPACE}/${name}` });
-}
 
 export function leasesPath(namespace: string): string {
   return `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
