@@ -334,8 +334,19 @@ describe('the chart', () => {
     expect(rule.metadata.labels.release).toBe('x');
     const { metadata, data } = objectOf(objects, 'ConfigMap', 'other-dashboard');
     expect(metadata.labels.grafana_dashboard).toBe('1');
-    expect(JSON.parse(data['module-controller.json']).title).toBe('Module Controller');
-    expect(data['module-controller.json']).not.toMatch(/job=[~\\"]*module-controller/);
+    // Grafana takes one dashboard of a title, and one of a uid.
+    const { title, uid } = JSON.parse(data['other.json']);
+    expect([title, uid]).toEqual(['Module Controller (other)', 'other']);
+    expect(data['other.json']).not.toMatch(/job=[~\\"]*module-controller/);
+  });
+
+  it.each([
+    [true, ['module-controller', 'module-platform']],
+    [false, ['module-controller']],
+  ])('has alerts of the platform where that is enabled: %s', async (enabled, groups) => {
+    const values = { ...MINIMAL, monitoring: { prometheusRule: { enabled: true } }, platform: { enabled } };
+    const { spec } = objectOf(await renderObjects({ values }), 'PrometheusRule', 'module-controller');
+    expect(spec.groups.map(({ name }: { name: string }) => name)).toEqual(groups);
   });
 });
 
