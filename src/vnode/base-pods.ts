@@ -23,37 +23,40 @@ export interface BasePodsOptions {
 
 /** The kubelet of a Pod may report its address later than the base that runs in it speaks. */
 const FIRST_AFTER_MS = 5_000;
-/** Each question is a scan of all Pods in the memory of the API server: a fleet that is found at once takes minutes. */
-const TURNS = { burst: 5, refillMs: 3_000 };
+/**
+ * Each question is a scan of all Pods in the memory of the API server. So there are few at a time, each base that runs in
+ * no Pod takes one away, and a fleet of such bases costs no more than these.
+ */
+const QUESTIONS = { burst: 5, refillMs: 3_600_000 };
 /** While there are many other requests, nobody is asked about. */
 const BUSY_DELAY_MS = 10_000;
 
 /**
  * Finds the Pod that a base runs in, by its address, so that its Node can name it. Asks once for each address of a
- * base; a failed question is asked again, and what is not known is not said.
+ * base, and not while bases of late ran in none; a failed question is asked again, and what is not known is not said.
  */
 export class BasePods {
   readonly #options: BasePodsOptions;
   readonly #queue: WorkQueue;
-  readonly #turns: TokenBucket;
+  readonly #questions: TokenBucket;
   /** Nodes in the queue. Emptied by the answer, or when the VNode is removed. */
   readonly #wanted = new Set<string>();
 
   constructor(options: BasePodsOptions) {
     this.#options = options;
-    this.#turns = new TokenBucket(TURNS, options.clock.now());
+    this.#questions = new TokenBucket(QUESTIONS, options.clock.now());
     this.#queue = new WorkQueue({ ...options, name: 'base-pods', workers: 1, sync: (key) => this.#sync(key) });
   }
 
+  /** Called again and again, for a base whose Pod is not known: there may be no question left for it now. */
   want(nodeName: string): void {
-    if (this.#wanted.has(nodeName)) return;
+    if (this.#wanted.has(nodeName) || !this.#questions.tryTake(this.#options.clock.now())) return;
     this.#wanted.add(nodeName);
-    const now = this.#options.clock.now();
-    this.#queue.addAfter(nodeName, this.#turns.reserve(now) + FIRST_AFTER_MS - now);
+    this.#queue.addAfter(nodeName, FIRST_AFTER_MS);
   }
 
   forget(nodeName: string): void {
-    this.#wanted.delete(nodeName);
+    if (this.#wanted.delete(nodeName)) this.#questions.refund();
     this.#queue.forget(nodeName);
   }
 
@@ -65,7 +68,7 @@ export class BasePods {
     const { api, store, leases, traffic, onFound, logger } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined || !leases.isHeld(nodeName)) {
-      this.#wanted.delete(nodeName);
+      this.forget(nodeName);
       return;
     }
     if (!traffic.isCalm) {
@@ -80,6 +83,7 @@ export class BasePods {
     const name = pod && objectKey({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name });
     vnode.basePod = { ip, name };
     if (name === undefined) return;
+    this.#questions.refund();
     logger.debug({ node: nodeName, pod: name }, 'pod of a base found');
     onFound(nodeName);
   }

@@ -118,18 +118,29 @@ describe('the Pod that a base runs in', () => {
     expect(basePodOf('b1')).toBe('shop/base-x');
   });
 
-  it('is asked for one base every 3 s, after the first five', async () => {
-    const names = Array.from({ length: 12 }, (_, i) => `b${i + 1}`);
-    for (const name of names) {
-      rig.base(name);
-      rig.heartbeat(name);
-    }
+  it('is asked for five bases at a time', async () => {
+    found(12, addPodAt);
     await rig.pass(7_000);
-    const asked = [questions()];
-    for (let turn = 0; turn < 6; turn++) {
-      await rig.pass(3_000);
-      asked.push(questions());
-    }
-    expect(asked).toEqual([5, 1, 1, 1, 1, 1, 1]);
+    expect(questions()).toBe(5);
+    await rig.pass(600_000);
+    expect(questions()).toBe(7);
+    expect([...rig.bases.keys()].map(basePodOf)).toEqual([...rig.bases.keys()].map((name) => `shop/of-${name}`));
+  });
+
+  it('is asked for once an hour after five bases that run in none', async () => {
+    found(12);
+    await rig.pass(3_500_000);
+    expect(questions()).toBe(5);
+    await rig.pass(3_600_000);
+    expect(questions()).toBe(1);
   });
 });
+
+/** So many bases at once, each in a Pod where there is one to add. */
+function found(count: number, addPod?: (ip: string, name: string) => void): void {
+  for (let number = 1; number <= count; number++) {
+    const { info } = rig.base(`b${number}`);
+    addPod?.(info.ip, `of-b${number}`);
+    rig.heartbeat(`b${number}`);
+  }
+}
