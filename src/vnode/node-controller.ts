@@ -21,7 +21,7 @@ import { TokenBucket } from '../token-bucket.ts';
 import { BasePods } from './base-pods.ts';
 import { LatePods } from './late-pods.ts';
 import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
-import { isBasePodUnknown, NODE_STATUS_PERIOD_MS, type NodePlan, planNode } from './node-plan.ts';
+import { isBasePodUnknown, NODE_STATUS_PERIOD_MS, type NodePlan, planNode, showsMetaspace } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
 export interface NodeControllerOptions {
@@ -106,8 +106,8 @@ export class NodeController {
       await this.#remove(vnode);
       return;
     }
-    const written = this.#writes.of(vnode);
     const node = known.get(nodeName);
+    const written = this.#writes.of(vnode, node !== undefined && showsMetaspace(node));
     if (node === undefined) await this.#create(vnode, written);
     else if (!node.isDeleting) await this.#update(vnode, node, written);
   }
@@ -323,11 +323,12 @@ export class NodeWrites {
     this.#firstTurns = new TokenBucket(FIRST_TURNS, now);
   }
 
-  of({ nodeName, metAt }: VNode): NodeWrite {
+  /** `wasWritten`: another process has written the metaspace of the Node, nobody knows when. */
+  of({ nodeName, metAt }: VNode, wasWritten = false): NodeWrite {
     const known = this.#byName.get(nodeName);
     if (known) return known;
     const statusWrittenAt = spreadOf(nodeName, metAt);
-    const metaspaceWrittenAt = Number.NEGATIVE_INFINITY;
+    const metaspaceWrittenAt = wasWritten ? metAt : Number.NEGATIVE_INFINITY;
     const write = { statusWrittenAt, metaspaceWrittenAt, metaspaceTurnAt: undefined };
     this.#byName.set(nodeName, write);
     return write;

@@ -190,6 +190,11 @@ function hasMetaspaceMoved({ node, facts }: NodePlanInput): boolean {
   );
 }
 
+/** Whether this or another process has written what the base uses. */
+export function showsMetaspace({ capacity, annotations }: CachedNode): boolean {
+  return typeof capacity.memory === 'string' || annotations[ANNOTATION.metaspaceUsed] !== undefined;
+}
+
 /** The API server may write `1048576Ki` as `1Gi`. */
 function kibOf(quantity: string | null | undefined): number | undefined {
   const match = /^(\d+)(Ki|Mi|Gi|Ti)?$/.exec(quantity ?? '');

@@ -10,7 +10,7 @@ import {
   nodeMemoryOf,
   placeAnnotationsOf,
 } from '../../../src/vnode/node-object.ts';
-import { type NodePlanInput, planNode } from '../../../src/vnode/node-plan.ts';
+import { type NodePlanInput, planNode, showsMetaspace } from '../../../src/vnode/node-plan.ts';
 import { MIB, makeBase, makeHealth } from '../../support/builders.ts';
 
 const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
@@ -272,6 +272,15 @@ describe('the plan for a Node', () => {
     const { conditions = [] } = (status?.status ?? {}) as { conditions?: { lastHeartbeatTime: string }[] };
     expect(conditions.map(({ lastHeartbeatTime }) => lastHeartbeatTime)).toEqual(Array(7).fill(T2));
     expect(wakeAt).toBe(400_000);
+  });
+
+  it.each([
+    [undefined, false],
+    [makeHealth(), true],
+    [makeHealth({ metaspaceMaxBytes: undefined }), true],
+    [makeHealth({ metaspaceMaxBytes: undefined, metaspaceUsedBytes: undefined }), false],
+  ])('shows metaspace once it was written: %#', (health, shows) => {
+    expect(showsMetaspace(projectNode(nodeOf(facts({ health }))))).toBe(shows);
   });
 
   it('knows the API server’s way to write an amount', () => {

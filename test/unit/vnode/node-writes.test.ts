@@ -52,6 +52,12 @@ describe('the memory of a Node', () => {
     expect(turns.slice(19)).toEqual([0, 200, 400, 600]);
   });
 
+  it('is not written the first time where another process has written it', () => {
+    const all = memories(false, 500);
+    expect(all.turnOf(all.of(vnode(), true), NOW + 15_000)).toBe(NOW + 45_000);
+    expect(all.turnOf(all.of(vnode('b2'), false), NOW + 15_000)).toBe(NOW + 15_000);
+  });
+
   it('takes no turn of others while it waits for the end of a burst', () => {
     const traffic = { isCalm: false };
     const all = new NodeWrites(NOW, { traffic, vnodeCount: () => 3 });
