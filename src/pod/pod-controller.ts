@@ -145,6 +145,7 @@ export class PodController {
     this.#send(base, first);
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
     const writing = this.#statuses.write(nodeName, plan, base.facts());
+    const deleting = this.#deleteAll(plan.finished);
     const plannedMs = clock.now() - startedAt;
     const { writes, errors } = await writing;
     const hasLater = plan.commands.length > first.length || unwritten.size > 0;
@@ -153,7 +154,7 @@ export class PodController {
     const commands = wanted.filter((command) => !sent.has(command));
     // A write that was held back: another replica may lead the Node by now.
     if (!errors.some(isNotPermitted)) this.#send(base, commands);
-    for (const pod of plan.finished) await this.#deletePod(pod).catch((error: unknown) => errors.push(error));
+    errors.push(...(await deleting));
     for (const [key, removal] of plan.settledRemovals) {
       if (base.pendingRemovals.get(key) === removal) base.pendingRemovals.delete(key);
     }
@@ -252,6 +253,12 @@ export class PodController {
     const still = commands.filter((command) => fresh.delete(identityOf(command)));
     if (fresh.size > 0) this.#queue.add(base.nodeName);
     return still;
+  }
+
+  /** Resolves with what went wrong. */
+  async #deleteAll(pods: readonly VPod[]): Promise<unknown[]> {
+    const deleted = await Promise.allSettled(pods.map((pod) => this.#deletePod(pod)));
+    return deleted.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   }
 
   /** The base has confirmed that nothing of the Pod is left. */

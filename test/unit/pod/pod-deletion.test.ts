@@ -36,6 +36,20 @@ describe('a deleted vPod', () => {
     expect(rig.api.take('delete')).toEqual(['delete pod ns/p1']);
   });
 
+  it('does not wait for another one of its base, nor for a status that is being written', async () => {
+    rig.addPod({ name: 'p2', uid: 'second', modules: ['biz2:1.0.0'] });
+    await rig.pass(3_000);
+    const turn = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.endsWith('/p1') ? turn.promise : undefined);
+    rig.deletePod('p1');
+    rig.deletePod('p2');
+    await rig.pass(3_000);
+    expect([rig.api.pod('p1') === undefined, rig.api.pod('p2') === undefined]).toEqual([false, true]);
+    turn.resolve();
+    await rig.pass(1_000);
+    expect(rig.api.pod('p1')).toBeUndefined();
+  });
+
   it('stays Terminating with the base’s words while its uninstall fails, and is tried again ever later', async () => {
     const base = rig.bases.get('b1');
     if (base) base.answersCommands = false;
