@@ -94,6 +94,7 @@ export interface CoreOptions {
   readonly ledger: LedgerOptions;
   readonly newBases: NewBaseLimits;
   readonly unknownModulePolicy: UnknownModulePolicy;
+  readonly namesBasePods: boolean;
   readonly ownerOf: OwnerOf;
   /** The process is about to end: it finishes running work and starts nothing. */
   readonly isLeaving: () => boolean;
@@ -140,6 +141,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     traffic,
     env,
     kubeletVersion,
+    namesBasePods: options.namesBasePods,
     workers,
     ...shared,
   });

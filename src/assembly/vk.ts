@@ -56,7 +56,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
       ...shared,
     }),
   );
-  const { installDeadlineMs, uninstallDeadlineMs, workers, newBases, unknownModulePolicy } = config;
+  const { installDeadlineMs, uninstallDeadlineMs, workers, newBases, unknownModulePolicy, namesBasePods } = config;
   const core = createCore(leadership, {
     tunnels,
     recorder,
@@ -66,6 +66,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
     newBases,
     unknownModulePolicy,
+    namesBasePods,
     ownerOf: ownerOfNamespaces(config.sharedNamespaces),
     isLeaving: () => replica.isLeaving(),
     onLinkChange: (up) => replica.announce(up),

@@ -92,6 +92,7 @@ export interface Config {
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly unknownModulePolicy: 'remove' | 'keep';
+  readonly namesBasePods: boolean;
   /** Namespaces that own module names together. */
   readonly sharedNamespaces: SharedNamespaces;
   readonly healthProbePort: number;
@@ -170,6 +171,7 @@ export function loadConfig(
     installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
     uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
     unknownModulePolicy: values.UNKNOWN_MODULE_POLICY,
+    namesBasePods: values.NAME_BASE_PODS,
     sharedNamespaces: values.SHARED_NAMESPACES ?? [],
     healthProbePort: values.HEALTH_PROBE_PORT,
     metricsPort: values.METRICS_PORT,

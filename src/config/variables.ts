@@ -131,6 +131,11 @@ export const VARIABLES = {
     'Modules on a base that no Pod asks for: `remove` them once that is certain, or `keep` and only report them. Modules that a base had when this ENV first met it are kept either way.',
     'remove',
   ),
+  NAME_BASE_PODS: variable(
+    rules.boolean,
+    '`true`: a Node names the Pod that its base runs in, in the annotation `platform.koupleless.io/base-pod`. One LIST by address for each new base; once an hour where bases run in no Pod.',
+    'false',
+  ),
   SHARED_NAMESPACES: variable(
     rules.sharedNamespaces,
     'Namespaces whose Pods share module names on a base: those of a group count as one owner, `*` makes all one. The same for all replicas. Not set: each namespace is an owner of its own.',

@@ -36,6 +36,8 @@ export interface NodeControllerOptions {
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly env: string;
   readonly kubeletVersion: () => string;
+  /** Nodes name the Pods that their bases run in. */
+  readonly namesBasePods: boolean;
   readonly workers: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -54,7 +56,8 @@ export class NodeController {
   readonly #options: NodeControllerOptions;
   readonly #queue: WorkQueue;
   readonly #latePods: LatePods;
-  readonly #basePods: BasePods;
+  /** undefined: they are not looked for. */
+  readonly #basePods: BasePods | undefined;
   readonly #writes: NodeWrites;
 
   constructor(options: NodeControllerOptions) {
@@ -62,7 +65,8 @@ export class NodeController {
     const { workers, clock, logger, metrics } = options;
     this.#queue = new WorkQueue({ name: 'nodes', workers, sync: (key) => this.#sync(key), clock, logger, metrics });
     this.#latePods = new LatePods(options);
-    this.#basePods = new BasePods({ ...options, onFound: (nodeName) => this.enqueue(nodeName) });
+    const onFound = (nodeName: string): void => this.enqueue(nodeName);
+    this.#basePods = options.namesBasePods ? new BasePods({ ...options, onFound }) : undefined;
     this.#writes = new NodeWrites(clock.now(), { traffic: options.traffic, vnodeCount: () => options.store.size });
     options.informer.addHandler({
       onAdd: (node) => this.#onNode(node),
@@ -87,7 +91,7 @@ export class NodeController {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#queue.run(signal), this.#latePods.run(signal), this.#basePods.run(signal)]);
+    await Promise.all([this.#queue.run(signal), this.#latePods.run(signal), this.#basePods?.run(signal)]);
   }
 
   #onNode({ name }: CachedNode): void {
@@ -168,7 +172,7 @@ export class NodeController {
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
       return;
     }
-    if (isBasePodUnknown(node, vnode)) this.#basePods.want(vnode.nodeName);
+    if (this.#basePods && isBasePodUnknown(node, vnode)) this.#basePods.want(vnode.nodeName);
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
 
@@ -219,7 +223,7 @@ export class NodeController {
     this.#writes.forget(vnode.nodeName);
     this.#options.known.forgetCreated(vnode.nodeName);
     this.#queue.forget(vnode.nodeName);
-    this.#basePods.forget(vnode.nodeName);
+    this.#basePods?.forget(vnode.nodeName);
   }
 
   #forceDelete(pod: VPod, permit: Permit): Promise<void> {

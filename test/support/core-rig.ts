@@ -63,6 +63,7 @@ const MAX_COMMANDS = 500;
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
   readonly unknownModulePolicy?: UnknownModulePolicy;
+  readonly namesBasePods?: boolean;
   /** Default: none. */
   readonly sharedNamespaces?: readonly (readonly string[])[];
   /** Default: one that says nothing. */
@@ -149,6 +150,7 @@ export class CoreRig {
       ledger: LEDGER_OPTIONS,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },
       unknownModulePolicy,
+      namesBasePods: options.namesBasePods ?? false,
       ownerOf: ownerOfNamespaces(sharedNamespaces),
       isLeaving: () => this.isLeaving,
       onLinkChange: () => {},

@@ -62,6 +62,7 @@ export class JavaWorld {
       MQTT_BROKER: '127.0.0.1',
       MQTT_PORT: String(broker.port),
       HTTP_TUNNEL_TOKEN: TOKEN,
+      NAME_BASE_PODS: 'true',
     });
     for (const tunnel of ['mqtt_tunnel_provider', 'http_tunnel_provider']) {
       await controller.line((line) => line.msg === 'tunnel is up' && line.tunnel === tunnel);

@@ -46,7 +46,9 @@ export class Platform {
   /** The webhook, answered by what listens at `port` of this machine. */
   async installWebhook(port: number): Promise<void> {
     const text = await manifest('webhook');
-    await this.#world.controlPlane.apply(text.replaceAll(SERVICE, `url: "https://127.0.0.1:${port}$1"`));
+    const manifests = text.replaceAll(SERVICE, `url: "https://127.0.0.1:${port}$1"`);
+    // It has a Service, about which a policy may have begun to be asked just now: see above.
+    await eventually(() => this.#world.controlPlane.apply(manifests));
   }
 
   /** `controllers`: as in CONTROLLERS. Does not wait for it to lead. */

@@ -38,6 +38,7 @@ describe('the configuration', () => {
       installDeadlineMs: 300_000,
       uninstallDeadlineMs: 60_000,
       unknownModulePolicy: 'remove',
+      namesBasePods: false,
       sharedNamespaces: [],
       healthProbePort: 8081,
       metricsPort: 9090,
@@ -76,6 +77,7 @@ describe('the configuration', () => {
       INSTALL_DEADLINE_SECONDS: '5',
       UNINSTALL_DEADLINE_SECONDS: '6',
       UNKNOWN_MODULE_POLICY: 'keep',
+      NAME_BASE_PODS: 'true',
       SHARED_NAMESPACES: 'team-a+team-a-test, team-b+team-b-test',
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '1',
@@ -121,6 +123,7 @@ describe('the configuration', () => {
       installDeadlineMs: 5000,
       uninstallDeadlineMs: 6000,
       unknownModulePolicy: 'keep',
+      namesBasePods: true,
       sharedNamespaces: [
         ['team-a', 'team-a-test'],
         ['team-b', 'team-b-test'],

@@ -9,7 +9,7 @@ const QUESTION = 'find pods';
 let rig: CoreRig;
 
 beforeEach(async () => {
-  rig = new CoreRig();
+  rig = new CoreRig({ namesBasePods: true });
   await rig.start();
 });
 
@@ -47,6 +47,16 @@ describe('the Pod that a base runs in', () => {
     expect(questions()).toBe(1);
     await rig.pass(600_000);
     expect(questions()).toBe(0);
+  });
+
+  it('is not asked for where nobody wants it', async () => {
+    await rig.stop();
+    rig = new CoreRig();
+    await rig.start();
+    addPodAt('198.51.100.1', 'base-x');
+    await rig.foundBase('b1');
+    await rig.pass(600_000);
+    expect([questions(), basePodOf('b1')]).toEqual([0, undefined]);
   });
 
   it('is not told where no Pod has the address, or more than one has it; nor is it asked for again', async () => {

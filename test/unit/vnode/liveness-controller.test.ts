@@ -328,8 +328,6 @@ describe('the sweep', () => {
     await foundBases(1);
     const one = rig.clock.pending;
     await foundBases(40);
-    // Until their Pods have been asked for.
-    await rig.pass(120_000);
     expect(rig.clock.pending).toBe(one);
   });
 });
