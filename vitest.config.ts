@@ -24,7 +24,7 @@ const FLOODS = 'test/attacks/floods.test.ts';
 /** Beside them run files that wait most of the time. */
 const WAITING = ['first-contact'];
 const WAITING_ON_AEDES = ['brake'];
-const CALM = { groupOrder: 1, maxWorkers: WORKERS.calm };
+const CALM = { groupOrder: 1, maxWorkers: 4 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];

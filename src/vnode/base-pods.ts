@@ -77,6 +77,8 @@ export class BasePods {
     }
     const { ip } = vnode.base;
     const pods = await api.listPodsAt(ip);
+    // Removed meanwhile, and its question given back: whoever has the name now gets a question of its own.
+    if (store.get(nodeName) !== vnode) return;
     this.#wanted.delete(nodeName);
     // Two with one address: neither is known to be it.
     const [pod] = pods.length === 1 ? pods : [];

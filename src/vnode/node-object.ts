@@ -13,6 +13,12 @@ import {
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
 
+/** `namespace/name` of the one running Pod that has the address `ip`; undefined: none has it, or several do. */
+export interface BasePod {
+  readonly ip: string;
+  readonly name: string | undefined;
+}
+
 export interface NodeFacts {
   readonly base: BaseInfo;
   readonly tunnel: TunnelName;
@@ -21,8 +27,8 @@ export interface NodeFacts {
   readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
-  /** See {@link VNode.basePod}. */
-  readonly basePod: { readonly ip: string; readonly name: string | undefined } | undefined;
+  /** undefined before it was looked for. */
+  readonly basePod: BasePod | undefined;
 }
 
 export type Reachability = 'Reachable' | 'Unreachable' | 'Suspended';

@@ -13,7 +13,7 @@ import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
 import type { Liveness } from './liveness.ts';
 import { UnprovenBases } from './new-bases.ts';
-import { unreachableMessage } from './node-object.ts';
+import { type BasePod, unreachableMessage } from './node-object.ts';
 import type { RunTime } from './restart-signs.ts';
 import { addressOf } from './tunnel-claim.ts';
 
@@ -71,8 +71,8 @@ export class VNode implements LedBase {
   isDisplaced = false;
   refusalToldAt = Number.NEGATIVE_INFINITY;
   health: BaseHealth | undefined;
-  /** `namespace/name` of the one Pod that has the address `ip`; undefined before it was looked for. Kept by BasePods. */
-  basePod: { readonly ip: string; readonly name: string | undefined } | undefined;
+  /** Undefined before it was looked for. Kept by BasePods. */
+  basePod: BasePod | undefined;
   /** The name that the base would have in its own list; undefined before this process of it reported its health. */
   masterName: string | undefined;
   /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */

@@ -105,8 +105,8 @@ const FAILING: readonly Failing[] = [
 ];
 
 describe('a module that cannot run', () => {
-  /** By Pod, what it says; heard from its creation on. */
-  const told = new Map<string, Promise<string>>();
+  /** By Pod: the message of its container, which is watched from its creation on. */
+  const messages = new Map<string, Promise<string>>();
 
   beforeAll(async () => {
     textFile = join(java.directory, 'text.jar');
@@ -116,8 +116,8 @@ describe('a module that cannot run', () => {
         const pod = `${name}-${tunnel}`;
         await java.create(pod, baseOf(), module());
         const message = java.waitingMessage(pod, reason);
-        message.catch(() => {}); // the test of this Pod tells
-        told.set(pod, message);
+        message.catch(() => {}); // the test of this Pod awaits it
+        messages.set(pod, message);
       }
     }
   });
@@ -127,7 +127,7 @@ describe('a module that cannot run', () => {
   describe.each(TUNNELS)('on a JVM over %s', (tunnel) => {
     it.each(FAILING)('says why: $what', async ({ name, reason, says }) => {
       const pod = `${name}-${tunnel}`;
-      expect(await told.get(pod)).toContain(says);
+      expect(await messages.get(pod)).toContain(says);
       await java.failedEvent(pod, reason, says);
     });
   });

@@ -1,10 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
+import { expect } from 'vitest';
+import { messageOf } from '../../src/errors.ts';
 import { eventually } from './eventually.ts';
 import { ControllerProcess, type World } from './world.ts';
 
 const NAMESPACE = 'koupleless-system';
-const ANY_SERVICE = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'any' }, spec: { ports: [{ port: 80 }] } };
+const PROBE = {
+  service: {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'probe', labels: { BCSGROUP: 'probe' } },
+    spec: { ports: [{ port: 80 }] },
+  },
+  tenancy: {
+    apiVersion: 'platform.koupleless.io/v1alpha1',
+    kind: 'ModuleTenancy',
+    metadata: { name: 'probe', namespace: 'default' },
+    spec: { exportGroups: [] },
+  },
+} as const;
+const PROBE_PATH = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduletenancies/probe';
 /** Where `clientConfig.service` would lead: no Service is reachable here. */
 const SERVICE = /service: \{ name: module-platform-webhook, namespace: koupleless-system, path: (\/\w+) \}/g;
 
@@ -39,16 +55,27 @@ export class Platform {
   async installPolicies(): Promise<void> {
     await this.#world.controlPlane.apply(await manifest('module-tenancy'));
     await this.#world.controlPlane.apply(await manifest('policies'));
-    // Until the API server has read the parameters of a policy, it refuses everything that the policy may be about.
-    await eventually(() => this.#world.admin.post('/api/v1/namespaces/default/services?dryRun=All', ANY_SERVICE));
+    await this.#untilInForce();
+  }
+
+  /**
+   * An API server that does not know a policy yet refuses nothing. One that has not read the parameters of a policy yet
+   * refuses everything that the policy may be about. One that refuses what a tenancy forbids is past both.
+   */
+  async #untilInForce(): Promise<void> {
+    const { admin, controlPlane } = this.#world;
+    const answer = (): Promise<string> =>
+      admin.post('/api/v1/namespaces/default/services?dryRun=All', PROBE.service).then(() => 'accepted', messageOf);
+    await controlPlane.apply(PROBE.tenancy);
+    await eventually(async () => expect(await answer()).toContain('may export to no group'));
+    await admin.delete(PROBE_PATH);
+    await eventually(async () => expect(await answer()).toBe('accepted'));
   }
 
   /** The webhook, answered by what listens at `port` of this machine. */
   async installWebhook(port: number): Promise<void> {
     const text = await manifest('webhook');
-    const manifests = text.replaceAll(SERVICE, `url: "https://127.0.0.1:${port}$1"`);
-    // It has a Service, about which a policy may have begun to be asked just now: see above.
-    await eventually(() => this.#world.controlPlane.apply(manifests));
+    await this.#world.controlPlane.apply(text.replaceAll(SERVICE, `url: "https://127.0.0.1:${port}$1"`));
   }
 
   /** `controllers`: as in CONTROLLERS. Does not wait for it to lead. */

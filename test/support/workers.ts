@@ -3,15 +3,13 @@ import { availableParallelism } from 'node:os';
 /** How many test files run at a time. Most of them wait most of the time, so they are more than there are cores. */
 export interface Workers {
   readonly integration: number;
-  /** The same everywhere: it measures. */
-  readonly calm: number;
   readonly e2e: number;
   readonly sharding: number;
 }
 
-const ON_A_FAST_MACHINE: Workers = { integration: 8, calm: 4, e2e: 3, sharding: 4 };
+const ON_A_FAST_MACHINE: Workers = { integration: 8, e2e: 3, sharding: 4 };
 /** There, more files at a time would break times that are promised. */
-const ON_A_SLOW_MACHINE: Workers = { integration: 6, calm: 4, e2e: 2, sharding: 3 };
+const ON_A_SLOW_MACHINE: Workers = { integration: 6, e2e: 2, sharding: 3 };
 
 /** Two cores that take 11 ms for the sample each. */
 const FAST_SAMPLES_PER_MS = 2 / 11;

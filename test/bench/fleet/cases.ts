@@ -14,7 +14,19 @@ const watched = (stage: FleetStage) => stage.replicas.living;
 const { loopDelay: _, ...COSTS } = COST_FIGURES;
 const LOST = { text: 'Nodes that were ever not ready', unit: '', atMost: 0 };
 const TWICE = { text: 'installs beyond one for each Pod', unit: '', atMost: 0 };
-const REST_CPU = { text: 'CPU of all replicas, of one core', unit: '%' };
+/** What a rollout reports besides its time. */
+const ROLLOUT_FIGURES = {
+  lost: LOST,
+  twice: TWICE,
+  ...COSTS,
+  cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
+};
+/** What a rest reports besides its requests. */
+const REST_FIGURES = {
+  mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
+  cpu: { text: 'CPU of all replicas, of one core', unit: '%' },
+};
+const REQUESTS = { text: 'requests to the API server for each VNode and minute, by all', unit: '' };
 
 /** All bases at one moment. */
 export const ANNOUNCE = benchCase({
@@ -40,31 +52,30 @@ export const APPLY = benchCase({
   name: 'apply',
   figures: {
     ready: { text: 'until the last Pod is Ready', unit: 's' },
-    lost: LOST,
-    twice: TWICE,
-    ...COSTS,
-    cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
+    ...ROLLOUT_FIGURES,
   },
   async prepare(stage: FleetStage) {
     await stage.shared();
   },
   watched,
-  measure: (stage) => rolled(stage, ({ ready }) => ({ ready })),
+  async measure(stage) {
+    const { ready, values, details } = await rollOut(stage);
+    return { values: { ready, ...values }, details };
+  },
 });
 
 /** Two minutes in which nothing happens. */
 export const REST = benchCase({
   name: 'rest',
   figures: {
-    requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 6.2 },
-    mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
-    cpu: REST_CPU,
+    requests: { ...REQUESTS, atMost: 6.2 },
+    ...REST_FIGURES,
   },
   async prepare(stage: FleetStage) {
     await untilAtRest(await stage.loaded());
   },
   watched,
-  measure: rested,
+  measure: restCost,
 });
 
 /** SIGKILL to the one of the replicas that leads most. */
@@ -86,9 +97,9 @@ export const KILL = benchCase({
     const { lost } = await world.observer.nodes();
     return { values: { led, halfLed, leases, lost: lost.length }, details: { lost } };
   },
-  async finish({ replicas, world }) {
-    await replicas.launch(1);
-    await replicas.untilShared(world.bases);
+  async finish(stage) {
+    await (await stage.replicas.launch()).untilUp();
+    await stage.untilShared();
   },
 });
 
@@ -97,36 +108,35 @@ export const ROLL = benchCase({
   name: 'roll',
   figures: {
     done: { text: 'until all Pods are of the new version and Ready, and the old have gone', unit: 's' },
-    lost: LOST,
-    twice: TWICE,
-    ...COSTS,
-    cpuEach: { text: 'CPU time of all replicas for each Pod', unit: 'ms' },
+    ...ROLLOUT_FIGURES,
   },
   async prepare(stage: FleetStage) {
     await stage.loaded();
   },
   watched,
-  measure: (stage) => rolled(stage, ({ ready, gone }) => ({ done: Math.max(ready, gone) })),
+  async measure(stage) {
+    const { ready, gone, values, details } = await rollOut(stage);
+    return { values: { done: Math.max(ready, gone), ...values }, details };
+  },
 });
 
 /** The same rest with half of the renewals, after a rolling update of the replicas to that setting. */
 export const SLOW_REST = benchCase({
   name: 'rest with 20 s',
   figures: {
-    requests: { text: 'requests to the API server for each VNode and minute, by all', unit: '', atMost: 3.3 },
-    mostCommands: { text: 'commands a minute to the base that gets the most', unit: '', atMost: 2 },
-    cpu: REST_CPU,
+    requests: { ...REQUESTS, atMost: 3.3 },
+    ...REST_FIGURES,
     lost: LOST,
   },
   async prepare(stage: FleetStage) {
     const world = await stage.loaded();
     await stage.replicas.replaceAll(SLOW_RENEWALS);
-    await stage.replicas.untilShared(world.bases);
+    await stage.untilShared();
     await untilAtRest(world);
   },
   watched,
   async measure(stage) {
-    const { values, details } = await rested(stage);
+    const { values, details } = await restCost(stage);
     const { lost } = await stage.world.observer.nodes();
     return { values: { ...values, lost: lost.length }, details };
   },
@@ -172,27 +182,21 @@ export const GROW = benchCase({
 });
 
 /** In seconds; `gone` is 0 where nothing was there before. */
-async function rolled<Key extends string>(
-  { world }: FleetStage,
-  timesOf: (seconds: { ready: number; gone: number }) => Readonly<Record<Key, number>>,
-) {
+async function rollOut({ world }: FleetStage) {
   const mark = await world.fleet.mark();
   const startedAt = Date.now();
   const { result, cost, details } = await burst(world, world.pods, () => world.rollOut());
   const secondsTo = (at: number | undefined): number => (at === undefined ? 0 : (at - startedAt) / 1000);
   const { lost } = await world.observer.nodes();
   return {
-    values: {
-      ...timesOf({ ready: secondsTo(result.ready.last.ready), gone: secondsTo(result.gone?.last.gone) }),
-      lost: lost.length,
-      twice: await world.extraInstalls(mark),
-      ...shown(cost),
-    },
+    ready: secondsTo(result.ready.last.ready),
+    gone: secondsTo(result.gone?.last.gone),
+    values: { lost: lost.length, twice: await world.extraInstalls(mark), ...shown(cost) },
     details: { ...details, lost },
   };
 }
 
-async function rested({ world, replicas }: FleetStage) {
+async function restCost({ world, replicas }: FleetStage) {
   const pids = replicas.living.map(({ pid }) => pid);
   const used = (): number => pids.reduce((sum, pid) => sum + cpuSecondsOf(pid), 0);
   const before = used();

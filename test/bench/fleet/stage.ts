@@ -1,6 +1,7 @@
 import { ScaleWorld } from '../scale/scale-world.ts';
+import type { Subject } from '../scale/subject.ts';
+import { Replicas } from '../sharding/replicas.ts';
 import type { Stage, StageOptions } from '../suite.ts';
-import { Replicas } from './replicas.ts';
 
 /** One world for all cases, and the replicas in it. */
 export class FleetStage implements Stage {
@@ -29,8 +30,10 @@ export class FleetStage implements Stage {
     this.#starting ??= ScaleWorld.start({
       subject: 'controller',
       startSubject: async (world) => {
-        this.#replicas = await Replicas.start(world, replicas);
-        return this.#replicas;
+        this.#replicas = await Replicas.open(world);
+        const started = await Promise.all(Array.from({ length: replicas }, () => this.replicas.launch()));
+        await Promise.all(started.map((replica) => replica.untilUp()));
+        return subjectOf(this.#replicas);
       },
       bases,
       modules,
@@ -44,8 +47,13 @@ export class FleetStage implements Stage {
   async shared(): Promise<ScaleWorld> {
     const world = await this.open();
     await world.announce();
-    await this.replicas.untilShared(world.bases);
+    await this.untilShared();
     return world;
+  }
+
+  async untilShared(): Promise<void> {
+    await this.replicas.untilBalanced(this.world.bases);
+    await this.replicas.untilUnmoved();
   }
 
   /** All modules are Ready too. */
@@ -60,4 +68,22 @@ export class FleetStage implements Stage {
     const world = await this.#starting?.catch(() => undefined);
     await world?.stop();
   }
+}
+
+/** Those that live, as one. */
+function subjectOf(replicas: Replicas): Subject {
+  const pids = (): number[] => replicas.living.map(({ pid }) => pid);
+  return {
+    name: 'controller',
+    get pid() {
+      return pids()[0] ?? Number.NaN;
+    },
+    get helperPids() {
+      return pids().slice(1);
+    },
+    kill: async () => {
+      await replicas.leases.close();
+      await Promise.all(replicas.living.map((replica) => replicas.end(replica, 'SIGKILL')));
+    },
+  };
 }

@@ -164,15 +164,14 @@ export class ScaleWorld {
     return { ready, gone };
   }
 
-  /** So many bases more, at once or spread evenly; resolves when their Nodes are ready. */
+  /** Further bases, at once or spread evenly; resolves when their Nodes are ready. */
   async grow(bases: number, { overMs = 0 }: { overMs?: number } = {}): Promise<NodesSeen> {
     const identityPrefix = `more-${this.#further.length}-`;
     const fleet = await fleetOf(this.world, { count: bases, identityPrefix, sharesConnection: true });
     this.#further.push(fleet);
     this.#bases += bases;
-    const announced = overMs === 0 ? fleet.announce() : fleet.announceOver(overMs);
     const ready = this.observer.untilNodesReady(this.bases, overMs + NODES_WITHIN_MS);
-    return (await Promise.all([ready, announced]))[0];
+    return (await Promise.all([ready, fleet.announceOver(overMs)]))[0];
   }
 
   /**

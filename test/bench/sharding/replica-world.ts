@@ -7,11 +7,11 @@ import { modulePod } from '../../support/manifests.ts';
 import { startTransport } from '../../support/transport.ts';
 import { CONTROLLER_USER, type OwnWorld, startOwnWorld } from '../../support/world.ts';
 import type { StageOptions } from '../suite.ts';
-import { BenchReplica } from './bench-replica.ts';
-import { LeaseBook } from './lease-book.ts';
+import type { BenchReplica } from './bench-replica.ts';
+import type { LeaseBook } from './lease-book.ts';
 import { ReadyWatch } from './ready-watch.ts';
+import { Replicas } from './replicas.ts';
 import { ServiceTransport } from './service-transport.ts';
-import { isBalanced } from './shares.ts';
 
 export type TunnelKind = 'mqtt' | 'http';
 
@@ -19,31 +19,26 @@ export type TunnelKind = 'mqtt' | 'http';
 export const REPLICAS = 3;
 
 const ALL_READY_WITHIN_MS = 120_000;
-const BALANCED_WITHIN_MS = 120_000;
-/** Rebalancing goes in rounds of a second. */
-const UNMOVED_MS = 4_000;
 
 /** Several replicas on a control plane of their own, and their bases in a process of their own. */
 export class ReplicaWorld {
   readonly world: OwnWorld;
-  readonly leases: LeaseBook;
   readonly fleet: RemoteFleet;
   readonly bases: number;
   readonly #transport: ServiceTransport | undefined;
-  readonly #replicas: BenchReplica[] = [];
-  #launched = 0;
+  readonly #replicas: Replicas;
   #announcing: Promise<void> | undefined;
   #loading: Promise<void> | undefined;
 
   private constructor(parts: {
     world: OwnWorld;
-    leases: LeaseBook;
+    replicas: Replicas;
     fleet: RemoteFleet;
     bases: number;
     transport: ServiceTransport | undefined;
   }) {
     this.world = parts.world;
-    this.leases = parts.leases;
+    this.#replicas = parts.replicas;
     this.fleet = parts.fleet;
     this.bases = parts.bases;
     this.#transport = parts.transport;
@@ -59,8 +54,8 @@ export class ReplicaWorld {
       const target = await transport.fleetTarget(world.env);
       const times = { installMs: 50, uninstallMs: 20 };
       fleet = await forkFleet({ ...target, ...times, env: world.env, count: bases, announce: false });
-      const leases = await LeaseBook.open(world.admin);
-      return new ReplicaWorld({ world, leases, fleet, bases, transport: service });
+      const replicas = await Replicas.open(world);
+      return new ReplicaWorld({ world, replicas, fleet, bases, transport: service });
     } catch (error) {
       await fleet?.stop();
       await world.stop();
@@ -68,23 +63,26 @@ export class ReplicaWorld {
     }
   }
 
+  get leases(): LeaseBook {
+    return this.#replicas.leases;
+  }
+
   get living(): BenchReplica[] {
-    return this.#replicas.filter(({ isAlive }) => isAlive);
+    return this.#replicas.living;
   }
 
   get livingNames(): string[] {
-    return this.living.map(({ name }) => name);
+    return this.#replicas.livingNames;
   }
 
   /** How many leases each living replica holds. */
   counts(): number[] {
-    return this.livingNames.map((name) => this.leases.heldBy(name).length);
+    return this.#replicas.counts();
   }
 
   /** One more, under a name that nobody had; does not wait for it to be a member. */
   async launch(): Promise<BenchReplica> {
-    const replica = await BenchReplica.launch(this.world, `controller-${this.#launched++}`);
-    this.#replicas.push(replica);
+    const replica = await this.#replicas.launch();
     this.#transport?.service.add(replica.httpPort);
     return replica;
   }
@@ -92,7 +90,7 @@ export class ReplicaWorld {
   async end(replica: BenchReplica, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     // An endpoint is taken out when its Pod is deleted, not when its process has ended.
     if (signal === 'SIGTERM') this.#transport?.service.remove(replica.httpPort);
-    await replica.end(signal);
+    await this.#replicas.end(replica, signal);
     this.#transport?.service.remove(replica.httpPort);
   }
 
@@ -117,15 +115,10 @@ export class ReplicaWorld {
   async settle(replicas: number): Promise<void> {
     await this.scaleTo(replicas);
     await this.announce();
-    const notYet = (): string => `${this.bases} leases are shared: ${this.livingNames} ${this.counts()}`;
-    await this.leases.until(notYet, BALANCED_WITHIN_MS, () => {
-      const counts = this.counts();
-      const held = counts.reduce((sum, count) => sum + count, 0);
-      return held === this.bases && isBalanced(counts) ? true : undefined;
-    });
+    await this.#replicas.untilBalanced(this.bases);
     this.#loading ??= this.#createModules();
     await this.#loading;
-    await this.leases.untilUnmoved(UNMOVED_MS);
+    await this.#replicas.untilUnmoved();
   }
 
   /** Of all replicas. */

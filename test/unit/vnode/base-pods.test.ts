@@ -113,6 +113,24 @@ describe('the Pod that a base runs in', () => {
     expect(basePodOf('b1')).toBe('shop/base-y');
   });
 
+  it('is asked for again when the base was given up during the question, and has come back', async () => {
+    addPodAt('198.51.100.1', 'base-x');
+    const turn = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.startsWith(QUESTION) ? turn.promise : undefined);
+    const base = await rig.foundBase('b1');
+    await rig.pass(10_000);
+    base.isSilent = true;
+    await rig.pass(70_000);
+    expect(rig.api.node('vnode.b1')).toBeUndefined();
+    base.isSilent = false;
+    rig.heartbeat('b1');
+    await rig.pass(2_000);
+    turn.resolve();
+    await rig.pass(20_000);
+    expect(basePodOf('b1')).toBe('shop/base-x');
+    expect(questions()).toBe(2);
+  });
+
   it('is not asked for where the Node names it already', async () => {
     addPodAt('198.51.100.1', 'base-x');
     await rig.foundBase('b1');
