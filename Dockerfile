@@ -26,4 +26,4 @@ USER 65532:65532
 RUN node --input-type=module -e "await import('/app/src/run.ts'); await import('/app/tunnels/mqtt/mqtt-tunnel.ts'); await import('/app/tunnels/http/http-tunnel.ts')"
 EXPOSE 7777 8081 9090
 # The flags keep the heap and what its collector needs small; see docs/decisions.
-CMD ["node", "--min-semi-space-size=4", "--max-semi-space-size=4", "--v8-pool-size=1", "src/main.js"]
+CMD ["node", "--min-semi-space-size=4", "--max-semi-space-size=4", "--v8-pool-size=1", "--single-threaded-gc", "--no-incremental-marking", "src/main.js"]

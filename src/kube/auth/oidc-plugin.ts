@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, request } from 'undici';
+import type * as Undici from 'undici';
 import { type Clock, sleep } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { type CredentialPlugin, configInvalid, readSource, type TextSource } from './cluster-access.ts';
@@ -75,12 +75,14 @@ interface Tokens {
 /** Gets a new id-token from the issuer (OpenID Connect Discovery 1.0, OAuth 2.0 section 6). Errors name the URL. */
 async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
   const ca = await readSource(options.ca);
+  // A large package, and for those with such a kubeconfig only.
+  const { Agent, request } = await import('undici');
   const dispatcher = new Agent({ connect: ca === undefined ? {} : { ca }, maxResponseSize: MAX_ANSWER_BYTES });
   const deadline = new AbortController();
   const done = new AbortController();
   void sleep(options.clock, TIMEOUT_MS, done.signal).then(() => deadline.abort());
   try {
-    return await discoverAndRefresh(options, { dispatcher, signal: deadline.signal });
+    return await discoverAndRefresh(options, { request, dispatcher, signal: deadline.signal });
   } finally {
     done.abort();
     await dispatcher.destroy();
@@ -88,7 +90,8 @@ async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
 }
 
 interface Line {
-  readonly dispatcher: Dispatcher;
+  readonly request: typeof Undici.request;
+  readonly dispatcher: Undici.Dispatcher;
   readonly signal: AbortSignal;
 }
 
@@ -121,7 +124,7 @@ function grantOf({ clientId, clientSecret, refreshToken }: RefreshOptions, isBas
 
 type Question = Line & { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string };
 
-async function ask(url: string, question: Question): Promise<ConfigFields> {
+async function ask(url: string, { request, ...question }: Question): Promise<ConfigFields> {
   if (URL.parse(url)?.protocol !== 'https:') throw new Error(`${url}: must be an https URL`);
   try {
     const response = await request(url, question);

@@ -1,6 +1,7 @@
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
 import type { Permit } from './rest-lane.ts';
+import { Pool, requestOn } from './undici-pool.ts';
 
 /** Below the 90 s after which the API server closes an idle connection, so that this side closes it. */
 const IDLE_TIMEOUT_MS = 60_000;
@@ -34,7 +35,7 @@ export class ConnectionPool {
 
   /** Resolves when the headers have come; the body is read by whoever asks, and ends with `signal`. */
   open({ permit: _permit, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
-    return this.#pool.request({ ...request, headersTimeout: 0, bodyTimeout: 0 });
+    return requestOn(this.#pool, { ...request, headersTimeout: 0, bodyTimeout: 0 });
   }
 
   /** Cuts what is still in flight. */
