@@ -18,6 +18,8 @@ export interface ReplicaOptions {
   readonly config: { readonly env: string; readonly clientId: string; readonly cluster: ClusterConfig | undefined };
   readonly lanes: KubeLanes;
   readonly informer: Informer<CachedLease>;
+  /** The cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -4,7 +4,7 @@ import { type CachedLease, LEASES_PATH, projectLease } from '../lease/lease.ts';
 import { projectPod, type VPod } from '../pod/vpod.ts';
 import type { WatchedKind } from '../reconcile/informers.ts';
 
-/** A replica's own membership Lease changes every 2 s. */
+/** A replica's own membership Lease changes every second. */
 const LEASE_WATCH_SILENCE_MS = 15_000;
 
 /** Pods carry no ENV: the Node that a Pod is bound to says whose it is. An unbound Pod is the scheduler's. */

@@ -2,6 +2,7 @@ import { createTunnels } from '../../tunnels/index.ts';
 import type { Config } from '../config/config.ts';
 import { VNODES } from '../kinds/vnode-object.ts';
 import { ServerVersion } from '../kube/server-version.ts';
+import { renewalPeriodMsOf } from '../lease/lease.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
 import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
@@ -26,7 +27,8 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     leases: context.informers.get(VNODE_LEASES),
   };
   const serverVersion = new ServerVersion({ lane: lanes.rest, clock, logger });
-  const replica = createReplica({ config, lanes, informer: informers.leases, ...shared });
+  const { onRolledBack } = context;
+  const replica = createReplica({ config, lanes, informer: informers.leases, onRolledBack, ...shared });
   const { membership } = replica;
   const maxLevel = config.cluster?.maxLevel ?? 1;
   const leadership = createLeadership({
@@ -37,8 +39,8 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     holder: clientId,
     isCluster,
     maxLevel,
-    renewIntervalMs: config.leaseRenewIntervalMs,
-    onRolledBack: context.onRolledBack,
+    renewIntervalMs: renewalPeriodMsOf(config.leaseRenewIntervalMs),
+    onRolledBack,
     ...shared,
   });
   const { store, leases, isOurs } = leadership;

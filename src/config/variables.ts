@@ -65,7 +65,7 @@ export const VARIABLES = {
   ),
   LEASE_RENEW_INTERVAL_SECONDS: variable(
     rules.integer(10, 20),
-    'How often the Lease of each Node is renewed. 20 halves the requests at rest; only where kube-controller-manager takes a Node without renewals for dead after 50 s or later (`--node-monitor-grace-period`; 50 s is the default since Kubernetes 1.32).',
+    'How often the Lease of each Node is renewed; 2 % later on average, as by a kubelet. 20 halves the requests at rest; only where kube-controller-manager takes a Node without renewals for dead after 50 s or later (`--node-monitor-grace-period`; 50 s is the default since Kubernetes 1.32).',
     '10',
   ),
   MAX_VNODES: variable(

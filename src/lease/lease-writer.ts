@@ -13,6 +13,7 @@ import {
   type CachedLease,
   firstRenewalInMs,
   handOverPatchOf,
+  isOlderThan,
   type LeaseFacts,
   leaseKeyOf,
   leasePatchOf,
@@ -40,7 +41,10 @@ export interface LeaseWriterOptions {
   readonly onLease: (lease: CachedLease) => void;
   readonly onWritten: (nodeName: string, hold: Hold, written: Written) => void;
   readonly onRefused: (nodeName: string, hold: Hold, reason: LossReason) => void;
-  /** A write has an older version than the answers before it: the cluster went back to an older state. */
+  /**
+   * A write has an older version than the answers before it, or a Lease than it had: the cluster went back to an older
+   * state.
+   */
   readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -166,7 +170,7 @@ export class LeaseWriter {
 
   /** The known version of the lease was old: read it once, then decide again. Anything else is tried again as it is. */
   async #afterError(nodeName: string, hold: Hold, error: unknown): Promise<void> {
-    const { queue, informer, onLease, onRefused } = this.#options;
+    const { queue, informer, onLease, onRefused, onRolledBack } = this.#options;
     const isStale = hold.lease !== undefined && (isNotFound(error) || isInvalidUid(error));
     if (isStale) {
       hold.lease = undefined;
@@ -174,7 +178,10 @@ export class LeaseWriter {
       return;
     }
     if (!isAlreadyExists(error) && !isConflict(error)) throw error;
+    const known = hold.lease;
     const answer = await this.#look(nodeName, hold);
+    const lease = projectLease(answer, this.#options.env);
+    if (isOlderThan(lease, known)) onRolledBack();
     if (this.#isForeign(answer)) {
       onRefused(nodeName, hold, 'Foreign');
       queue.addAfter(nodeName, FOREIGN_AFTER_MS);
@@ -185,7 +192,7 @@ export class LeaseWriter {
     // the labels by which the watch sees it.
     hold.lease = undefined;
     if (hold.deleted?.uid === answer.metadata.uid) hold.deleted = undefined;
-    onLease(projectLease(answer, this.#options.env));
+    onLease(lease);
     queue.add(nodeName);
   }
 

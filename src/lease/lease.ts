@@ -1,5 +1,6 @@
 import type { Patch } from '../kube/client.ts';
 import type { KubeObject, LeaseObject, OwnerReference } from '../kube/objects.ts';
+import { compareResourceVersions } from '../kube/resource-version.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, identityFault, identityOf, NODE_LEASE_NAMESPACE } from '../labels.ts';
 import { phaseOf } from '../queue/phase.ts';
 import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf } from './member.ts';
@@ -31,6 +32,7 @@ export interface CachedLease {
   readonly resourceVersion: string;
   readonly holder: string;
   readonly transitions: number;
+  readonly leaseDurationSeconds: number;
   /** As written; '' where there is none. Never compared with a clock. */
   readonly renewTime: string;
   readonly ownerUid: string | undefined;
@@ -53,6 +55,7 @@ export function projectLease(object: KubeObject, env: string): CachedLease {
     resourceVersion: metadata.resourceVersion ?? '',
     holder: spec.holderIdentity ?? '',
     transitions: spec.leaseTransitions ?? 0,
+    leaseDurationSeconds: spec.leaseDurationSeconds ?? 0,
     renewTime: spec.renewTime ?? '',
     ownerUid: metadata.ownerReferences?.[0]?.uid,
     hasManagedFields: (metadata.managedFields?.length ?? 0) > 0,
@@ -75,6 +78,14 @@ function kindOf({ metadata, spec = {} }: LeaseObject, env: string): LeaseKind {
   }
   const identity = identityOf(name);
   return identity !== undefined && identityFault(identity) === undefined ? 'Node' : 'Foreign';
+}
+
+/**
+ * Whether a read shows an older version of a Lease than was known before it was sent. Versions of one object only rise,
+ * so the cluster went back to an older state.
+ */
+export function isOlderThan(read: CachedLease, known: CachedLease | undefined): boolean {
+  return read.uid === known?.uid && compareResourceVersions(read.resourceVersion, known.resourceVersion) < 0;
 }
 
 export interface LeaseFacts {
@@ -202,6 +213,17 @@ export function takeReasonOf(lease: CachedLease | undefined, view: LeaseView): T
   // Who led it when somebody deleted it leads it still, and makes it again.
   if (view.silentMs < LEASE_DURATION_SECONDS * 1000) return undefined;
   return lease ? 'Expired' : 'New';
+}
+
+/**
+ * A kubelet waits up to 4 % longer from one renewal to the next, 2 % on average, see `Run` in
+ * k8s.io/component-helpers/apimachinery/lease/controller.go.
+ */
+const KUBELET_STRETCH = 1.02;
+
+/** From one renewal of a Lease to the next, ms: what a kubelet with this interval comes to. */
+export function renewalPeriodMsOf(intervalMs: number): number {
+  return intervalMs * KUBELET_STRETCH;
 }
 
 /** A timer may be early by some milliseconds. */

@@ -8,10 +8,10 @@ import { compareResourceVersions } from '../kube/resource-version.ts';
 import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/transport/api-error.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
-import { type CachedLease, projectLease } from './lease.ts';
+import { type CachedLease, isOlderThan, projectLease } from './lease.ts';
 import {
+  goneAfterMsOf,
   isSameFacts,
-  MEMBER_GONE_MS,
   type MemberFacts,
   memberLeaseNameOf,
   memberPatchOf,
@@ -24,6 +24,8 @@ export interface MemberLeaseOptions {
   readonly clientId: string;
   readonly nonce: string;
   readonly facts: () => MemberFacts;
+  /** The lease has an older version than it had: the cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -34,6 +36,22 @@ export type OnWritten = (sent: Moment) => void;
 
 /** While an earlier process of this CLIENT_ID is awaited to be gone, its lease is read this often. */
 const LOOK_EVERY_MS = 1_000;
+
+/** The lease of another process, as it was read. */
+interface Look {
+  /** '' while there is none. */
+  readonly version: string;
+  /** When that was first seen; monotonic clock, ms. */
+  readonly since: number;
+  /** Of the lease, or of the one before where it has gone. */
+  readonly leaseDurationSeconds: number;
+}
+
+function lookOf(lease: CachedLease | undefined, now: number, before: Look | undefined): Look {
+  const version = lease?.resourceVersion ?? '';
+  if (before?.version === version) return before;
+  return { version, since: now, leaseDurationSeconds: (lease ?? before)?.leaseDurationSeconds ?? 0 };
+}
 
 /**
  * This replica's membership lease and the calls about it. A lease of an earlier process is taken over only after it was
@@ -93,15 +111,14 @@ export class MemberLease {
   /** Resolves when the lease is acquired, or with `signal`. */
   async join(signal: AbortSignal, onWritten: OnWritten): Promise<void> {
     const { clock, nonce, logger } = this.#options;
-    /** `version`: '' while there is none. */
-    let seen: { readonly version: string; readonly since: number } | undefined;
+    let seen: Look | undefined;
     for (let isLogged = false; !signal.aborted; ) {
       try {
         const askedAt = clock.now();
         const lease = await this.#get();
         const version = lease?.resourceVersion ?? '';
         const isFree = (lease === undefined && seen === undefined) || lease?.member?.hasLeft === true;
-        const isUnchanged = seen?.version === version && askedAt - seen.since >= MEMBER_GONE_MS;
+        const isUnchanged = seen?.version === version && askedAt - seen.since >= goneAfterMsOf(seen);
         if (isFree || isUnchanged || lease?.member?.nonce === nonce) {
           await this.#write(lease, onWritten);
           this.#isJoined = true;
@@ -112,7 +129,7 @@ export class MemberLease {
           this.#logTaken('another process with this CLIENT_ID is running: waiting until it stops');
         }
         // Also one that has gone since: its process may live.
-        if (seen?.version !== version) seen = { version, since: clock.now() };
+        seen = lookOf(lease, clock.now(), seen);
       } catch (error) {
         // Created or taken by another one at the same moment, or no API server: what stands there is looked at again.
         logger.warn({ reason: messageOf(error) }, 'cannot become a member yet');
@@ -131,8 +148,15 @@ export class MemberLease {
       if (!isConflict(error) && !isAlreadyExists(error)) throw error;
       // Perhaps this process's own write, whose answer was lost; or the watch does not show it, since it has lost its
       // labels.
+      const known = this.#lease;
       const lease = await this.#get();
-      if (lease) this.#adopt(lease);
+      if (lease && isOlderThan(lease, known)) {
+        // Also one of another process, which ended before this one joined.
+        this.#lease = lease;
+        this.#options.onRolledBack();
+      } else if (lease) {
+        this.#adopt(lease);
+      }
       this.#refuseIfTaken();
       await this.#write(this.#lease, onWritten);
     }

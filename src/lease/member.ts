@@ -4,24 +4,35 @@ import type { LeaseObject, ObjectMeta } from '../kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, MEMBER_ANNOTATION, NODE_LEASE_NAMESPACE } from '../labels.ts';
 
 /** A member renews its lease this often; what others do about a dead one may wait for the next renewal of their own. */
-export const MEMBER_RENEW_MS = 2_000;
+export const MEMBER_RENEW_MS = 1_000;
 /** Counted from when its last renewal was sent, a member that cannot renew leads nothing any more. */
-export const FENCE_AFTER_MS = 4_500;
+export const FENCE_AFTER_MS = 3_500;
 /**
  * Counted from when its last renewal was seen, others may take what it led. More than the fence: clocks differ in rate.
  */
-export const MEMBER_GONE_MS = 4_800;
-/** For people who read the Lease: the field takes whole seconds, and no replica goes by it. */
+export const MEMBER_GONE_MS = 3_800;
+/** The field takes whole seconds. See {@link goneAfterMsOf}. */
 const LEASE_DURATION_SECONDS = Math.ceil(MEMBER_GONE_MS / 1000);
+/** No Lease makes others wait longer for its member. */
+const MOST_GONE_MS = 30_000;
 /**
  * How much longer a member may be silent after an interruption of this replica's renewals: the API server was away for
  * all.
  */
 export const OUTAGE_GRACE_MS = 10_000;
-/** Renewals of this replica that were sent further apart prove nothing of what others did in between. */
-export const MEMBER_GAP_MS = 3_000;
+/** Between two renewals of this replica that were sent further apart, the silence of others does not count. */
+export const MEMBER_GAP_MS = 2_000;
 /** A membership lease of a member that is gone is deleted after this. */
 export const MEMBER_FORGOTTEN_MS = 60_000;
+
+/**
+ * After how much silence a member is gone, in ms, by its lease: one of another version may stop leading later than
+ * {@link FENCE_AFTER_MS}. `leaseDurationSeconds`: 0 where there is none.
+ */
+export function goneAfterMsOf({ leaseDurationSeconds }: { readonly leaseDurationSeconds: number }): number {
+  const laterMs = 1000 * (leaseDurationSeconds - LEASE_DURATION_SECONDS);
+  return Math.min(MEMBER_GONE_MS + Math.max(0, laterMs), MOST_GONE_MS);
+}
 
 /** What a replica publishes in its membership lease. */
 export interface MemberFacts {

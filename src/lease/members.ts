@@ -1,12 +1,21 @@
 import { compareResourceVersions } from '../kube/resource-version.ts';
 import type { CachedLease } from './lease.ts';
-import { isSameFacts, MEMBER_GONE_MS, type Member, type MemberFacts, memberOf } from './member.ts';
+import { goneAfterMsOf, isSameFacts, type Member, type MemberFacts, memberOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 
 interface Renewal {
   readonly sentAt: number;
   readonly resourceVersion: string;
 }
+
+/** Times of the local monotonic clock, ms. */
+interface Interruption {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Older interruptions are forgotten, and what was before them counts for nothing. */
+const INTERRUPTIONS_KEPT = 16;
 
 /**
  * What this replica's own renewals prove of the silence of others. A watch may lag or hang, so that nothing is heard of
@@ -16,6 +25,8 @@ interface Renewal {
 export class RenewalStreak {
   /** Oldest first. Emptied as the watch shows them. */
   #unseen: Renewal[] = [];
+  /** Oldest first, at most `INTERRUPTIONS_KEPT`. */
+  #interruptions: Interruption[] = [];
   #countsFrom = Number.POSITIVE_INFINITY;
   #provenAt = Number.NEGATIVE_INFINITY;
   #provenVersion = '';
@@ -25,9 +36,17 @@ export class RenewalStreak {
   /** Silence counts from `from` on at the earliest; what was proven before is void. */
   restart(from: number): void {
     this.#unseen = [];
+    this.#interruptions = [];
     this.#countsFrom = from;
     this.#provenAt = Number.NEGATIVE_INFINITY;
     this.#provenVersion = '';
+  }
+
+  /** Silence between these times does not count: perhaps nobody could write. What was before and comes later does. */
+  interrupted(from: number, to: number): void {
+    this.#interruptions.push({ from, to });
+    if (this.#interruptions.length <= INTERRUPTIONS_KEPT) return;
+    this.#countsFrom = Math.max(this.#countsFrom, this.#interruptions.shift()?.to ?? 0);
   }
 
   /** A renewal that was sent at `sentAt` made this version, which the watch may have shown already. As `seen`. */
@@ -60,14 +79,24 @@ export class RenewalStreak {
     return compareResourceVersions(resourceVersion, this.#provenVersion) <= 0;
   }
 
-  /** Lower bound of the time, in ms, in which nothing was written to a lease that was seen to change at `changedAt`. */
+  /**
+   * Lower bound of the time, in ms, in which nothing was written to a lease that was seen to change at `changedAt`.
+   * Interruptions are not part of it.
+   */
   silentMs(changedAt: number): number {
-    return this.#provenAt - Math.max(changedAt, this.#countsFrom);
+    const from = Math.max(changedAt, this.#countsFrom);
+    return this.#provenAt - from - this.#interruptedMs(from, this.#provenAt);
   }
 
   /** When a renewal has to be sent at the earliest to prove that much silence. */
   provableAt(changedAt: number, silentMs: number): number {
-    return Math.max(changedAt, this.#countsFrom) + silentMs;
+    const from = Math.max(changedAt, this.#countsFrom);
+    return from + silentMs + this.#interruptedMs(from, Number.POSITIVE_INFINITY);
+  }
+
+  #interruptedMs(from: number, to: number): number {
+    const parts = this.#interruptions.map((one) => Math.min(one.to, to) - Math.max(one.from, from));
+    return parts.reduce((total, ms) => total + Math.max(0, ms), 0);
   }
 }
 
@@ -116,7 +145,7 @@ export class MemberList {
   takeGone(): string[] {
     const gone: string[] = [];
     for (const [id, entry] of this.#entries) {
-      if (entry.isGone || this.#streak.silentMs(entry.changedAt) < MEMBER_GONE_MS) continue;
+      if (entry.isGone || this.#streak.silentMs(entry.changedAt) < goneAfterMsOf(entry.lease)) continue;
       this.#entries.set(id, { ...entry, isGone: true });
       gone.push(id);
     }
@@ -127,7 +156,7 @@ export class MemberList {
   nextProofAt(): number {
     const times = [...this.#entries.values()]
       .filter(({ isGone }) => !isGone)
-      .map(({ changedAt }) => this.#streak.provableAt(changedAt, MEMBER_GONE_MS));
+      .map(({ changedAt, lease }) => this.#streak.provableAt(changedAt, goneAfterMsOf(lease)));
     return Math.min(...times, Number.POSITIVE_INFINITY);
   }
 

@@ -30,6 +30,8 @@ export interface MembershipControllerOptions {
   readonly nonce: string;
   /** Where other members reach this replica, `host:port`. Default: nowhere. */
   readonly address: string | undefined;
+  /** The cluster went back to an older state. */
+  readonly onRolledBack: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -179,15 +181,15 @@ export class MembershipController implements Membership {
     const { clock, logger, metrics } = this.#options;
     metrics.memberRenewals.inc({ result: 'ok' });
     this.#isFailing = false;
-    const gapMs = sent.monotonicMs - this.#term.renewedAt;
+    const { renewedAt } = this.#term;
     this.#reportFence();
     if (this.#term.renewed(sent)) {
       const term = this.#term.number;
       this.#streak.restart(sent.monotonicMs + (term === 1 ? 0 : OUTAGE_GRACE_MS));
       logger.info({ term }, 'this replica joined');
-    } else if (gapMs > MEMBER_GAP_MS) {
+    } else if (sent.monotonicMs - renewedAt > MEMBER_GAP_MS) {
       // It seems that no replica could renew: one that comes a moment later is not gone.
-      this.#streak.restart(sent.monotonicMs);
+      this.#streak.interrupted(renewedAt, sent.monotonicMs);
     }
     const isProven = this.#streak.renewed(sent.monotonicMs, this.#lease.resourceVersion);
     this.#isFenceReported = !this.isValid();

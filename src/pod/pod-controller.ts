@@ -85,7 +85,7 @@ export class PodController {
     informer.addHandler({
       onAdd: (pod) => this.#onPod(undefined, pod),
       onUpdate: (old, pod) => this.#onPod(old, pod),
-      onDelete: (pod) => this.#onPodDeleted(pod),
+      onDelete: (pod, isForgotten) => this.#onPodDeleted(pod, isForgotten),
     });
     nodeInformer.addHandler({
       onAdd: (node) => this.#onNode(node),
@@ -118,11 +118,11 @@ export class PodController {
     if (this.#memory.isAwaited(name)) this.#queue.add(name);
   }
 
-  #onPodDeleted(pod: VPod): void {
+  #onPodDeleted(pod: VPod, isForgotten: boolean): void {
     const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
     // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules
-    // by.
-    if (this.#memory.forget(pod)) base?.vanishedPods.add(this.#statuses.remembered(pod));
+    // by. One that the cluster has forgotten leaves modules that no Pod asks for.
+    if (this.#memory.forget(pod) && !isForgotten) base?.vanishedPods.add(this.#statuses.remembered(pod));
     this.#statuses.forget(pod);
     if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
   }

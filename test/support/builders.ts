@@ -158,6 +158,7 @@ export function makeCachedLease(more: Partial<CachedLease> = {}): CachedLease {
     resourceVersion: '7',
     holder: 'me',
     transitions: 0,
+    leaseDurationSeconds: 0,
     renewTime: '',
     ownerUid: undefined,
     hasManagedFields: false,

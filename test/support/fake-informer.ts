@@ -1,6 +1,11 @@
 import type { KubeObject } from '../../src/kube/objects.ts';
 import { InformerStore } from '../../src/kube/watch/informer.ts';
-import type { CachedObject, Informer, InformerHandler } from '../../src/kube/watch/informer-types.ts';
+import {
+  type CachedObject,
+  type Informer,
+  type InformerHandler,
+  objectKey,
+} from '../../src/kube/watch/informer-types.ts';
 import type { FakeClock } from './fake-clock.ts';
 
 export interface WatchEvent {
@@ -38,6 +43,14 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     const object = this.#project(structuredClone(event.object));
     if (event.type === 'PUT') this.#store.put(object);
     else this.#store.remove(object);
+  }
+
+  /** The cluster went back to a state with these objects. Events that were held back are dropped. */
+  async goBackTo(objects: readonly KubeObject[]): Promise<void> {
+    this.isPaused = false;
+    this.#backlog = [];
+    const projected = objects.map((object) => this.#project(structuredClone(object)));
+    await this.#store.replace(new Map(projected.map((object) => [objectKey(object), object])), true);
   }
 
   resume(): void {

@@ -22,8 +22,11 @@ export function objectKey(object: { readonly namespace: string; readonly name: s
 export interface InformerHandler<T> {
   onAdd?(object: T): void;
   onUpdate?(old: T, object: T): void;
-  /** `last` is the state that the deletion was reported with, or the last cached one after a gap. */
-  onDelete?(last: T): void;
+  /**
+   * `last` is the state that the deletion was reported with, or the last cached one after a gap. `isForgotten`: nobody
+   * deleted it, the cluster went back to a state in which it was not there.
+   */
+  onDelete?(last: T, isForgotten: boolean): void;
   /** Everything that happened up to this version was handed to all handlers. Called after each event of the watch. */
   onProgress?(resourceVersion: string): void;
 }

@@ -271,7 +271,7 @@ export class InformerStore<T extends CachedObject> {
       if (slice.isOver()) await slice.yield();
     }
     for (const [key, object] of this.#objects) {
-      if (!objects.has(key)) this.#delete(object, object);
+      if (!objects.has(key)) this.#delete(object, object, rolledBack);
       if (slice.isOver()) await slice.yield();
     }
   }
@@ -282,12 +282,12 @@ export class InformerStore<T extends CachedObject> {
 
   #force(object: T): void {
     const old = this.#objects.get(objectKey(object));
-    if (old?.resourceVersion !== object.resourceVersion || old.uid !== object.uid) this.#set(old, object);
+    if (old?.resourceVersion !== object.resourceVersion || old.uid !== object.uid) this.#set(old, object, true);
   }
 
-  #set(old: T | undefined, object: T): void {
+  #set(old: T | undefined, object: T, rolledBack = false): void {
     if (old && old.uid !== object.uid) {
-      this.#delete(old, old);
+      this.#delete(old, old, rolledBack);
       this.#set(undefined, object);
       return;
     }
@@ -301,11 +301,11 @@ export class InformerStore<T extends CachedObject> {
     }
   }
 
-  #delete(old: T, last: T): void {
+  #delete(old: T, last: T, isForgotten = false): void {
     this.#objects.delete(objectKey(old));
     for (const index of this.#indexes.values()) index.change(old, undefined);
     this.#options.onSizeChange(this.#objects.size);
-    for (const handler of this.#handlers) this.#guard(() => handler.onDelete?.(last));
+    for (const handler of this.#handlers) this.#guard(() => handler.onDelete?.(last, isForgotten));
   }
 
   #guard(call: () => void): void {

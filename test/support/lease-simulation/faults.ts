@@ -30,11 +30,11 @@ export interface Happening {
 
 const replica = fc.nat({ max: 3 });
 const breakage = fc.constantFrom<Breakage>('Refuses', 'Drops');
-/** Around the times that matter: 2 s, 5 s, 6 s, 10 s, 40 s. */
+/** Around the times that matter: 1 s, 4 s, 5 s, 10 s, 40 s. */
 const ms = fc.oneof(
   fc.integer({ min: 0, max: 300 }),
   fc.integer({ min: 300, max: 8_000 }),
-  fc.integer({ min: 4_500, max: 6_500 }),
+  fc.integer({ min: 3_500, max: 5_500 }),
   fc.integer({ min: 8_000, max: 60_000 }),
 );
 /** Mostly before the last one is over. */

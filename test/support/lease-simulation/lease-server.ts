@@ -27,7 +27,7 @@ export class LeaseServer {
   readonly unguarded: string[] = [];
   /** Renewals of Node Leases whose renewTime is not after the one before: kube-controller-manager ignores them. */
   readonly uncounted: string[] = [];
-  /** By Node; forgotten when its Lease is deleted with it. */
+  /** By Node. Forgotten when its Lease is deleted with it: a new Node has another heartbeat, which ends what was seen. */
   readonly #renewTimes = new Map<string, string>();
   /** Those that were deleted by somebody else, until they are made again. */
   readonly dropped = new Set<string>();
@@ -97,13 +97,19 @@ export class LeaseServer {
 
   /** As somebody with `kubectl` does it. */
   drop(key: string): void {
+    const name = this.leases.get(key)?.metadata.name;
+    const renewTime = this.#renewTimes.get(name ?? '');
+    this.collect(key);
+    // The Node stands, and what kube-controller-manager has seen of it counts on.
+    if (name !== undefined && renewTime !== undefined) this.#renewTimes.set(name, renewTime);
+  }
+
+  /** As the garbage collector does it when the owner is gone. */
+  collect(key: string): void {
     const lease = this.leases.get(key);
     if (lease === undefined) return;
     const { namespace = '', name, uid } = lease.metadata;
-    const renewTime = this.#renewTimes.get(name);
     this.delete(namespace, name, uid, undefined);
-    // The Node stands, and what kube-controller-manager has seen of it counts on.
-    if (renewTime !== undefined) this.#renewTimes.set(name, renewTime);
     if (namespace === NODE_LEASE_NAMESPACE) this.dropped.add(name);
   }
 

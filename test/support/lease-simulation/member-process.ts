@@ -75,6 +75,7 @@ export class MemberProcess {
       clientId,
       nonce,
       address: `${clientId}:7777`,
+      onRolledBack: () => this.watch.wasRolledBack(),
       clock: this.host,
       logger,
       metrics: this.metrics,

@@ -100,6 +100,7 @@ export class Replica {
       clientId,
       nonce,
       address: '127.0.0.1:7777',
+      onRolledBack: () => this.watch.wasRolledBack(),
     });
     void this.membership.announce({ tunnels: this.tunnelsUp() });
     this.leases = this.#createLeases(shared);

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { renewalPeriodMsOf } from '../../../src/lease/lease.ts';
 import { type Happening, happenings, heal, inflict } from './faults.ts';
 import { checkAtRest, checkBalance, Violation, watchOver } from './invariants.ts';
 import { World } from './world.ts';
@@ -18,13 +19,18 @@ export interface Scene {
   readonly happenings: readonly Happening[];
 }
 
+/** LEASE_RENEW_INTERVAL_SECONDS=20, the longest. */
+export const EVERY_20_S = renewalPeriodMsOf(20_000);
+/** The shortest and the longest. */
+export const renewIntervals = fc.constantFrom(renewalPeriodMsOf(10_000), EVERY_20_S);
+
 export const scenes: fc.Arbitrary<Scene> = fc.record({
   seed: fc.nat(),
   replicas: fc.integer({ min: 2, max: 4 }),
   bases: fc.integer({ min: 1, max: 10 }),
   maxLatencyMs: fc.constantFrom(2, 20, 300),
   isRebalancing: fc.boolean(),
-  renewIntervalMs: fc.constantFrom(10_000, 20_000),
+  renewIntervalMs: renewIntervals,
   happenings,
 });
 

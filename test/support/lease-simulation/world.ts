@@ -1,3 +1,4 @@
+import { renewalPeriodMsOf } from '../../../src/lease/lease.ts';
 import { LeaseServer } from './lease-server.ts';
 import { ServerMachine } from './link.ts';
 import { Replica } from './replica.ts';
@@ -97,7 +98,7 @@ export class World {
 
   /** A process with the CLIENT_ID of that index; the one before is not asked. */
   start(index: number): Replica {
-    const { isRebalancing, maxLatencyMs, renewIntervalMs = 10_000 } = this.#options;
+    const { isRebalancing, maxLatencyMs, renewIntervalMs = renewalPeriodMsOf(10_000) } = this.#options;
     const replica = new Replica({
       clientId: `controller-${index}`,
       nonce: `c${index}#${this.#started++}`,
@@ -176,7 +177,7 @@ export class World {
     base.nodeUid = undefined;
     this.timeline.after(COLLECTED_MS, () => {
       const key = `kube-node-lease/${nodeName}`;
-      if (this.server.leases.get(key)?.metadata.ownerReferences?.[0]?.uid === uid) this.server.drop(key);
+      if (this.server.leases.get(key)?.metadata.ownerReferences?.[0]?.uid === uid) this.server.collect(key);
     });
   }
 

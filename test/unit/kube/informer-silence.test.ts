@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settle } from '../../support/fake-clock.ts';
 import { InformerRig } from './support/informer-rig.ts';
-import { added, bookmark, listEnd, modified, pod } from './support/rig.ts';
+import { added, bookmark, deleted, listEnd, modified, pod } from './support/rig.ts';
 import { until } from './support/until.ts';
 
 describe('SharedInformer on a silent watch', () => {
@@ -41,10 +41,17 @@ describe('SharedInformer on a silent watch', () => {
     rig.clock.advance(1000);
     const third = await rig.server.next();
     expect(third.query.sendInitialEvents).toBe('true');
+    const forgotten: unknown[] = [];
+    rig.informer.addHandler({ onDelete: ({ name }, isForgotten) => forgotten.push([name, isForgotten]) });
     third.send(added(pod('a', 300)), added(same), added(pod('again', 50, { uid: 'two' })), listEnd(310));
     expect(await rig.take(4)).toEqual(['update a@400 a@300', 'delete again@50', 'add again@50', 'delete b@450']);
-    third.send(modified(pod('a', 311)));
-    expect(await rig.take(1)).toEqual(['update a@300 a@311']);
+    third.send(modified(pod('a', 311)), deleted(pod('a', 312)));
+    expect(await rig.take(2)).toEqual(['update a@300 a@311', 'delete a@312']);
+    expect(forgotten).toEqual([
+      ['again', true],
+      ['b', true],
+      ['a', false],
+    ]);
   });
 
   it('lists anew when another request has shown that the cluster went back, and believes the list, once a minute', async () => {

@@ -151,6 +151,26 @@ describe('versions of the answers to writes', () => {
   });
 });
 
+describe('the version of a lease that was read after a conflict', () => {
+  it.each([
+    ['older', 6, 1],
+    ['the same', 7, 0],
+    ['newer', 8, 0],
+  ])('%s: shows that the cluster went back only when it is older', async (_, version, rollbacks) => {
+    rig.hold.lease = cached({ version: 7 });
+    rig.answers = [CONFLICT, leaseObject({ version })];
+    await rig.write();
+    expect(rig.rollbacks).toBe(rollbacks);
+  });
+
+  it('says nothing when the lease was deleted and made again', async () => {
+    rig.hold.lease = cached({ version: 7 });
+    rig.answers = [CONFLICT, leaseObject({ version: 6, uid: 'l2' })];
+    await rig.write();
+    expect(rig.rollbacks).toBe(0);
+  });
+});
+
 describe('a write of a lease', () => {
   it('that takes it counts as a claim; it is renewed at its own moment, if that is not too soon', async () => {
     rig.hold.lease = cached({ holder: 'other' });

@@ -111,6 +111,7 @@ describe('a lease in the cache', () => {
       resourceVersion: '',
       holder: '',
       transitions: 0,
+      leaseDurationSeconds: 0,
       renewTime: '',
       ownerUid: undefined,
       hasManagedFields: false,

@@ -38,6 +38,7 @@ let facts: MemberFacts;
 let sent: Moment[];
 let stopping: AbortController;
 let lease: MemberLease;
+let rollbacks: number;
 
 beforeEach(() => {
   clock = new FakeClock();
@@ -47,6 +48,7 @@ beforeEach(() => {
   answers = [];
   facts = FACTS;
   sent = [];
+  rollbacks = 0;
   stopping = new AbortController();
   const answer = async (request: string): Promise<LeaseObject> => {
     requests.push(`${clock.now()} ${request}`);
@@ -70,6 +72,9 @@ beforeEach(() => {
     clientId: 'c-0',
     nonce: 'mine',
     facts: () => facts,
+    onRolledBack: () => {
+      rollbacks += 1;
+    },
     clock,
     logger: log.logger,
     metrics,
@@ -111,14 +116,14 @@ describe('joining', () => {
     expect(requests).toEqual(['0 get', patch]);
   });
 
-  it('looks each second at the lease of another process, and takes it over when it is the same for 4.8 s', async () => {
-    answers = [...Array(6).fill(object(5, { nonce: 'other' })), object(6)];
+  it('looks each second at the lease of another process, and takes it over when it is the same for 3.8 s', async () => {
+    answers = [...Array(5).fill(object(5, { nonce: 'other' })), object(6)];
     const joining = join();
-    await clock.advanceAsync(4_999);
-    expect(requests).toEqual(['0 get', '1000 get', '2000 get', '3000 get', '4000 get']);
+    await clock.advanceAsync(3_999);
+    expect(requests).toEqual(['0 get', '1000 get', '2000 get', '3000 get']);
     await clock.advanceAsync(1);
     await joining;
-    expect(requests.slice(5)).toEqual(['5000 get', '5000 patch 5 Active taken over']);
+    expect(requests.slice(4)).toEqual(['4000 get', '4000 patch 5 Active taken over']);
     expect([await conflicts(), log.lines]).toEqual([0, []]);
   });
 
@@ -135,14 +140,19 @@ describe('joining', () => {
     stopping.abort();
   });
 
-  it('waits 4.8 s also for a process whose lease has gone', async () => {
-    answers = [object(5, { nonce: 'other' }), ...Array(6).fill(NOT_FOUND), object(6)];
+  it.each([
+    ['3.8 s', 4, 5],
+    ['as long as its Lease says where it is of another version,', 6, 7],
+  ])('waits %s also for a process whose lease has gone', async (_, leaseDurationSeconds, looks) => {
+    const other = object(5, { nonce: 'other' });
+    const found = { ...other, spec: { ...other.spec, leaseDurationSeconds } };
+    answers = [found, ...Array(looks).fill(NOT_FOUND), object(6)];
     const joining = join();
-    await clock.advanceAsync(5_999);
-    expect(requests).toHaveLength(6);
+    await clock.advanceAsync(looks * 1_000 - 1);
+    expect(requests).toHaveLength(looks);
     await clock.advanceAsync(1);
     await joining;
-    expect(requests.slice(6)).toEqual(['6000 get', '6000 create']);
+    expect(requests.slice(looks)).toEqual([`${looks}000 get`, `${looks}000 create`]);
   });
 
   it('tries again a second after a failure, and ends when it is stopped', async () => {
@@ -191,7 +201,17 @@ describe('a renewal', () => {
     answers = [error, object(8), object(9)];
     await renew();
     expect(requests).toEqual(['0 patch 7 Active', '0 get', '0 patch 8 Active']);
-    expect([sent.length, lease.resourceVersion]).toEqual([1, '9']);
+    expect([sent.length, lease.resourceVersion, rollbacks]).toEqual([1, '9', 0]);
+  });
+
+  it.each([
+    ['its own', 'mine', ''],
+    ['an earlier process', 'before', ' taken over'],
+  ])('shows by an older version, here of %s, that the cluster went back, and goes on', async (_, nonce, words) => {
+    answers = [CONFLICT, object(3, { nonce }), object(4)];
+    await renew();
+    expect(requests).toEqual(['0 patch 7 Active', '0 get', `0 patch 3 Active${words}`]);
+    expect([rollbacks, lease.isTaken, lease.resourceVersion]).toEqual([1, false, '4']);
   });
 
   it('ends this process when another one has its CLIENT_ID, for good', async () => {

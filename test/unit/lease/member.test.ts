@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
 import {
   FENCE_AFTER_MS,
+  goneAfterMsOf,
   MEMBER_GONE_MS,
   MEMBER_RENEW_MS,
   type MemberFacts,
@@ -83,7 +84,7 @@ describe('a membership lease', () => {
       },
       spec: {
         holderIdentity: 'controller-0',
-        leaseDurationSeconds: 5,
+        leaseDurationSeconds: 4,
         acquireTime: about.nowText,
         renewTime: about.nowText,
         leaseTransitions: 0,
@@ -151,6 +152,16 @@ describe('the times', () => {
 
   it('leave room for a renewal that fails and one more', () => {
     expect(2 * MEMBER_RENEW_MS).toBeLessThan(FENCE_AFTER_MS);
+  });
+
+  it.each([
+    [undefined, MEMBER_GONE_MS],
+    [1, MEMBER_GONE_MS],
+    [4, MEMBER_GONE_MS],
+    [5, MEMBER_GONE_MS + 1_000],
+    [3_600, 30_000],
+  ])('are longer for a member whose Lease says so (%s s: %i ms)', (leaseDurationSeconds, ms) => {
+    expect(goneAfterMsOf({ leaseDurationSeconds: leaseDurationSeconds ?? 0 })).toBe(ms);
   });
 });
 

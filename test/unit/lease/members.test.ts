@@ -65,7 +65,7 @@ describe('another member', () => {
     expect(rig.hear({ isLeaving: true, tunnels: [], nonce: 'n2' })).toBe(true);
   });
 
-  it('is gone when our renewals prove 4.8 s of silence, and not before', () => {
+  it('is gone when our renewals prove 3.8 s of silence, and not before', () => {
     const rig = new Rig();
     rig.hear();
     rig.clock.advance(MEMBER_GONE_MS - 1);
@@ -79,6 +79,18 @@ describe('another member', () => {
     expect(rig.list.takeGone()).toEqual([]);
     expect(rig.stateOf('other')).toBe('Gone');
     expect(rig.list.alive()).toEqual([]);
+  });
+
+  it('of an earlier version, which stops leading later, is gone later', () => {
+    const rig = new Rig();
+    rig.list.changed({ ...lease(10), leaseDurationSeconds: 5 }, facts, rig.clock.now());
+    expect(rig.list.nextProofAt()).toBe(MEMBER_GONE_MS + 1_000);
+    rig.clock.advance(MEMBER_GONE_MS + 999);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual([]);
+    rig.clock.advance(1);
+    rig.renewAndSee();
+    expect(rig.list.takeGone()).toEqual(['other']);
   });
 
   it('is back when its lease changes', () => {
@@ -100,7 +112,7 @@ describe('another member', () => {
     expect(rig.list.takeGone()).toEqual(['other']);
   });
 
-  it('has 4.8 s when its lease is deleted, for its process may live, but takes part no longer', () => {
+  it('has 3.8 s when its lease is deleted, for its process may live, but takes part no longer', () => {
     const rig = new Rig();
     rig.hear();
     rig.clock.advance(5_000);
@@ -138,7 +150,7 @@ describe('another member', () => {
     expect(rig.stateOf('other', '20')).toBe('Alive');
   });
 
-  it('is proven gone soonest by a renewal that is sent 4.8 s after its last change', () => {
+  it('is proven gone soonest by a renewal that is sent 3.8 s after its last change', () => {
     const rig = new Rig();
     expect(rig.list.nextProofAt()).toBe(Number.POSITIVE_INFINITY);
     rig.clock.advance(1_000);

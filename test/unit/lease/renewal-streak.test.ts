@@ -70,6 +70,46 @@ describe('the silence of others', () => {
     expect(streak.silentMs(21_000)).toBe(4_000);
   });
 
+  it('does not count in an interruption, and does before and after it', () => {
+    const streak = joinedAt(0);
+    streak.interrupted(3_000, 7_000);
+    streak.renewed(9_000, '7');
+    streak.seen('7');
+    expect([0, 2_000, 3_000, 5_000, 7_000, 8_000].map((at) => streak.silentMs(at))).toEqual([
+      5_000, 3_000, 2_000, 2_000, 2_000, 1_000,
+    ]);
+    expect([0, 5_000, 8_000].map((at) => streak.provableAt(at, 4_800))).toEqual([8_800, 11_800, 12_800]);
+  });
+
+  it('is proven before an interruption by a renewal that is seen only after it', () => {
+    const streak = joinedAt(0);
+    streak.renewed(3_000, '7');
+    streak.interrupted(3_000, 7_000);
+    streak.renewed(7_000, '9');
+    streak.seen('7');
+    expect(streak.silentMs(1_000)).toBe(2_000);
+    streak.seen('9');
+    expect(streak.silentMs(1_000)).toBe(2_000);
+  });
+
+  it('is free of interruptions that were before a restart', () => {
+    const streak = joinedAt(0);
+    streak.interrupted(3_000, 7_000);
+    streak.restart(1_000);
+    streak.renewed(9_000, '7');
+    streak.seen('7');
+    expect(streak.silentMs(0)).toBe(8_000);
+  });
+
+  it('counts from the end of the first of 17 interruptions, of which 16 are kept', () => {
+    const streak = joinedAt(0);
+    for (let index = 0; index < 17; index++) streak.interrupted(10_000 * index + 6_000, 10_000 * index + 10_000);
+    streak.renewed(170_000, '7');
+    streak.seen('7');
+    expect(streak.silentMs(0)).toBe(160_000 - 16 * 4_000);
+    expect(streak.silentMs(165_000)).toBe(1_000);
+  });
+
   it('can be proven by a renewal that is sent late enough', () => {
     const streak = joinedAt(10_000);
     expect(streak.provableAt(4_000, 6_000)).toBe(16_000);

@@ -98,6 +98,15 @@ describe('a deleted vPod', () => {
     expect(rig.store.get('vnode.b1')?.pendingRemovals.size).toBe(0);
   });
 
+  it('that the cluster has forgotten leaves a module that no Pod asks for: nobody deleted it', async () => {
+    rig.podInformer.isPaused = true;
+    rig.api.drop('pod', 'p1');
+    await rig.podInformer.goBackTo([]);
+    await rig.pass(8_000);
+    expect([commands(), rig.store.get('vnode.b1')?.pendingRemovals.size]).toEqual([[], 0]);
+    expect([...(rig.store.get('vnode.b1')?.unknown.keys() ?? [])]).toEqual([KEY]);
+  });
+
   it('leaves the module to a new Pod of the same name: a late delete never hurts it', async () => {
     rig.podInformer.isPaused = true;
     rig.deletePod('p1');
