@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ensureBinaries } from '../../samples/control-plane/binaries.ts';
 import { KUBERNETES_VERSION } from '../../samples/control-plane/versions.ts';
 import { messageOf } from '../../src/errors.ts';
@@ -63,10 +63,13 @@ async function run(options: BenchOptions): Promise<void> {
   // No time limit of a case has to hold the build of a control plane.
   await ensureBinaries({ onProgress: say });
   await suite.prepare?.({ subjects: subjectsAmong(subjectsOf(suite), options.subjects), onProgress: say });
+  if (options.profile !== undefined) await mkdir(options.profile, { recursive: true });
   const loadBefore = loadavg();
   const startedAt = new Date();
   const results = await runSuite(suite, {
     ...options,
+    // The process that writes it may have another working directory.
+    profile: options.profile && resolve(options.profile),
     onProgress: say,
     onStage: (opened) => {
       stage = opened;

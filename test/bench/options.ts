@@ -13,6 +13,8 @@ export interface BenchOptions {
   readonly keep: boolean;
   /** Where the JSON goes; undefined: to a file with a name of its own. */
   readonly out: string | undefined;
+  /** The folder for CPU profiles; undefined: none are made. */
+  readonly profile: string | undefined;
 }
 
 /** What the command line is checked against. */
@@ -57,6 +59,8 @@ Usage: npm run bench -- [suite] [flags]
   --subject NAME only this one of what is compared, with all of its variants; may be given more than once
   --keep         write test/bench/results/<suite>.json, which later results are compared with, and its picture;
                  cases that are not run now keep their former result
+  --profile DIR  writes a CPU profile of each case, without its preparation, into this folder, where the suite can;
+                 open one in the DevTools of Chrome (the profiler is part of the figures then, so not with --keep)
   --out FILE     where the JSON with all details goes (default: a file among the temporary ones)
   --help         this text
 
@@ -107,6 +111,9 @@ export function parseBenchOptions(args: readonly string[], known: KnownSuites): 
   if (stranger !== undefined) {
     throw new UsageError(`--subject must be one of ${suite.subjects.join(', ')}, got '${stranger}'`);
   }
+  if (values.keep && values.profile !== undefined) {
+    throw new UsageError('--keep and --profile exclude each other: figures with a profiler are no figures to keep');
+  }
   const { runs, bases } = suite.defaults;
   return {
     suite: name,
@@ -119,6 +126,7 @@ export function parseBenchOptions(args: readonly string[], known: KnownSuites): 
     subjects: values.subject,
     keep: values.keep,
     out: values.out,
+    profile: values.profile,
   };
 }
 
@@ -139,6 +147,7 @@ function readFlags(args: readonly string[]) {
         subject: { type: 'string', multiple: true, default: [] },
         keep: { type: 'boolean', default: false },
         out: { type: 'string' },
+        profile: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
     });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { messageOf } from '../../src/errors.ts';
 import { kernelCpuSeconds } from '../support/cost.ts';
@@ -15,6 +16,8 @@ export interface RunnerOptions {
   readonly cases: readonly string[];
   /** By column; empty: all. */
   readonly subjects: readonly string[];
+  /** The folder for CPU profiles; undefined: none are made. */
+  readonly profile?: string | undefined;
   readonly onProgress: (line: string) => void;
   /** Whoever interrupts closes it. */
   readonly onStage: (stage: Stage) => void;
@@ -71,6 +74,7 @@ function failOnUnknownSubject<S>(steps: Steps<S>, subjects: readonly string[]): 
 interface StepOptions {
   readonly run: number;
   readonly subject: string;
+  readonly profile?: string | undefined;
   readonly onProgress: (line: string) => void;
 }
 
@@ -78,7 +82,7 @@ interface StepOptions {
 async function runSubject<S extends Stage>(
   suite: Suite<S>,
   steps: Steps<S>,
-  { run, subject, runs, sizes, onStage, onProgress: say }: RunnerOptions & StepOptions,
+  { run, subject, runs, sizes, profile, onStage, onProgress: say }: RunnerOptions & StepOptions,
 ): Promise<DoneCase<S>[]> {
   const onProgress = (line: string): void => say(`${[`run ${run}/${runs}`, subject].join(' ').trimEnd()}: ${line}`);
   const stage = suite.open({ ...sizes, subject, onProgress });
@@ -86,7 +90,7 @@ async function runSubject<S extends Stage>(
   const all: DoneCase<S>[] = [];
   try {
     for (const step of steps) {
-      const done = await runStep(step, stage, { run, subject, onProgress });
+      const done = await runStep(step, stage, { run, subject, profile, onProgress });
       all.push(...done);
       if (done.some(([, { failure }]) => failure !== undefined)) break;
     }
@@ -124,18 +128,20 @@ async function prepareAll<S>(step: readonly BenchCase<S>[], stage: S, { onProgre
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOptions): Promise<CaseRun> {
+async function runCase<S extends Stage>(benchCase: BenchCase<S>, stage: S, options: StepOptions): Promise<CaseRun> {
   const { run, subject, onProgress } = options;
   const { name, figures } = benchCase;
   onProgress(`${name}: measuring`);
   const meter = new UsageMeter(benchCase.watched(stage));
   const pauses = monitorEventLoopDelay({ resolution: PAUSE_RESOLUTION_MS });
   pauses.enable();
+  const endProfile = await profiling(stage, name, options);
   const [startedAt, kernelBefore] = [performance.now(), kernelCpuSeconds()];
   try {
     const measured = await benchCase.measure(stage);
     const tookSeconds = Math.round((performance.now() - startedAt) / 100) / 10;
     const usage = meter.read(benchCase.watched(stage));
+    await endProfile();
     const kernelSeconds = rounded(kernelCpuSeconds() - kernelBefore);
     const pauseMs = Math.round(pauses.max / 1e6) - PAUSE_RESOLUTION_MS;
     const later = await benchCase.afterwards?.(stage);
@@ -148,6 +154,26 @@ async function runCase<S>(benchCase: BenchCase<S>, stage: S, options: StepOption
     return failedRun(options, error);
   } finally {
     pauses.disable();
+  }
+}
+
+/** Begins a profile where one is wanted, and returns what ends it. A case is measured also without one. */
+async function profiling(
+  stage: Stage,
+  name: string,
+  { profile, run, subject, onProgress }: StepOptions,
+): Promise<() => Promise<void>> {
+  if (profile === undefined) return async () => {};
+  const path = join(profile, `${[name, subject, run].join(' ').replaceAll(/\W+/g, '-')}.cpuprofile`);
+  const none = (error: unknown): void => onProgress(`${name}: no profile: ${messageOf(error)}`);
+  try {
+    const { profiler } = stage;
+    if (profiler === undefined) throw new Error('nothing here gives one');
+    await profiler.startProfile();
+    return () => profiler.writeProfile(path).then(() => onProgress(`${name}: profile: ${path}`), none);
+  } catch (error) {
+    none(error);
+    return async () => {};
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ProfileCalls } from './profiler.ts';
 import type { Watched } from './usage.ts';
 
 /** One number that a case measures, and what is promised of it. */
@@ -41,6 +42,8 @@ export interface BenchCase<Stage, Key extends string = string> {
 
 /** Whatever cases run on. `close` ends all that it has started. */
 export interface Stage {
+  /** Of the process that is measured now; absent: it gives no profile. */
+  readonly profiler?: ProfileCalls | undefined;
   close(): Promise<void>;
 }
 

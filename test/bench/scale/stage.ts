@@ -1,3 +1,4 @@
+import type { ProfileCalls } from '../profiler.ts';
 import type { Stage } from '../suite.ts';
 import { ScaleWorld, type ScaleWorldOptions } from './scale-world.ts';
 import type { SettingsName } from './settings.ts';
@@ -45,6 +46,10 @@ export class ScaleStage implements Stage {
     const world = await this.announced();
     if (!world.isLoaded) await world.rollOut();
     return world;
+  }
+
+  get profiler(): ProfileCalls | undefined {
+    return this.world.subject.profiler;
   }
 
   async close(): Promise<void> {

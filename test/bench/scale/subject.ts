@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Remote, remoteOf } from '../../../samples/process/remote.ts';
 import { CONTROLLER_USER, type ControllerProcess, type OwnWorld } from '../../support/world.ts';
+import type { ProfileCalls } from '../profiler.ts';
 import { startFloor } from './floor/floor-process.ts';
 import { KWOK_USER, startKwok } from './kwok/kwok.ts';
 import type { ProbeCalls } from './probe/probe.ts';
@@ -34,6 +35,8 @@ export interface Subject {
   readonly helperPids?: readonly number[];
   /** Absent where nothing is reported. */
   readonly probe?: Remote<ProbeCalls>;
+  /** Absent where it is no program of Node. */
+  readonly profiler?: ProfileCalls;
   kill(): Promise<void>;
 }
 
@@ -54,7 +57,7 @@ export async function startSubject(name: SubjectName, world: OwnWorld): Promise<
   const options = await floorOptionsOf(world);
   if (name === 'kwok') return { name, ...(await startKwok(world, options)) };
   const floor = await startFloor({ ...options, connections: Number(name.slice('floor '.length)) });
-  return { name, pid: floor.pid, kill: () => floor.stop() };
+  return { name, pid: floor.pid, profiler: floor, kill: () => floor.stop() };
 }
 
 async function floorOptionsOf({ controlPlane, broker, env }: OwnWorld) {
@@ -80,11 +83,13 @@ async function startController(world: OwnWorld): Promise<Subject> {
 /** Does not wait for anything. */
 export async function launchController(world: OwnWorld): Promise<Subject & { readonly process: ControllerProcess }> {
   const process = await world.launchController({ NODE_OPTIONS: `--import ${PRELOAD}`, NODE_COMPILE_CACHE });
+  const probe = remoteOf<ProbeCalls>('controller', process.child);
   return {
     name: 'controller',
     pid: process.child.pid ?? Number.NaN,
     process,
-    probe: remoteOf<ProbeCalls>('controller', process.child),
+    probe,
+    profiler: probe,
     kill: async () => {
       await process.stop('SIGKILL');
     },

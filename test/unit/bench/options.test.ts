@@ -29,11 +29,16 @@ describe('the flags of the bench', () => {
       subjects: [],
       keep: false,
       out: undefined,
+      profile: undefined,
     });
     expect(parseBenchOptions(['second'], KNOWN)).toMatchObject({
       runs: 3,
       sizes: { bases: 500, modules: 4, replicas: 2 },
     });
+  });
+
+  it('name a folder for profiles', () => {
+    expect(parseBenchOptions(['first', '--profile', 'profiles'], KNOWN)?.profile).toBe('profiles');
   });
 
   it('need no suite: one is the default', () => {
@@ -51,6 +56,7 @@ describe('the flags of the bench', () => {
       subjects: [],
       keep: true,
       out: 'a.json',
+      profile: undefined,
     });
     expect(parseBenchOptions(['second', '--modules', '7', '--replicas', '3'], KNOWN)?.sizes).toEqual({
       bases: 500,
@@ -70,7 +76,18 @@ describe('the flags of the bench', () => {
 
   it('are all in the help, and what there is to measure', () => {
     expect(parseBenchOptions(['--help'], KNOWN)).toBeUndefined();
-    const flags = ['--runs', '--bases', '--modules', '--replicas', '--case', '--subject', '--keep', '--out', '--help'];
+    const flags = [
+      '--runs',
+      '--bases',
+      '--modules',
+      '--replicas',
+      '--case',
+      '--subject',
+      '--keep',
+      '--profile',
+      '--out',
+      '--help',
+    ];
     const suites = [
       'first: something\n    cases: one, two\n    runs: 5, bases: 300',
       'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2',
@@ -91,6 +108,7 @@ describe('the flags of the bench', () => {
     [['second', '--replicas', 'many'], /--replicas must be a whole number/],
     [['first', '--modules', '2'], /--modules is nothing that can be set in the suite 'first'/],
     [['first', '--replicas', '2'], /--replicas is nothing that can be set in the suite 'first'/],
+    [['first', '--keep', '--profile', 'a'], /--keep and --profile exclude each other/],
     [['first', '--fast'], /--fast/],
   ])('%j is refused with the reason', (args, message) => {
     expect(() => parseBenchOptions(args, KNOWN)).toThrow(UsageError);

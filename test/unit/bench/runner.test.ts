@@ -5,9 +5,11 @@ import { type BenchCase, benchCase, type Sizes, type Stage, type StageOptions, t
 class Diary implements Stage {
   readonly lines: string[] = [];
   readonly subject: string;
+  readonly profiler: Stage['profiler'];
 
-  constructor(subject: string) {
+  constructor(subject: string, profiler: Stage['profiler']) {
     this.subject = subject;
+    this.profiler = profiler;
   }
 
   async close(): Promise<void> {
@@ -52,10 +54,12 @@ interface RunOptions {
   /** Of the command line. */
   readonly only?: readonly string[];
   readonly sizes?: Sizes;
+  readonly profile?: string;
+  readonly profiler?: Stage['profiler'];
 }
 
 async function run(steps: BenchCase<Diary>[][], options: RunOptions = {}) {
-  const { runs = 1, cases = [], subjects, only = [], sizes = { bases: 1 } } = options;
+  const { runs = 1, cases = [], subjects, only = [], sizes = { bases: 1 }, profile, profiler } = options;
   const opened: { options: StageOptions; stage: Diary }[] = [];
   const progress: string[] = [];
   const suite: Suite<Diary> = {
@@ -65,13 +69,13 @@ async function run(steps: BenchCase<Diary>[][], options: RunOptions = {}) {
     ...(subjects ? { subjects } : {}),
     steps,
     open(stageOptions) {
-      const stage = new Diary(stageOptions.subject);
+      const stage = new Diary(stageOptions.subject, profiler);
       opened.push({ options: stageOptions, stage });
       return stage;
     },
   };
   const onProgress = (line: string): void => void progress.push(line);
-  const results = await runSuite(suite, { runs, sizes, cases, subjects: only, onProgress, onStage: () => {} });
+  const results = await runSuite(suite, { runs, sizes, cases, subjects: only, profile, onProgress, onStage: () => {} });
   return {
     results,
     progress,
@@ -205,6 +209,32 @@ describe('a suite with two subjects', () => {
       [[], [1, 1]],
     ]);
     expect(results.some(({ figures }) => figures[0]?.ratio)).toBe(false);
+  });
+
+  it('has a profile of what is measured written for each case, into the folder asked for', async () => {
+    const written: string[] = [];
+    const profiler = {
+      startProfile: async () => void written.push('start'),
+      writeProfile: async (path: string) => void written.push(path),
+    };
+    const subjects = ['own', 'floor 8'];
+    await run([[caseOf('one', { subjects })]], { subjects, profiler });
+    expect(written).toEqual([]);
+    await run([[caseOf('one', { subjects })]], { subjects, profiler, profile: 'folder' });
+    expect(written).toEqual(['start', 'folder/one-own-1.cpuprofile', 'start', 'folder/one-floor-8-1.cpuprofile']);
+  });
+
+  it.each([
+    ['nothing gives one', undefined, 'one: no profile: nothing here gives one'],
+    [
+      'it was killed meanwhile',
+      { startProfile: async () => {}, writeProfile: () => Promise.reject(new Error('it ended')) },
+      'one: no profile: it ended',
+    ],
+  ])('measures a case also without a profile: %s', async (_why, profiler, words) => {
+    const { results, progress } = await run([[caseOf('one')]], { profile: 'folder', profiler });
+    expect(progress.join('\n')).toContain(words);
+    expect(results[0]?.runs[0]?.failure).toBeUndefined();
   });
 
   it('refuses a case for somebody else', async () => {

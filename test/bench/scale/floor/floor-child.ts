@@ -1,4 +1,5 @@
 import { serveCalls } from '../../../../samples/process/serve.ts';
+import { profileCalls } from '../../profiler.ts';
 import { Floor } from './floor.ts';
 import type { FloorCalls } from './floor-process.ts';
 
@@ -14,4 +15,5 @@ serveCalls<FloorCalls>({
     if (!floor) throw new Error('start: the floor is not started');
     return floor.counters;
   },
+  ...profileCalls(),
 });

@@ -1,4 +1,5 @@
 import { startRemote } from '../../../../samples/process/remote.ts';
+import type { ProfileCalls } from '../../profiler.ts';
 
 export interface FloorOptions {
   /** `https://127.0.0.1:port` */
@@ -28,14 +29,14 @@ export interface FloorCounters {
   failed: number;
 }
 
-export interface FloorProcess {
+export interface FloorProcess extends ProfileCalls {
   readonly pid: number;
   counters(): Promise<FloorCounters>;
   stop(): Promise<void>;
 }
 
 /** What the child answers to. */
-export interface FloorCalls {
+export interface FloorCalls extends ProfileCalls {
   start(options: FloorOptions): Promise<void>;
   counters(): FloorCounters;
 }

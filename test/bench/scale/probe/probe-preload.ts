@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { serveCalls } from '../../../../samples/process/serve.ts';
+import { profileCalls } from '../../profiler.ts';
 import { DEFAULT_RESOLUTION_MS, type MemoryFigures } from './probe.ts';
 
 /** Loaded into a controller that is measured (`--import`); asked over its IPC channel. */
@@ -46,6 +47,12 @@ function takeLoopDelay(): { p99: number; max: number } {
 }
 
 // A controller that ends with SIGKILL leaves nothing to the next one unless it is told to.
-serveCalls({ memory, watchLoopDelay, takeLoopDelay, keepCompiled: () => flushCompileCache() });
+serveCalls({
+  memory,
+  watchLoopDelay,
+  takeLoopDelay,
+  keepCompiled: () => flushCompileCache(),
+  ...profileCalls(),
+});
 // A controller that is asked to end does not wait for our questions.
 process.channel?.unref();

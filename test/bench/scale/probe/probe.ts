@@ -1,8 +1,10 @@
+import type { ProfileCalls } from '../../profiler.ts';
+
 /** Of the event loop delay. */
 export const DEFAULT_RESOLUTION_MS = 10;
 
 /** What a process that carries `probe-preload.ts` tells about itself. */
-export interface ProbeCalls {
+export interface ProbeCalls extends ProfileCalls {
   /** After a full garbage collection. */
   memory(): MemoryFigures;
   /** Begins anew with a timer of so many ms. One of 10 ms costs 0.7 % of a core by itself, one of 100 ms 0.1 %. */
