@@ -19,33 +19,41 @@ const ON_ALL_TRANSPORTS = [
 ];
 /** Figures of a tunnel: over our own broker and over HTTP, since which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
-/** What is measured there needs CPU time that other files would take: they run first. */
+/** What is measured there, and by the figures of a tunnel, needs CPU time that other files would take: they run first. */
 const FLOODS = 'test/attacks/floods.test.ts';
-/** Beside them run files that wait most of the time. */
-const WAITING = ['first-contact'];
-const WAITING_ON_AEDES = ['brake'];
-const CALM = { groupOrder: 1, maxWorkers: 4 };
+const CALM = { groupOrder: 1, maxWorkers: 3 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
-const SHARDING = ['sharding-api', 'sharding-links', 'sharding-processes', 'sharding-replicas', 'upgrade'];
+const SHARDING = [
+  'sharding-api',
+  'sharding-links',
+  'sharding-names',
+  'sharding-processes',
+  'sharding-replicas',
+  'upgrade',
+];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
-  'sharding-processes',
   'sharding-api',
-  'sharding-replicas',
+  'sharding-processes',
   'upgrade',
+  'sharding-replicas',
+  'sharding-links',
   // Those that need the CPU most are not to begin all at once.
   'floods',
-  'first-contact',
-  'brake',
   'cost',
   'demo',
   'failures',
+  'first-base',
+  'slow-install',
+  'updates',
   'rollout',
   'api-down',
+  'first-contact',
+  'brake',
   'guides',
   'export',
   'failing-installs',
@@ -119,7 +127,10 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
   };
 }
 
-/** Several replicas: nothing else runs beside so many of these files, since the time to replace a lost one is promised. */
+/**
+ * Several replicas: few at a time on any machine, since the time to replace a lost one is promised, and a cluster that
+ * starts and rolls takes a core.
+ */
 function sharding(
   name: string,
   include: string[],
@@ -165,7 +176,6 @@ export default defineConfig({
         include: ['test/integration/**/*.test.ts'],
         exclude: filesOf([
           ...BY_TUNNEL,
-          ...WAITING_ON_AEDES,
           ...WITH_MOSQUITTO_ONLY,
           ...SHARDING,
           ...ON_ALL_TRANSPORTS,
@@ -174,15 +184,13 @@ export default defineConfig({
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
-        exclude: filesOf(WAITING),
       }),
-      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS), exclude: filesOf(WAITING) }),
+      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: [FLOODS] }),
-      integration('calm', 'http', { include: [FLOODS, ...filesOf([...BY_TUNNEL, ...WAITING])], ...CALM }),
-      integration('calm-aedes', 'aedes', { include: filesOf([...BY_TUNNEL, ...WAITING_ON_AEDES]), ...CALM }),
-      integration('calm-mosquitto', 'mosquitto', { include: filesOf(WAITING), ...CALM }),
+      integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
+      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,

@@ -1,3 +1,3 @@
-import { describeSharding } from '../support/cluster/describe-sharding.ts';
+import { describeSharding, SMALL } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['links'], bases: 36, keptPerBase: 9 });
+describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['links'], ...SMALL });

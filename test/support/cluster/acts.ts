@@ -38,14 +38,17 @@ export async function cutOff(stage: Stage, victim: Replica, wires: readonly ('ap
   expect(victim.isAlive).toBe(true);
 }
 
+export interface Outage {
+  readonly lastsMs: number;
+  begin(cluster: Cluster): Promise<void>;
+  end(cluster: Cluster): Promise<void>;
+}
+
 /**
  * No lease changes its holder. kube-controller-manager and kube-scheduler end when they cannot renew their leader lease
  * for 10 s; ours hold no election, so they are ended here, and start when new leaders would.
  */
-export async function outage(
-  { cluster, note }: Stage,
-  { begin, end }: { begin: (cluster: Cluster) => Promise<void>; end: (cluster: Cluster) => Promise<void> },
-): Promise<void> {
+export async function outage({ cluster, note }: Stage, { lastsMs, begin, end }: Outage): Promise<void> {
   const { recorder, world } = cluster;
   await atRest(cluster);
   const before = holders(cluster);
@@ -57,7 +60,7 @@ export async function outage(
   note('the API server goes');
   await begin(cluster);
   await Promise.all(leaders.map((leader) => leader.stopProcess('SIGKILL')));
-  await until(since + LONG_MS);
+  await until(since + lastsMs);
   const upAt = Date.now();
   await end(cluster);
   note('the API server is back');

@@ -35,10 +35,12 @@ export async function balanced(cluster: Cluster, among: readonly Replica[], time
   }, timeoutMs);
 }
 
-/** Balanced, and nothing has moved for some seconds: whoever moves now has a reason. */
+/** So balanced that no replica gives anything to another one, and nothing has moved for some seconds. */
 export function atRest(cluster: Cluster): Promise<void> {
-  return eventually(async () => {
-    await balanced(cluster, cluster.living, 0);
+  return eventually(() => {
+    const counts = countsOf(cluster, cluster.living);
+    expect(sum(counts)).toBe(cluster.recorder.leases().size);
+    expect(Math.max(...counts) - Math.min(...counts), counts.join()).toBeLessThanOrEqual(1);
     expect(Date.now() - cluster.recorder.movedAt).toBeGreaterThan(5_000);
   }, 90_000);
 }

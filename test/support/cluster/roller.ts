@@ -3,8 +3,8 @@ import { moduleWorkload, type WorkloadOptions } from '../manifests.ts';
 import type { World } from '../world.ts';
 
 const LOOK_EVERY_MS = 250;
-/** Between two roll-outs of a Deployment: three clusters that roll without a rest take both cores of a machine. */
-const REST_MS = 3_000;
+/** Between two roll-outs of a Deployment: with shorter rests, clusters side by side need more than two cores. */
+const REST_MS = 8_000;
 
 /** A Deployment whose module goes from version to version. */
 export class RollingDeployment {
@@ -77,7 +77,7 @@ export class Roller {
       } catch {
         // The API server is away.
       }
-      await delay(restMs);
+      await delay(restMs, undefined, { signal: this.#stopped.signal }).catch(() => {});
     }
   }
 }

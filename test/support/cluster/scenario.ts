@@ -19,10 +19,10 @@ export interface Stage {
 }
 
 /**
- * Replicas that end or start; their processes, which stop and go on or share a CLIENT_ID; links to the API server and to
- * bases; the API server itself.
+ * Replicas that end or start; their processes, which stop and go on; names, which two processes share; links to the API
+ * server and to bases; the API server itself.
  */
-export type FaultOf = 'replicas' | 'processes' | 'links' | 'api';
+export type FaultOf = 'replicas' | 'processes' | 'names' | 'links' | 'api';
 
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */

@@ -19,6 +19,41 @@ import type { FaultOf, Scenario } from './scenario.ts';
 /** Every way to lose a replica, or what it stands on. */
 const SCENARIOS: readonly Scenario[] = [
   {
+    name: 'SIGSTOP of one replica after the other, each for about as long as it takes to be given up',
+    of: 'processes',
+    allowedLate: { 'controller-0': 1, 'controller-1': 1, 'controller-2': 1 },
+    async act({ cluster, note }) {
+      for (const [index, seconds] of [4.5, 5.5, 6.5].entries()) {
+        const victim = cluster.replica(index);
+        note(`${victim.clientId} is stopped for ${seconds} s`);
+        victim.freeze();
+        await delay(seconds * 1_000);
+        victim.thaw();
+        await renewedSince(cluster, Date.now());
+      }
+    },
+  },
+  {
+    name: 'all replicas killed and restarted at once',
+    of: 'replicas',
+    act: (stage) => restartAll(stage, 'SIGKILL'),
+  },
+  {
+    name: 'all replicas ended by SIGTERM and restarted at once',
+    of: 'replicas',
+    act: (stage) => restartAll(stage, 'SIGTERM'),
+  },
+  {
+    name: 'a second process with the CLIENT_ID of one that lives: it waits, and takes over when that one is killed',
+    of: 'names',
+    act: secondProcess,
+  },
+  {
+    name: 'a frozen process whose CLIENT_ID another one got: it ends when it goes on',
+    of: 'names',
+    act: replacedProcess,
+  },
+  {
     name: 'A-004-6: SIGKILL of one replica, then of another, until one is left',
     of: 'replicas',
     async act(stage) {
@@ -65,21 +100,6 @@ const SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'SIGSTOP of one replica after the other, each for about as long as it takes to be given up',
-    of: 'processes',
-    allowedLate: { 'controller-0': 1, 'controller-1': 1, 'controller-2': 1 },
-    async act({ cluster, note }) {
-      for (const [index, seconds] of [5.5, 6.5, 7.5].entries()) {
-        const victim = cluster.replica(index);
-        note(`${victim.clientId} is stopped for ${seconds} s`);
-        victim.freeze();
-        await delay(seconds * 1_000);
-        victim.thaw();
-        await renewedSince(cluster, Date.now());
-      }
-    },
-  },
-  {
     name: 'a replica cut off from the API server only',
     of: 'links',
     act: (stage) => cutOff(stage, stage.cluster.replica(0), ['api']),
@@ -119,15 +139,17 @@ const SCENARIOS: readonly Scenario[] = [
     of: 'api',
     act: (stage) =>
       outage(stage, {
+        lastsMs: LONG_MS,
         begin: async ({ world }) => void (await world.controlPlane.component('kube-apiserver').stopProcess('SIGKILL')),
         end: ({ world }) => world.controlPlane.component('kube-apiserver').start(),
       }),
   },
   {
-    name: 'an API server that is frozen for 60 s',
+    name: 'an API server that is frozen for 45 s, longer than a Lease is valid',
     of: 'api',
     act: (stage) =>
       outage(stage, {
+        lastsMs: 45_000,
         begin: async ({ world }) => world.controlPlane.component('kube-apiserver').kill('SIGSTOP'),
         end: async ({ world }) => world.controlPlane.component('kube-apiserver').kill('SIGCONT'),
       }),
@@ -140,7 +162,7 @@ const SCENARIOS: readonly Scenario[] = [
       const before = holders(cluster);
       const mark = cluster.recorder.leaseCount;
       const apiServer = cluster.world.controlPlane.component('kube-apiserver');
-      for (const seconds of [4.5, 5.5, 6.5]) {
+      for (const seconds of [3.5, 4.5, 5.5]) {
         note(`the API server is frozen for ${seconds} s`);
         apiServer.kill('SIGSTOP');
         await delay(seconds * 1_000);
@@ -149,26 +171,6 @@ const SCENARIOS: readonly Scenario[] = [
       }
       expect(movesSince(cluster, mark, before).join('\n')).toBe('');
     },
-  },
-  {
-    name: 'all replicas killed and restarted at once',
-    of: 'replicas',
-    act: (stage) => restartAll(stage, 'SIGKILL'),
-  },
-  {
-    name: 'all replicas ended by SIGTERM and restarted at once',
-    of: 'replicas',
-    act: (stage) => restartAll(stage, 'SIGTERM'),
-  },
-  {
-    name: 'a second process with the CLIENT_ID of one that lives: it waits, and takes over when that one is killed',
-    of: 'processes',
-    act: secondProcess,
-  },
-  {
-    name: 'a frozen process whose CLIENT_ID another one got: it ends when it goes on',
-    of: 'processes',
-    act: replacedProcess,
   },
   {
     name: 'a fourth replica: it gets its share by the fewest moves, and goes again',

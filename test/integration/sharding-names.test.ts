@@ -1,0 +1,3 @@
+import { describeSharding, SMALL } from '../support/cluster/describe-sharding.ts';
+
+describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['names'], ...SMALL });
