@@ -19,8 +19,9 @@ const ON_ALL_TRANSPORTS = [
 ];
 /** Figures of a tunnel: over our own broker and over HTTP, since which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
-/** It takes all the CPU time that there is, and promises seconds: it runs by itself. */
+/** What is measured there, and by the figures of a tunnel, needs CPU time that other files would take: they run first. */
 const FLOODS = 'test/attacks/floods.test.ts';
+const CALM = { groupOrder: 1, maxWorkers: 3 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -42,6 +43,7 @@ const STARTED_FIRST = [
   'sharding-replicas',
   'sharding-links',
   // Those that need the CPU most are not to begin all at once.
+  'floods',
   'cost',
   'demo',
   'failures',
@@ -90,13 +92,15 @@ interface IntegrationOptions {
   readonly include: string[];
   readonly exclude?: string[];
   readonly groupOrder?: number;
+  readonly maxWorkers?: number;
 }
 
-function integration(name: string, transport: string, { groupOrder = 2, ...files }: IntegrationOptions) {
+function integration(name: string, transport: string, { groupOrder = 2, maxWorkers, ...files }: IntegrationOptions) {
   return {
     test: {
       name,
       ...files,
+      ...(maxWorkers === undefined ? {} : { maxWorkers }),
       env: { TEST_TRANSPORT: transport },
       globalSetup: ['test/integration/global-setup.ts'],
       ...TIMEOUTS,
@@ -170,14 +174,21 @@ export default defineConfig({
       { test: UNIT },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
-        exclude: filesOf([...WITH_MOSQUITTO_ONLY, ...SHARDING, ...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
+        exclude: filesOf([
+          ...BY_TUNNEL,
+          ...WITH_MOSQUITTO_ONLY,
+          ...SHARDING,
+          ...ON_ALL_TRANSPORTS,
+          ...OF_THE_CONTROL_PLANE,
+        ]),
       }),
       integration('integration-mosquitto', 'mosquitto', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...WITH_MOSQUITTO_ONLY]),
       }),
-      integration('integration-http', 'http', { include: filesOf([...ON_ALL_TRANSPORTS, ...BY_TUNNEL]) }),
+      integration('integration-http', 'http', { include: filesOf(ON_ALL_TRANSPORTS) }),
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: [FLOODS] }),
-      integration('floods', 'http', { include: [FLOODS], groupOrder: 1 }),
+      integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
+      integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
       sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
