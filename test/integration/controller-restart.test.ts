@@ -5,12 +5,15 @@ import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
 import { startWorld } from '../support/start-world.ts';
+import { SCALE } from '../support/transport.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
-const BASES = 100;
+const BASES = 100 * SCALE;
 const DEPLOYMENTS = 6;
 /** Fewer than bases, so that Pods of dead bases find another one. */
-const REPLICAS = 85;
+const REPLICAS = Math.floor(0.85 * BASES);
+const MODULES = DEPLOYMENTS * REPLICAS;
+const DONE_AT_THE_KILL = 150 * SCALE;
 
 let world: World;
 let fleet: Fleet;
@@ -25,19 +28,19 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-describe('the controller, killed in the middle of 510 installs on 100 bases, with two bases dying meanwhile', () => {
+describe(`the controller, killed in the middle of ${MODULES} installs on ${BASES} bases, with two bases dying meanwhile`, () => {
   it('goes on where it was: nothing twice, no live Node leaves Ready, dead bases are cleared, every module is Ready', async ({
     annotate,
   }) => {
     const { admin } = world;
     const nodesSeen = await Spectator.watch(admin, '/api/v1/nodes');
-    const dead = ['base-7', 'base-77'];
+    const dead = ['base-7', `base-${BASES - 3}`];
     const killed = new Promise<number>((resolve) => {
       let done = 0;
       const unsubscribe = fleet.history.subscribe((record) => {
         if (record.command !== 'installBiz' || record.outcome !== 'executed') return;
         done += 1;
-        if (done < 150) return;
+        if (done < DONE_AT_THE_KILL) return;
         unsubscribe();
         controller.child.kill('SIGKILL');
         resolve(fleet.history.mark());
@@ -56,7 +59,7 @@ describe('the controller, killed in the middle of 510 installs on 100 bases, wit
     await apply(DEPLOYMENTS - 2, DEPLOYMENTS);
     await eventually(async () => {
       const bound = (await pods(admin)).filter(({ spec }) => spec.nodeName);
-      expect(bound).toHaveLength(DEPLOYMENTS * REPLICAS);
+      expect(bound).toHaveLength(MODULES);
     }, 120_000);
     await Promise.all(dead.map((identity) => fleet.base(identity).kill()));
 
@@ -72,7 +75,7 @@ describe('the controller, killed in the middle of 510 installs on 100 bases, wit
       for (const identity of dead) expect(names).not.toContain(`vnode.${identity}`);
       expect(names).toHaveLength(BASES - dead.length);
     }, 120_000);
-    await eventually(async () => expect((await pods(admin)).filter(isReady)).toHaveLength(DEPLOYMENTS * REPLICAS));
+    await eventually(async () => expect((await pods(admin)).filter(isReady)).toHaveLength(MODULES));
     await annotate(`every module Ready ${Date.now() - startedAt} ms after the start of the second controller`);
 
     expect(fleet.history.installsWhileActiveOrInWork()).toEqual([]);

@@ -3,9 +3,10 @@ import { eventually } from '../support/eventually.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { startWorld } from '../support/start-world.ts';
+import { SCALE } from '../support/transport.ts';
 import type { World } from '../support/world.ts';
 
-const BASES = 100;
+const BASES = 100 * SCALE;
 const DEPLOYMENTS = 10;
 
 let world: World;
@@ -37,7 +38,7 @@ async function steadyPodWatches(): Promise<number> {
 }
 
 describe('A-004-8 one watch', () => {
-  it('more on Pods when the controller starts, and none more for 100 bases and 1,000 Pods', async () => {
+  it(`more on Pods when the controller starts, and none more for ${BASES} bases and ${DEPLOYMENTS * BASES} Pods`, async () => {
     const before = await steadyPodWatches();
     expect(before).toBeGreaterThan(0);
     const controller = await world.startController();

@@ -11,6 +11,8 @@ export type TransportName = (typeof TRANSPORTS)[number];
 
 /** That of the vitest project. */
 export const TRANSPORT = transportOf(process.env.TEST_TRANSPORT ?? 'aedes');
+/** What takes a hundred bases has them over Mosquitto; over the others, where only the transport differs, half as many. */
+export const SCALE = TRANSPORT === 'mosquitto' ? 1 : 0.5;
 export const TUNNEL: TunnelName = TRANSPORT === 'http' ? 'http_tunnel_provider' : 'mqtt_tunnel_provider';
 
 /** One for each world. The controllers of one ENV and its bases find each other by it. */
