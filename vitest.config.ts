@@ -127,7 +127,10 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
   };
 }
 
-/** Several replicas. */
+/**
+ * Several replicas: few at a time on any machine, since the time to replace a lost one is promised, and a cluster that
+ * starts and rolls takes a core.
+ */
 function sharding(
   name: string,
   include: string[],
@@ -187,7 +190,7 @@ export default defineConfig({
       integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
       integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,

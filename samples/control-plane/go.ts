@@ -16,10 +16,8 @@ export async function runGo(
   args: string[],
   { directory, otherwise, onErrorLine = () => {} }: GoOptions,
 ): Promise<string[]> {
-  // The user's settings for proxies and caches count; those that would build something else do not, nor does the number
-  // of threads, which tests set for what they run.
-  const building = { CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off', GOOS: '', GOARCH: '', GOMAXPROCS: '' };
-  const env = { ...process.env, ...building };
+  // The user's settings for proxies and caches count; those that would build something else do not.
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off', GOOS: '', GOARCH: '' };
   const child = spawn('go', args, { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output: string[] = [];
   const errors: string[] = [];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { metaspaceOf } from '../../samples/base-simulator/health.ts';
 import { LEASES_PATH } from '../../src/lease/lease.ts';
-import { ONE_OF_MANY } from '../support/cluster-settings.ts';
+import { MANY_PODS } from '../support/cluster-settings.ts';
 import { costOf, residentMibOf, wordsOf } from '../support/cost.ts';
 import { createPods } from '../support/create-pods.ts';
 import { eventually } from '../support/eventually.ts';
@@ -24,7 +24,7 @@ let controller: ControllerProcess;
 let fleet: Fleet;
 
 beforeAll(async () => {
-  world = await startOwnWorld({ ...ONE_OF_MANY, auditLog: { users: [CONTROLLER_USER] } });
+  world = await startOwnWorld({ ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } });
   controller = await world.startController();
   fleet = await world.startFleet({ count: BASES, announce: false, installMs: 100, uninstallMs: 0 });
 });

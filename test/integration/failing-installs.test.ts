@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EventObject } from '../../src/kube/objects.ts';
-import { ONE_OF_MANY } from '../support/cluster-settings.ts';
+import { MANY_PODS } from '../support/cluster-settings.ts';
 import { costOf, wordsOf } from '../support/cost.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
@@ -22,7 +22,7 @@ let world: OwnWorld;
 let controller: ControllerProcess;
 
 beforeAll(async () => {
-  world = await startOwnWorld({ ...ONE_OF_MANY, auditLog: { users: [CONTROLLER_USER] } });
+  world = await startOwnWorld({ ...MANY_PODS, auditLog: { users: [CONTROLLER_USER] } });
   controller = await world.startController();
   const fleet = await world.startFleet({ count: BASES });
   fleet.setFault({ command: 'installBiz', urlIncludes: 'bad', failure: 'java.io.FileNotFoundException: bad.jar' });

@@ -18,8 +18,6 @@ const shared = globalThis as { controlPlanePool?: { desk: Promise<LoanDesk>; use
 
 /** A quarter less CPU time of all control planes, for 80 MB of memory each. */
 const FEWER_COLLECTIONS = '400';
-/** A quarter less at rest: with many processes beside it, threads that look for work only take time from others. */
-const ONE_THREAD = '1';
 
 /** The first run on a machine builds the control plane; no test's time limit has to hold that. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -29,8 +27,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const progress = progressPrinter(process.stderr);
   await ensureBinaries(progress);
   progress.done();
-  // Not of the build.
-  process.env.GOMAXPROCS ??= ONE_THREAD;
 
   shared.controlPlanePool ??= { desk: LoanDesk.open(new ControlPlanePool((text) => console.error(text))), users: 0 };
   const pool = shared.controlPlanePool;

@@ -1,7 +1,7 @@
 import type { Fleet, FleetOptions } from '../../../samples/base-simulator/fleet.ts';
 import { startBroker } from '../../../samples/broker/broker.ts';
 import type { MqttBroker } from '../../../samples/broker/mqtt-broker.ts';
-import { ONE_OF_MANY } from '../cluster-settings.ts';
+import { MANY_PODS } from '../cluster-settings.ts';
 import { ended } from '../ended.ts';
 import { MqttTransport, needExternalAddress, type Transport } from '../transport.ts';
 import { type OwnWorld, startOwnWorld } from '../world.ts';
@@ -85,7 +85,7 @@ export class Cluster {
     const transport = new ClusterTransport(mqtt, service);
     // Only what replicas and tenants write is checked; the stock components write as much again.
     const auditLog = { userGroups: ['system:serviceaccounts'] };
-    const world = await startOwnWorld({ ...ONE_OF_MANY, auditLog }, { transport });
+    const world = await startOwnWorld({ ...MANY_PODS, auditLog }, { transport });
     const accounts = new Map<string, string>();
     const recorder = await ClusterRecorder.start({
       controlPlane: world.controlPlane,

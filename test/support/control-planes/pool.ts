@@ -1,5 +1,5 @@
 import type { ControlPlane } from '../../../samples/control-plane/control-plane.ts';
-import { ONE_OF_MANY } from '../cluster-settings.ts';
+import { MANY_PODS } from '../cluster-settings.ts';
 import { Pristine } from './pristine.ts';
 import { startDeployedControlPlane } from './start.ts';
 
@@ -35,7 +35,7 @@ export class ControlPlanePool {
   }
 
   async #start(): Promise<Kept> {
-    const controlPlane = await startDeployedControlPlane(ONE_OF_MANY);
+    const controlPlane = await startDeployedControlPlane(MANY_PODS);
     try {
       const kept = { controlPlane, pristine: await Pristine.of(controlPlane.admin) };
       this.#all.add(kept);
