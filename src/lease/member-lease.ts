@@ -116,20 +116,20 @@ export class MemberLease {
       try {
         const askedAt = clock.now();
         const lease = await this.#get();
-        const version = lease?.resourceVersion ?? '';
+        const look = lookOf(lease, clock.now(), seen);
         const isFree = (lease === undefined && seen === undefined) || lease?.member?.hasLeft === true;
-        const isUnchanged = seen?.version === version && askedAt - seen.since >= goneAfterMsOf(seen);
-        if (isFree || isUnchanged || lease?.member?.nonce === nonce) {
+        const isSilent = askedAt - look.since >= goneAfterMsOf(look);
+        if (isFree || isSilent || lease?.member?.nonce === nonce) {
           await this.#write(lease, onWritten);
           this.#isJoined = true;
           return;
         }
-        if (seen && seen.version !== version && !isLogged) {
+        if (seen && look !== seen && !isLogged) {
           isLogged = true;
           this.#logTaken('another process with this CLIENT_ID is running: waiting until it stops');
         }
         // Also one that has gone since: its process may live.
-        seen = lookOf(lease, clock.now(), seen);
+        seen = look;
       } catch (error) {
         // Created or taken by another one at the same moment, or no API server: what stands there is looked at again.
         logger.warn({ reason: messageOf(error) }, 'cannot become a member yet');

@@ -1,4 +1,4 @@
-import type * as Undici from 'undici';
+import type { Dispatcher } from 'undici';
 import { type Clock, sleep } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { type CredentialPlugin, configInvalid, readSource, type TextSource } from './cluster-access.ts';
@@ -76,13 +76,13 @@ interface Tokens {
 async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
   const ca = await readSource(options.ca);
   // A large package, and for those with such a kubeconfig only.
-  const { Agent, request } = await import('undici');
+  const { Agent } = await import('undici');
   const dispatcher = new Agent({ connect: ca === undefined ? {} : { ca }, maxResponseSize: MAX_ANSWER_BYTES });
   const deadline = new AbortController();
   const done = new AbortController();
   void sleep(options.clock, TIMEOUT_MS, done.signal).then(() => deadline.abort());
   try {
-    return await discoverAndRefresh(options, { request, dispatcher, signal: deadline.signal });
+    return await discoverAndRefresh(options, { dispatcher, signal: deadline.signal });
   } finally {
     done.abort();
     await dispatcher.destroy();
@@ -90,8 +90,7 @@ async function refreshTokens(options: RefreshOptions): Promise<Tokens> {
 }
 
 interface Line {
-  readonly request: typeof Undici.request;
-  readonly dispatcher: Undici.Dispatcher;
+  readonly dispatcher: Dispatcher;
   readonly signal: AbortSignal;
 }
 
@@ -124,10 +123,12 @@ function grantOf({ clientId, clientSecret, refreshToken }: RefreshOptions, isBas
 
 type Question = Line & { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string };
 
-async function ask(url: string, { request, ...question }: Question): Promise<ConfigFields> {
-  if (URL.parse(url)?.protocol !== 'https:') throw new Error(`${url}: must be an https URL`);
+async function ask(url: string, { dispatcher, ...question }: Question): Promise<ConfigFields> {
+  const target = URL.parse(url);
+  if (target?.protocol !== 'https:') throw new Error(`${url}: must be an https URL`);
   try {
-    const response = await request(url, question);
+    const { origin, pathname, search } = target;
+    const response = await dispatcher.request({ ...question, origin, path: pathname + search });
     const text = await response.body.text();
     if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}${complaintOf(text)}`);
     return new ConfigFields(url, '', parseJson(text));
