@@ -155,6 +155,8 @@ export const UNIT = {
   // Nothing here waits for a clock; a machine under load is no fault.
   testTimeout: 60_000,
   maxWorkers: 3,
+  // Half of the CPU time would go into imports, for each file again.
+  isolate: false,
 };
 
 /** Those that ask `runsOf` for the number of their cases. */

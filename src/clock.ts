@@ -1,4 +1,4 @@
-import { uptime } from 'node:os';
+import os from 'node:os';
 
 /** A pending call of `Clock.setTimer`. `cancel` may be called again, and after the call has run. */
 export interface Timer {
@@ -35,7 +35,7 @@ export const systemClock: Clock = {
   wallTime: () => new Date(),
   bootTime: () => {
     try {
-      return uptime() * 1000;
+      return os.uptime() * 1000;
     } catch {
       return Number.NaN;
     }

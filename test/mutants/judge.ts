@@ -27,6 +27,8 @@ class Judge {
       'test',
       {
         ...UNIT,
+        // No trial finds what an earlier one has loaded.
+        isolate: true,
         config: false,
         root: ROOT,
         watch: false,

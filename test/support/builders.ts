@@ -96,7 +96,7 @@ export function makePodObject(options: PodOptions = {}): PodObject {
     metadata: {
       name,
       namespace: options.namespace ?? 'ns',
-      uid: options.uid ?? `uid-${nextUid++}`,
+      uid: options.uid ?? `uid-${String(nextUid++).padStart(8, '0')}`,
       resourceVersion: '1',
       generation: 1,
       creationTimestamp: createdAt,
