@@ -19,9 +19,12 @@ const ON_ALL_TRANSPORTS = [
 ];
 /** Figures of a tunnel: over our own broker and over HTTP, since which broker it is makes no difference. */
 const BY_TUNNEL = ['cost'];
-/** What is measured there, and by the figures of a tunnel, needs CPU time that other files would take: they run first. */
+/**
+ * What is measured there, and by the figures of a tunnel, needs CPU time that other files would take: they run first,
+ * beside unit tests only, which leave it to them.
+ */
 const FLOODS = 'test/attacks/floods.test.ts';
-const CALM = { groupOrder: 1, maxWorkers: 3 };
+const CALM = { groupOrder: 1, maxWorkers: 5 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -42,8 +45,6 @@ const STARTED_FIRST = [
   'upgrade',
   'sharding-replicas',
   'sharding-links',
-  // Those that need the CPU most are not to begin all at once.
-  'floods',
   'cost',
   'demo',
   'failures',
@@ -74,6 +75,8 @@ const STARTED_FIRST = [
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): number => {
+      // When those beside it only wait.
+      if (moduleId.endsWith(FLOODS)) return STARTED_FIRST.length + 1;
       const rank = STARTED_FIRST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return rank < 0 ? STARTED_FIRST.length : rank;
     };
@@ -104,7 +107,6 @@ function integration(name: string, transport: string, { groupOrder = 2, maxWorke
       env: { TEST_TRANSPORT: transport },
       globalSetup: ['test/integration/global-setup.ts'],
       ...TIMEOUTS,
-      // After the unit tests.
       sequence: { groupOrder },
     },
   };
@@ -127,10 +129,7 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
   };
 }
 
-/**
- * Several replicas: few at a time on any machine, since the time to replace a lost one is promised, and a cluster that
- * starts and rolls takes a core.
- */
+/** Several replicas. */
 function sharding(
   name: string,
   include: string[],
@@ -153,10 +152,12 @@ export const UNIT = {
   name: 'unit',
   include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
   // Nothing here waits for a clock; a machine under load is no fault.
-  testTimeout: 60_000,
-  maxWorkers: 3,
+  testTimeout: 180_000,
+  setupFiles: ['test/unit/in-background.ts'],
+  maxWorkers: CALM.maxWorkers,
   // Half of the CPU time would go into imports, for each file again.
   isolate: false,
+  sequence: { groupOrder: CALM.groupOrder },
 };
 
 /** Those that ask `runsOf` for the number of their cases. */
@@ -192,7 +193,7 @@ export default defineConfig({
       integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
       integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,
