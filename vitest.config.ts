@@ -28,21 +28,16 @@ const CALM = { groupOrder: 1, maxWorkers: 5 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
-/** Several replicas, their faults and their upgrade: each file names its tunnels itself. */
-const SHARDING = [
-  'sharding-api',
-  'sharding-links',
-  'sharding-names',
-  'sharding-processes',
-  'sharding-replicas',
-  'upgrade',
-];
+/** Several replicas and their faults, and their upgrade: each file names its tunnels itself. */
+const SHARDING = ['sharding-api', 'sharding-links', 'sharding-names', 'sharding-processes', 'sharding-replicas'];
+/** It promises no time, waits much, and takes long: it begins with those that need calm. */
+const UPGRADE = ['upgrade'];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
+  'upgrade',
   'sharding-api',
   'sharding-processes',
-  'upgrade',
   'sharding-replicas',
   'sharding-links',
   'cost',
@@ -181,6 +176,7 @@ export default defineConfig({
           ...BY_TUNNEL,
           ...WITH_MOSQUITTO_ONLY,
           ...SHARDING,
+          ...UPGRADE,
           ...ON_ALL_TRANSPORTS,
           ...OF_THE_CONTROL_PLANE,
         ]),
@@ -192,6 +188,7 @@ export default defineConfig({
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: [FLOODS] }),
       integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
       integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
+      sharding('upgrade', filesOf(UPGRADE), CALM),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
       sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
