@@ -28,10 +28,10 @@ const CALM = { groupOrder: 1, maxWorkers: 5 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
-/** Several replicas and their faults, and their upgrade: each file names its tunnels itself. */
-const SHARDING = ['sharding-api', 'sharding-links', 'sharding-names', 'sharding-processes', 'sharding-replicas'];
-/** It promises no time, waits much, and takes long: it begins with those that need calm. */
-const UPGRADE = ['upgrade'];
+/** Several replicas and their faults: each file names its tunnels itself. */
+const SHARDING = ['sharding-api', 'sharding-processes', 'sharding-replicas'];
+/** They wait most of the time: they run beside those that need calm. */
+const QUIET_SHARDING = ['sharding-names', 'upgrade'];
 
 /** Those that take longest, because they wait, longest first: the others fill the time. */
 const STARTED_FIRST = [
@@ -39,7 +39,6 @@ const STARTED_FIRST = [
   'sharding-api',
   'sharding-processes',
   'sharding-replicas',
-  'sharding-links',
   'cost',
   'demo',
   'failures',
@@ -67,12 +66,15 @@ const STARTED_FIRST = [
   'two-tunnels',
 ];
 
+/** When those beside them only wait. */
+const STARTED_LAST = ['floods', 'sharding-names'];
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification): number => {
-      // When those beside it only wait.
-      if (moduleId.endsWith(FLOODS)) return STARTED_FIRST.length + 1;
-      const rank = STARTED_FIRST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
+      const isNamed = (name: string): boolean => moduleId.endsWith(`/${name}.test.ts`);
+      if (STARTED_LAST.some(isNamed)) return STARTED_FIRST.length + 1;
+      const rank = STARTED_FIRST.findIndex(isNamed);
       return rank < 0 ? STARTED_FIRST.length : rank;
     };
     return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
@@ -124,7 +126,10 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
   };
 }
 
-/** Several replicas. */
+/**
+ * Several replicas: few at a time on any machine, since the time to replace a lost one is promised, and a cluster that
+ * starts and rolls takes a core.
+ */
 function sharding(
   name: string,
   include: string[],
@@ -176,7 +181,7 @@ export default defineConfig({
           ...BY_TUNNEL,
           ...WITH_MOSQUITTO_ONLY,
           ...SHARDING,
-          ...UPGRADE,
+          ...QUIET_SHARDING,
           ...ON_ALL_TRANSPORTS,
           ...OF_THE_CONTROL_PLANE,
         ]),
@@ -188,9 +193,9 @@ export default defineConfig({
       integration('attacks', 'http', { include: ['test/attacks/**/*.test.ts'], exclude: [FLOODS] }),
       integration('calm', 'http', { include: [FLOODS, ...filesOf(BY_TUNNEL)], ...CALM }),
       integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
-      sharding('upgrade', filesOf(UPGRADE), CALM),
+      sharding('quiet-sharding', filesOf(QUIET_SHARDING), CALM),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: WORKERS.sharding, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,

@@ -1,3 +1,3 @@
 import { describeSharding, SMALL } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['names'], ...SMALL });
+describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['names', 'broker'], ...SMALL });

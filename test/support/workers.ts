@@ -4,13 +4,11 @@ import { availableParallelism } from 'node:os';
 export interface Workers {
   readonly integration: number;
   readonly e2e: number;
-  /** A cluster of replicas that starts and rolls takes a core, and the time to replace a lost replica is promised. */
-  readonly sharding: number;
 }
 
-const ON_A_FAST_MACHINE: Workers = { integration: 9, e2e: 3, sharding: 4 };
+const ON_A_FAST_MACHINE: Workers = { integration: 9, e2e: 3 };
 /** There, more files at a time would break times that are promised. */
-const ON_A_SLOW_MACHINE: Workers = { integration: 6, e2e: 2, sharding: 3 };
+const ON_A_SLOW_MACHINE: Workers = { integration: 6, e2e: 2 };
 
 /** Two cores that take 11 ms for the sample each. */
 const FAST_SAMPLES_PER_MS = 2 / 11;

@@ -20,9 +20,9 @@ export interface Stage {
 
 /**
  * Replicas that end or start; their processes, which stop and go on; names, which two processes share; links to the API
- * server and to bases; the API server itself.
+ * server; the link to the broker; the API server itself.
  */
-export type FaultOf = 'replicas' | 'processes' | 'names' | 'links' | 'api';
+export type FaultOf = 'replicas' | 'processes' | 'names' | 'links' | 'broker' | 'api';
 
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */

@@ -106,7 +106,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a replica cut off from the broker only, while a Deployment on its bases rolls',
-    of: 'links',
+    of: 'broker',
     over: 'mqtt',
     async act(stage) {
       const { cluster } = stage;

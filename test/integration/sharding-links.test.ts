@@ -1,3 +1,0 @@
-import { describeSharding, SMALL } from '../support/cluster/describe-sharding.ts';
-
-describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['links'], ...SMALL });
