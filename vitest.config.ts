@@ -153,7 +153,7 @@ export const UNIT = {
   include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
   // Nothing here waits for a clock; a machine under load is no fault.
   testTimeout: 180_000,
-  setupFiles: ['test/unit/in-background.ts'],
+  setupFiles: ['test/unit/setup.ts'],
   maxWorkers: CALM.maxWorkers,
   // Half of the CPU time would go into imports, for each file again.
   isolate: false,

@@ -1,3 +1,3 @@
 import { describeSharding, SMALL } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['processes', 'links'], ...SMALL });
+describeSharding({ tunnels: ['mqtt', 'http'], faultsOf: ['processes', 'api-link'], ...SMALL });

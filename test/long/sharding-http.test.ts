@@ -1,3 +1,3 @@
 import { describeSharding } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['http'], faultsOf: ['replicas', 'processes', 'names', 'links', 'broker', 'api'] });
+describeSharding({ tunnels: ['http'], faultsOf: ['replicas', 'processes', 'names', 'api-link', 'broker', 'api'] });

@@ -1,3 +1,3 @@
 import { describeSharding } from '../support/cluster/describe-sharding.ts';
 
-describeSharding({ tunnels: ['mqtt'], faultsOf: ['replicas', 'processes', 'names', 'links', 'broker', 'api'] });
+describeSharding({ tunnels: ['mqtt'], faultsOf: ['replicas', 'processes', 'names', 'api-link', 'broker', 'api'] });

@@ -19,10 +19,10 @@ export interface Stage {
 }
 
 /**
- * Replicas that end or start; their processes, which stop and go on; names, which two processes share; links to the API
- * server; the link to the broker; the API server itself.
+ * Replicas that end, start, or hear nothing any more; their processes, which stop and go on; names, which two processes
+ * share; the link to the API server, or to the broker; the API server itself.
  */
-export type FaultOf = 'replicas' | 'processes' | 'names' | 'links' | 'broker' | 'api';
+export type FaultOf = 'replicas' | 'processes' | 'names' | 'api-link' | 'broker' | 'api';
 
 export interface Scenario {
   /** Begins with the fault, ends with what must be true. */

@@ -101,7 +101,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a replica cut off from the API server only',
-    of: 'links',
+    of: 'api-link',
     act: (stage) => cutOff(stage, stage.cluster.replica(0), ['api']),
   },
   {
@@ -126,7 +126,7 @@ const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a replica cut off from the API server and from what bases say',
-    of: 'links',
+    of: 'replicas',
     async act(stage) {
       const { cluster } = stage;
       const victim = cluster.replica(2);
