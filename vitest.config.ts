@@ -21,7 +21,7 @@ const ON_ALL_TRANSPORTS = [
 const BY_TUNNEL = ['cost'];
 /**
  * What is measured there, and by the figures of a tunnel, needs CPU time that other files would take: they run first,
- * beside unit tests only, which leave it to them.
+ * beside unit tests, which leave it to them, and files that wait most of the time.
  */
 const FLOODS = 'test/attacks/floods.test.ts';
 const CALM = { groupOrder: 1, maxWorkers: 5 };
