@@ -152,7 +152,7 @@ export const UNIT = {
   name: 'unit',
   include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
   // Nothing here waits for a clock; a machine under load is no fault.
-  testTimeout: 180_000,
+  testTimeout: TIMEOUTS.testTimeout,
   setupFiles: ['test/unit/setup.ts'],
   maxWorkers: CALM.maxWorkers,
   // Half of the CPU time would go into imports, for each file again.

@@ -87,6 +87,7 @@ export interface PodOptions {
   readonly status?: NonNullable<PodObject['status']>;
 }
 
+/** Padded where it is used: of two UIDs the later one is the greater text, however many files have run before. */
 let nextUid = 1;
 
 /** A Pod as the API server sends it. */
