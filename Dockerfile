@@ -25,5 +25,6 @@ RUN mkdir .compile-cache && chown 65532:65532 .compile-cache
 USER 65532:65532
 RUN node --input-type=module -e "await import('/app/src/run.ts'); await import('/app/tunnels/mqtt/mqtt-tunnel.ts'); await import('/app/tunnels/http/http-tunnel.ts')"
 EXPOSE 7777 8081 9090
-# The flags keep the heap and what its collector needs small; see docs/decisions.
-CMD ["node", "--min-semi-space-size=4", "--max-semi-space-size=4", "--v8-pool-size=1", "--single-threaded-gc", "--no-incremental-marking", "src/main.js"]
+# The flags keep the heap and what its collector needs small, and so does one arena of malloc; see docs/decisions.
+ENV MALLOC_ARENA_MAX=1
+CMD ["node", "--expose-gc", "--min-semi-space-size=4", "--max-semi-space-size=16", "--v8-pool-size=1", "--single-threaded-gc", "--no-incremental-marking", "src/main.js"]

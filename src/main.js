@@ -8,9 +8,7 @@ const { enableCompileCache } = await import('node:module');
 const { setFlagsFromString } = await import('node:v8');
 // TypeScript is read once; every later start is two seconds faster and 25 MiB smaller (NODE_COMPILE_CACHE says where).
 enableCompileCache();
-// V8 lets garbage double the heap before it looks. Looking more often halves the memory, for some percent more CPU time;
-// the second flag has it give back what a burst has left, as it does for a page in the background.
-setFlagsFromString('--heap-growing-percent=12');
-setFlagsFromString('--optimize-for-size');
+// V8 lets garbage double the heap before it collects. This much of it costs hardly more time, and a burst needs less.
+setFlagsFromString('--heap-growing-percent=40');
 const { runProcess } = await import('./run.ts');
 process.exit(await runProcess());

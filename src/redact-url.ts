@@ -13,6 +13,8 @@ const TOKENS = /[^\s"<>`\\]+/g;
 const MAX_TOKEN_LENGTH = 8_192;
 /** What is longer is no host name, and the pattern below stays cheap. */
 const MAX_HOST_LENGTH = 300;
+/** As most are: one address without userinfo, query or fragment. */
+const PLAIN_URL = /^[a-z][a-z\d+.-]*:\/\/[\w.~-]{1,253}(?::\d{1,5})?\/[^@?#:]*$/i;
 const HOST_AND_PORT = /^(?:\[[\da-f:.%]*\]|[\w.~%-]*)(?::\d*)?[).,;:!'\]}]*$/i;
 
 /** `text` without the userinfo and the query of any URL in it. Linear in the length of the text, and idempotent. */
@@ -26,7 +28,7 @@ export function redactUrls(text: string): string {
 
 /** The same for a text that is one URL as a whole, whatever characters it has. */
 export function redactUrl(url: string): string {
-  return redactToken(url, placeOf('?', url));
+  return PLAIN_URL.test(url) ? url : redactToken(url, placeOf('?', url));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import type { TunnelName } from '../../src/tunnel/tunnel.ts';
-import { startArguments } from '../process/start-command.ts';
+import { IMAGE_ENVIRONMENT, startArguments } from '../process/start-command.ts';
 
 const EXIT_WITH_PARENT = new URL('./exit-with-parent.ts', import.meta.url).href;
 const TAIL_LINES = 200;
@@ -26,7 +26,7 @@ export class ControllerProcess {
     this.logPath = logPath;
     this.#log = createWriteStream(logPath);
     this.#child = spawn(process.execPath, ['--import', EXIT_WITH_PARENT, ...startArguments()], {
-      env: { PATH: process.env.PATH ?? '', ...env },
+      env: { PATH: process.env.PATH ?? '', ...IMAGE_ENVIRONMENT, ...env },
       // Ctrl-C in the terminal is for the demo, which stops the controller in its turn.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

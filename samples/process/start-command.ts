@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../', import.meta.url);
 
+/** What the image sets for every controller. */
+export const IMAGE_ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
+
 /**
  * The arguments that `npm start` gives to Node: its flags and the path of the program. Whatever starts a controller uses
  * them. `root`: the tree of another version, a URL that ends with a slash.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
+import { heapKeeper, systemHeap } from '../heap.ts';
 import type { ClusterAccess } from '../kube/auth/cluster-access.ts';
 import { CRDS, type Crd, installCrd } from '../kube/crds.ts';
 import { ApiEventRecorder } from '../kube/events/event-recorder.ts';
@@ -82,6 +83,7 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const crds = parts.controllers.flatMap((module) => module.crds ?? []);
   const isReady = () =>
     Object.assign({ informers: informers.hasSynced() }, ...controllers.map(({ readiness }) => readiness?.()));
+  const heap = systemHeap();
   return new Manager({
     clock,
     logger,
@@ -91,6 +93,7 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
         new HttpServer({ name: 'probes', port: config.healthProbePort, app: probesApp(isReady), logger }),
         new HttpServer({ name: 'metrics', port: config.metricsPort, app: metricsApp(metrics), logger }),
         { name: 'cluster access', run: (signal) => access.run(signal) },
+        ...(heap === undefined ? [] : [heapKeeper({ heap, traffic: lanes.traffic, clock, logger })]),
       ],
       [closerOf(lanes)],
       ...(crds.length === 0 ? [] : [[installerOf(crds, resourcesOf(FIELD_MANAGER), shared)]]),

@@ -1,6 +1,10 @@
 import type { KubeObject, NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
 import type { WatchedKind } from '../reconcile/informers.ts';
+import { TextPool } from '../text-pool.ts';
+
+/** Of all cached Nodes. */
+const texts = new TextPool(1_024);
 
 /** Several controllers read this cache: each process watches Nodes once. */
 export const VNODES: WatchedKind<CachedNode> = {
@@ -41,11 +45,11 @@ export function projectNode(object: KubeObject): CachedNode {
     annotations: ownAnnotations(metadata.annotations),
     taints: spec.taints ?? [],
     providerID: spec.providerID,
-    conditions: status.conditions ?? [],
+    conditions: (status.conditions ?? []).map((condition) => texts.shareIn(condition)),
     addresses: status.addresses ?? [],
-    capacity: status.capacity ?? {},
-    allocatable: status.allocatable ?? {},
-    nodeInfo: status.nodeInfo ?? {},
+    capacity: texts.shareIn(status.capacity ?? {}),
+    allocatable: texts.shareIn(status.allocatable ?? {}),
+    nodeInfo: texts.shareIn(status.nodeInfo ?? {}),
   };
 }
 

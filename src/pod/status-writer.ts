@@ -40,6 +40,8 @@ export class StatusWriter {
    * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
    */
   readonly #unwritten = new Map<string, VPodStatus>();
+  /** Pods whose status says all of a base of these facts that runs all of their modules. */
+  readonly #settled = new WeakMap<VPod, BaseFacts>();
   /** Owners of Pods of which ignored fields were reported, by UID. */
   readonly #reportedOwners = new LruMap<true>(MAX_REPORTED_OWNERS);
 
@@ -113,20 +115,29 @@ export class StatusWriter {
   }
 
   #changesOf(plan: BasePlan, facts: BaseFacts): Change[] {
-    const { clock, recorder } = this.#options;
+    const { clock } = this.#options;
     const times = { now: clock.now(), nowText: secondsTime(clock.wallTime()) };
     const changes: Change[] = [];
     for (const [pod, views] of plan.views) {
+      // Most Pods, with each plan of their base: computing their statuses again took an eighth of all new memory.
+      const isRunning = facts.unreachable === undefined && views.every(({ view }) => view.kind === 'Running');
+      if (isRunning && isSameBase(this.#settled.get(pod), facts)) continue;
       const next = computePodStatus({ pod, views, base: facts, ...times });
       const unwritten = this.#unwritten.get(pod.uid);
       if (next !== pod.status) changes.push({ pod, next, views });
       else if (unwritten) changes.push({ pod, next: restated(unwritten, pod), views });
+      else if (isRunning) this.#settled.set(pod, facts);
     }
+    return [...changes, ...this.#failedKillsIn(plan)];
+  }
+
+  #failedKillsIn(plan: BasePlan): Change[] {
+    const changes: Change[] = [];
     for (const [pod, message] of plan.failedKills) {
       const isReported = pod.status.reason === 'FailedKillPod' && pod.status.message === message;
       if (isReported && !this.#unwritten.has(pod.uid)) continue;
       changes.push({ pod, next: { ...pod.status, reason: 'FailedKillPod', message }, views: [] });
-      if (!isReported) recorder.event(podSubject(pod), 'Warning', 'FailedKillPod', message);
+      if (!isReported) this.#options.recorder.event(podSubject(pod), 'Warning', 'FailedKillPod', message);
     }
     return changes;
   }
@@ -179,6 +190,11 @@ export class StatusWriter {
       this.#options.recorder.event(podSubject(pod), type, reason, message);
     }
   }
+}
+
+/** Of two that are reachable. */
+function isSameBase(one: BaseFacts | undefined, other: BaseFacts): boolean {
+  return one?.identity === other.identity && one.ip === other.ip && one.isRoutable === other.isRoutable;
 }
 
 /** What could not be written, once more: others may have written conditions of theirs meanwhile. */

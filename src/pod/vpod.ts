@@ -1,7 +1,19 @@
-import type { ContainerStatus, KubeObject, PodCondition, PodObject, PodStatus } from '../kube/objects.ts';
+import type {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  KubeObject,
+  PodCondition,
+  PodObject,
+  PodStatus,
+} from '../kube/objects.ts';
 import { memoryRequestOf, type Placement, placementOf } from '../kube/placement.ts';
 import { ANNOTATION } from '../labels.ts';
+import { TextPool } from '../text-pool.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
+
+/** Of all cached Pods. */
+const texts = new TextPool(4_096);
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {
@@ -76,8 +88,8 @@ export function projectPod(object: KubeObject): VPod {
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     generation: metadata.generation,
-    createdAt: metadata.creationTimestamp ?? '',
-    nodeName: spec.nodeName,
+    createdAt: texts.share(metadata.creationTimestamp ?? ''),
+    nodeName: texts.share(spec.nodeName),
     isDeleting: metadata.deletionTimestamp !== undefined,
     deletionTime: metadata.deletionTimestamp,
     deletionGraceSeconds:
@@ -87,11 +99,11 @@ export function projectPod(object: KubeObject): VPod {
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
     containers: spec.containers.map((container) => ({
       name: container.name,
-      image: container.image ?? '',
+      image: texts.share(container.image ?? ''),
       args: container.args ?? [],
       env: (container.env ?? []).map(({ name, value, valueFrom }) => ({
-        name,
-        value: valueFrom === undefined ? (value ?? '') : undefined,
+        name: texts.share(name),
+        value: valueFrom === undefined ? texts.share(value ?? '') : undefined,
       })),
       hasEnvFrom: (container.envFrom ?? []).length > 0,
       preStopSleepSeconds: secondsOf(container.lifecycle?.preStop?.sleep?.seconds),
@@ -103,14 +115,22 @@ export function projectPod(object: KubeObject): VPod {
   };
 }
 
+/** In the order in which they are told. */
+const IGNORED_FIELDS: readonly (readonly [name: string, valueIn: (container: Container) => unknown])[] = [
+  ['livenessProbe', ({ livenessProbe }) => livenessProbe],
+  ['readinessProbe', ({ readinessProbe }) => readinessProbe],
+  ['startupProbe', ({ startupProbe }) => startupProbe],
+  ['postStart', ({ lifecycle }) => lifecycle?.postStart],
+  ['preStop', ({ lifecycle }) => (lifecycle?.preStop?.sleep === undefined ? lifecycle?.preStop : undefined)],
+  ['command', ({ command }) => command],
+];
+
 function ignoredFieldsOf({ metadata, spec }: PodObject): IgnoredFields | undefined {
-  const fields = spec.containers.flatMap((container) => {
-    const { name, livenessProbe, readinessProbe, startupProbe, lifecycle, command } = container;
-    const preStop = lifecycle?.preStop?.sleep === undefined ? lifecycle?.preStop : undefined;
-    const all = { livenessProbe, readinessProbe, startupProbe, postStart: lifecycle?.postStart, preStop, command };
-    const set = Object.entries(all).filter(([, value]) => value !== undefined);
-    return set.length === 0 ? [] : [`${set.map(([field]) => field).join(', ')} of container ${name}`];
-  });
+  const fields: string[] = [];
+  for (const container of spec.containers) {
+    const set = IGNORED_FIELDS.filter(([, valueIn]) => valueIn(container) !== undefined);
+    if (set.length > 0) fields.push(`${set.map(([field]) => field).join(', ')} of container ${container.name}`);
+  }
   if ((spec.initContainers ?? []).length > 0) fields.push('initContainers');
   if (fields.length === 0) return undefined;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
@@ -137,9 +157,9 @@ function projectStatus(status: PodStatus): VPodStatus {
     reason: status.reason,
     message: status.message,
     observedGeneration: status.observedGeneration,
-    startTime: status.startTime,
-    podIP: status.podIP,
-    hostIP: status.hostIP,
+    startTime: texts.share(status.startTime),
+    podIP: texts.share(status.podIP),
+    hostIP: texts.share(status.hostIP),
     conditions: (status.conditions ?? []).map(projectCondition).sort(byType),
     containerStatuses: (status.containerStatuses ?? []).map(projectContainerStatus),
   };
@@ -155,11 +175,11 @@ function projectCondition({
   observedGeneration,
 }: PodCondition): PodCondition {
   return {
-    type,
+    type: texts.share(type),
     status,
-    ...(reason === undefined ? {} : { reason }),
+    ...(reason === undefined ? {} : { reason: texts.share(reason) }),
     ...(message === undefined ? {} : { message }),
-    ...(lastTransitionTime ? { lastTransitionTime } : {}),
+    ...(lastTransitionTime ? { lastTransitionTime: texts.share(lastTransitionTime) } : {}),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   };
 }
@@ -173,15 +193,19 @@ function projectContainerStatus(status: ContainerStatus): ContainerStatus {
   const { name, image, imageID, containerID, ready, started, restartCount, state, lastState } = status;
   return {
     name,
-    image,
-    imageID,
+    image: texts.share(image),
+    imageID: texts.share(imageID),
     ready,
     started: started ?? false,
     restartCount,
     ...(containerID === undefined ? {} : { containerID }),
-    ...(state === undefined ? {} : { state }),
+    ...(state === undefined ? {} : { state: projectState(state) }),
     ...(lastState?.terminated ? { lastState: { terminated: lastState.terminated } } : {}),
   };
+}
+
+function projectState(state: ContainerState): ContainerState {
+  return state.running === undefined ? state : { ...state, running: texts.shareIn(state.running) };
 }
 
 /** Failed and Succeeded are final: nothing of such a Pod runs again, and nothing is written to it again. */

@@ -7,7 +7,7 @@ import type { MqttBroker } from '../../samples/broker/mqtt-broker.ts';
 import type { ApiClient } from '../../samples/control-plane/api-client.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../../samples/control-plane/control-plane.ts';
 import type { ControlPlaneAccess } from '../../samples/control-plane/control-plane-access.ts';
-import { startArguments } from '../../samples/process/start-command.ts';
+import { IMAGE_ENVIRONMENT, startArguments } from '../../samples/process/start-command.ts';
 import { startDeployedControlPlane } from './control-planes/start.ts';
 import { ended } from './ended.ts';
 import { metricOf } from './metric-text.ts';
@@ -46,7 +46,7 @@ export class ControllerProcess {
     // Ends with us, even when the test runner is killed.
     const preload = new URL('samples/demo/exit-with-parent.ts', ROOT).href;
     this.child = spawn(process.execPath, ['--import', preload, ...args], {
-      env: { PATH: process.env.PATH ?? '', ...COMPILE_CACHE, ...env },
+      env: { PATH: process.env.PATH ?? '', ...IMAGE_ENVIRONMENT, ...COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.exited = new Promise((resolve) => this.child.once('exit', (code) => resolve(code)));

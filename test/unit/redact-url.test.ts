@@ -60,6 +60,17 @@ describe('a text', () => {
     expect(redactUrl('x.jar')).toBe('x.jar');
   });
 
+  it('is the same as a word of a text, and as a text of one word', () => {
+    const path = fc.stringMatching(/^[\w./~@:#-]{0,30}$/);
+    fc.assert(
+      fc.property(path, (rest) => {
+        const url = `https://repo.example:8443/${rest}`;
+        expect(redactUrl(url)).toBe(redactUrls(url));
+        expect(redactUrls(`at ${url}`)).toBe(`at ${redactUrl(url)}`);
+      }),
+    );
+  });
+
   it('keeps a host of 300 characters, and takes nothing longer for one', () => {
     expect(redactUrls(`https://${'h'.repeat(300)}/x.jar`)).toBe(`https://${'h'.repeat(300)}/x.jar`);
     expect(redactUrls(`https://${'h'.repeat(301)}/x.jar`)).toBe('https://***');

@@ -191,6 +191,8 @@ function clientOptionsOf(options: MqttSessionOptions): IClientOptions {
     // A buffer made beforehand for each of 65,536 numbers: 8 MiB.
     writeCache: false,
     messageIdProvider: new UniqueMessageIdProvider(),
+    // Several lines for each message, which nobody reads.
+    log: () => {},
   };
 }
 

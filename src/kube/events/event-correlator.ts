@@ -63,12 +63,12 @@ export class EventCorrelator {
 
   correlate(input: EventInput, now: number): Correlated {
     const { subject, type, reason } = input;
-    // No name, UID, type or reason has a line break in it.
-    const subjectKey = `${subject.apiVersion}\n${subject.kind}\n${subject.namespace}\n${subject.name}\n${subject.uid}`;
-    const similarKey = `${subjectKey}\n${type}\n${reason}`;
+    const { apiVersion, kind, namespace, name, uid } = subject;
+    // No name, UID, type or reason has a line break in it. `join` makes a flat text; a concatenation keeps its parts.
+    const similarKey = [apiVersion, kind, namespace, name, uid, type, reason].join('\n');
     const isCombined = this.#isOneTooMany(similarKey, input.message, now);
     const message = isCombined ? COMBINED_PREFIX + input.message : input.message;
-    const seriesKey = isCombined ? similarKey : `${similarKey}\n${message}`;
+    const seriesKey = isCombined ? similarKey : [similarKey, message].join('\n');
     const series = this.#series.getOrCreate(seriesKey, () => newSeries(input, now));
     series.message = message;
     series.count++;

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
 import { parseManifests } from '../../../samples/control-plane/manifests.ts';
 import { simulatedScene } from '../../../samples/demo/simulated-rollout.ts';
+import { IMAGE_ENVIRONMENT } from '../../../samples/process/start-command.ts';
 import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../../src/labels.ts';
 import { batchSizes } from '../../../src/platform/rollout/batches.ts';
@@ -205,6 +206,9 @@ describe('the image', () => {
   it('starts as npm start does', () => {
     const command = JSON.parse(read('Dockerfile').match(/(?<=^CMD ).+$/m)?.[0] ?? '[]');
     expect(command.join(' ')).toBe(JSON.parse(read('package.json')).scripts.start);
+    for (const [name, value] of Object.entries(IMAGE_ENVIRONMENT)) {
+      expect(read('Dockerfile')).toContain(`\nENV ${name}=${value}\n`);
+    }
   });
 
   it('runs as the user that deploy/ asks for', () => {

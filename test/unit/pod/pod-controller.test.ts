@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makePodObject, makeResult, runningStatus } from '../../support/builders.ts';
+import { makeBase, makePodObject, makeResult, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 import { settle } from '../../support/fake-clock.ts';
 
@@ -33,6 +33,20 @@ describe('a vPod that is bound to a base', () => {
     rig.addPod();
     await rig.pass(300_000);
     expect(rig.api.take('patch pod')).toEqual(['patch pod/status ns/p1']);
+  });
+
+  it('is written again when its base has another address, and once more when the base is lost', async () => {
+    const base = await rig.foundBase('b1');
+    rig.addPod();
+    await rig.pass(60_000);
+    rig.api.take();
+    base.info = makeBase('b1', { ip: '198.51.100.77' });
+    await rig.pass(60_000);
+    expect(rig.api.pod('p1')?.status).toMatchObject({ podIP: '198.51.100.77', hostIP: '198.51.100.77' });
+    expect(rig.api.take('patch pod')).toEqual(['patch pod/status ns/p1']);
+    base.isSilent = true;
+    await rig.pass(30_000);
+    expect(rig.podState('p1')).toBe('Running False BaseUnreachable');
   });
 
   it('shows ContainerCreating after 2 s when its install takes longer', async () => {
