@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
-import { heapKeeper, systemHeap } from '../heap.ts';
 import type { ClusterAccess } from '../kube/auth/cluster-access.ts';
 import { CRDS, type Crd, installCrd } from '../kube/crds.ts';
 import { ApiEventRecorder } from '../kube/events/event-recorder.ts';
@@ -18,6 +17,7 @@ import type { BuiltController, ControllerModule } from '../reconcile/controller-
 import { Informers } from '../reconcile/informers.ts';
 import { Webhooks } from '../reconcile/webhooks.ts';
 import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
+import { heapKeeper, systemHeap } from './heap.ts';
 
 export interface ProcessParts {
   readonly config: Config;

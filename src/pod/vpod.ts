@@ -115,7 +115,7 @@ export function projectPod(object: KubeObject): VPod {
   };
 }
 
-/** In the order in which they are told. */
+/** In the order in which an event shows them. */
 const IGNORED_FIELDS: readonly (readonly [name: string, valueIn: (container: Container) => unknown])[] = [
   ['livenessProbe', ({ livenessProbe }) => livenessProbe],
   ['readinessProbe', ({ readinessProbe }) => readinessProbe],

@@ -9,6 +9,7 @@ export const EVERYWHERE = [
   'src/metrics.ts',
   'src/redact-url.ts',
   'src/shortened.ts',
+  'src/text-pool.ts',
   'src/token-bucket.ts',
 ];
 /** What the rooms may use of the API server; credentials are the assembly's. */
@@ -28,6 +29,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/metrics.ts': [],
   'src/redact-url.ts': [],
   'src/shortened.ts': [],
+  'src/text-pool.ts': [],
   'src/token-bucket.ts': [],
   'src/config': EVERYWHERE,
   'src/queue': EVERYWHERE,
@@ -133,6 +135,7 @@ export const PURE = [
   'src/queue/phase.ts',
   'src/redact-url.ts',
   'src/shortened.ts',
+  'src/text-pool.ts',
   'src/token-bucket.ts',
   'src/tunnel/base.ts',
   'src/tunnel/ip-address.ts',

@@ -1,14 +1,14 @@
 import { getHeapStatistics } from 'node:v8';
-import { type Clock, sleep } from './clock.ts';
-import type { Traffic } from './kube/transport/concurrency-limit.ts';
-import type { Logger } from './logger.ts';
-import type { Runnable } from './manager.ts';
+import { type Clock, sleep } from '../clock.ts';
+import type { Traffic } from '../kube/transport/concurrency-limit.ts';
+import type { Logger } from '../logger.ts';
+import type { Runnable } from '../manager.ts';
 
 /** The heap of this process. */
 export interface Heap {
   /** What it takes from the operating system, in bytes. */
   sizeBytes(): number;
-  /** Removes all garbage, and gives back what is free then. Everything waits meanwhile, about 3 ms for each MiB. */
+  /** Removes all garbage and gives free memory back. Everything waits meanwhile, about 3 ms for each MiB. */
   collect(): void;
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { heapKeeper } from '../../src/heap.ts';
-import { silentLogger } from '../../src/logger.ts';
-import { FakeClock, settle } from '../support/fake-clock.ts';
+import { heapKeeper } from '../../../src/assembly/heap.ts';
+import { silentLogger } from '../../../src/logger.ts';
+import { FakeClock, settle } from '../../support/fake-clock.ts';
 
 const CALM_FOR_MS = 5_000;
 
