@@ -24,7 +24,7 @@ const BY_TUNNEL = ['cost'];
  * beside unit tests, which leave it to them, and files that wait most of the time.
  */
 const FLOODS = 'test/attacks/floods.test.ts';
-const CALM = { groupOrder: 1, maxWorkers: 5 };
+const CALM = { groupOrder: 1, maxWorkers: 6 };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
@@ -39,6 +39,7 @@ const STARTED_FIRST = [
   'sharding-api',
   'sharding-processes',
   'sharding-replicas',
+  'sharding-names',
   'cost',
   'demo',
   'failures',
@@ -67,7 +68,7 @@ const STARTED_FIRST = [
 ];
 
 /** When those beside them only wait. */
-const STARTED_LAST = ['floods', 'sharding-names'];
+const STARTED_LAST = ['floods'];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

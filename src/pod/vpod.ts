@@ -13,7 +13,7 @@ import { TextPool } from '../text-pool.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
 
 /** Of all cached Pods. */
-const texts = new TextPool(4_096);
+const texts = new TextPool(2_048);
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {

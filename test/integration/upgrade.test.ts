@@ -58,8 +58,7 @@ async function upgradeAndRollBack(stage: Stage): Promise<void> {
   const mark = cluster.recorder.leaseCount;
   await replace(stage, 'controller-old-0', { by: 'controller-new-0', waitsForShare: true });
   await sharedByAll(stage);
-  await heardThrough(stage, named(cluster, 'controller-old-1'));
-  await heardThrough(stage, named(cluster, 'controller-new-0'));
+  await heardThrough(stage, [named(cluster, 'controller-old-1'), named(cluster, 'controller-new-0')]);
   await replace(stage, 'controller-old-1', { by: 'controller-new-1' });
   await replace(stage, 'controller-old-2', { by: 'controller-new-2' });
   await sharedByAll(stage);
@@ -118,22 +117,27 @@ async function sharedByAll({ cluster, note }: Stage): Promise<void> {
 }
 
 /**
- * The bases over HTTP post to this replica only, so the others hear them only through it, across versions. The Nodes would not show
- * that messages are lost, since a leader asks a base that it does not hear. The metrics of the followers do.
+ * Each base over HTTP posts to one of these replicas only, so the others hear it only through that one, across versions
+ * in both directions. The Nodes would not show that messages are lost, since a leader asks a base that it does not hear.
+ * The metrics of the followers do.
  */
-async function heardThrough({ cluster, note }: Stage, replica: Replica): Promise<void> {
+async function heardThrough({ cluster, note }: Stage, replicas: readonly Replica[]): Promise<void> {
   await eventually(() => hearsAll(cluster));
   const since = Date.now();
-  const takenBefore = cluster.service.taken.get(replica.httpPort) ?? 0;
-  note(`bases post to ${replica.clientId} only`);
-  cluster.service.pin(replica.httpPort);
+  const { service } = cluster;
+  const takenBy = ({ httpPort }: Replica): number => service.taken.get(httpPort) ?? 0;
+  const before = replicas.map(takenBy);
+  note(`each base posts to one of ${replicas.map(({ clientId }) => clientId).join(', ')} only`);
+  service.pin(...replicas.map(({ httpPort }) => httpPort));
   while (Date.now() < since + PINNED_MS) {
     await hearsAll(cluster);
     await delay(LOOK_EVERY_MS);
   }
-  cluster.service.pin(undefined);
-  const taken = (cluster.service.taken.get(replica.httpPort) ?? 0) - takenBefore;
-  expect(taken).toBeGreaterThanOrEqual(2 * cluster.basesOver('http').length);
+  service.pin();
+  const bases = cluster.basesOver('http').length / replicas.length;
+  for (const [index, replica] of replicas.entries()) {
+    expect(takenBy(replica) - (before[index] ?? 0), replica.clientId).toBeGreaterThanOrEqual(2 * bases);
+  }
 }
 
 /** Throws when a replica has not heard a base lately. */

@@ -186,7 +186,7 @@ export class Cluster {
 
   /** Ends every fault: wires whole, everybody awake, the dead started again. */
   async heal(): Promise<void> {
-    this.#service?.pin(undefined);
+    this.#service?.pin();
     for (const name of ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const) {
       const component = this.world.controlPlane.component(name);
       if (component.pid === undefined) await component.start();

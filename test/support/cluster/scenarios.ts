@@ -191,7 +191,7 @@ const SCENARIOS: readonly Scenario[] = [
       const bases = cluster.basesOf(victim);
       const since = Date.now();
       await victim.end('SIGKILL');
-      cluster.service.pin(undefined);
+      cluster.service.pin();
       await takenOverByOthers(stage, victim, { bases: [...bases, ...pinned], since });
       await stage.deploy('onto-pinned', pinned);
     },

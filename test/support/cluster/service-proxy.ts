@@ -13,6 +13,8 @@ import { firstExternalAddress } from '../../../samples/base-simulator/external-a
 
 const ANSWER_WITHIN_MS = 1_000;
 const PROBE_EVERY_MS = 500;
+/** Of the base that sent it: each message has it once. */
+const IDENTITY = /"identity":"([^"]+)"/;
 
 export interface ServiceProxyOptions {
   /** A replica hangs when it has not answered by then. Default 1 s. */
@@ -43,7 +45,9 @@ export class ServiceProxy {
   readonly #hidesSender: boolean;
   readonly #prober: NodeJS.Timeout;
   #turn = 0;
-  #pinnedTo: number | undefined;
+  #pinnedTo: readonly number[] = [];
+  /** By identity of a base, where its messages go while replicas are pinned. */
+  readonly #pins = new Map<string, number>();
 
   private constructor({ answerWithinMs = ANSWER_WITHIN_MS, hidesSender = false }: ServiceProxyOptions) {
     this.#answerWithinMs = answerWithinMs;
@@ -79,9 +83,13 @@ export class ServiceProxy {
     if (index >= 0) this.#ports.splice(index, 1);
   }
 
-  /** All messages go to that replica, answered or not; undefined: to all in turn. */
-  pin(port: number | undefined): void {
-    this.#pinnedTo = port;
+  /**
+   * Each base posts to one of these replicas only, answered or not, and each of them gets as many bases; none: all
+   * messages go to all replicas in turn.
+   */
+  pin(...ports: readonly number[]): void {
+    this.#pinnedTo = ports;
+    this.#pins.clear();
   }
 
   async stop(): Promise<void> {
@@ -93,7 +101,7 @@ export class ServiceProxy {
 
   async #serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(incoming);
-    for (const port of this.#inTurn()) {
+    for (const port of this.#portsFor(body)) {
       const answer = await this.#ask(port, incoming, body);
       if (answer === 'hangs') this.#leftOut.add(port);
       if (typeof answer === 'string') continue;
@@ -104,8 +112,16 @@ export class ServiceProxy {
     response.writeHead(503).end();
   }
 
+  #portsFor(body: Buffer): number[] {
+    if (this.#pinnedTo.length === 0) return this.#inTurn();
+    const [, identity = ''] = IDENTITY.exec(body.toString()) ?? [];
+    const port = this.#pins.get(identity) ?? this.#pinnedTo[this.#pins.size % this.#pinnedTo.length];
+    if (port === undefined) return [];
+    this.#pins.set(identity, port);
+    return [port];
+  }
+
   #inTurn(): number[] {
-    if (this.#pinnedTo !== undefined) return [this.#pinnedTo];
     const { length } = this.#ports;
     this.#turn = (this.#turn + 1) % Math.max(1, length);
     const inTurn = [...this.#ports.slice(this.#turn), ...this.#ports.slice(0, this.#turn)];

@@ -55,8 +55,8 @@ afterEach(async () => {
   await Promise.all(replicas.map((replica) => replica.stop()));
 });
 
-async function post(): Promise<{ status: number; text: string }> {
-  const response = await fetch(`${service.url}/heartbeat`, { method: 'POST', body: 'beat' });
+async function post(body = 'beat'): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${service.url}/heartbeat`, { method: 'POST', body });
   return { status: response.status, text: await response.text() };
 }
 
@@ -95,9 +95,19 @@ describe('a Service', () => {
   });
 
   it('sends everything to the replica it is pinned to', async () => {
-    service.pin(replicas[2]?.port);
+    service.pin(replicas[2]?.port ?? 0);
     expect(await answersOf(4)).toBe('cccc');
-    service.pin(undefined);
+    service.pin();
     expect(new Set(await answersOf(3))).toEqual(new Set('abc'));
+  });
+
+  it('sends all of one base to one of the replicas it is pinned to, and as many bases to each', async () => {
+    service.pin(replicas[0]?.port ?? 0, replicas[2]?.port ?? 0);
+    const answers: string[] = [];
+    for (const identity of ['b1', 'b2', 'b1', 'b3', 'b4', 'b2', 'b4', 'b3']) {
+      const { text } = await post(`{"data":{"baseMetadata":{"identity":"${identity}"}}}`);
+      answers.push(`${identity} ${text.slice(0, 1)}`);
+    }
+    expect([...new Set(answers)].sort()).toEqual(['b1 a', 'b2 c', 'b3 a', 'b4 c']);
   });
 });
