@@ -69,10 +69,17 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
   };
 }
 
+/** Each plan of a base asks for those of all its Pods. */
+const fingerprints = new WeakMap<ModuleSpec, string>();
+
 /** Two installs with one fingerprint give the same module; a different one needs another BIZ_VERSION. */
 export function fingerprintOf(spec: ModuleSpec): string {
+  const known = fingerprints.get(spec);
+  if (known !== undefined) return known;
   const envs = Object.entries(spec.envs).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([spec.url, spec.args, envs]);
+  const fingerprint = JSON.stringify([spec.url, spec.args, envs]);
+  fingerprints.set(spec, fingerprint);
+  return fingerprint;
 }
 
 /** The base has been sent a command. */

@@ -93,7 +93,8 @@ export function planBase(input: BasePlanInput): BasePlan {
   const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf, specsOf);
   const removals = removalsOf(leaving, pendingRemovals, specsOf);
   const serving = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
-  const lost = new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
+  // Few ask.
+  let lost: ReadonlySet<ModuleKey> | undefined;
   const decisions = ledger.isKnown
     ? decide({
         claims,
@@ -130,7 +131,10 @@ export function planBase(input: BasePlanInput): BasePlan {
     settledRemovals: [...pendingRemovals].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
-    isOfFormerOwner: (key) => lost.has(key),
+    isOfFormerOwner: (key) => {
+      lost ??= new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
+      return lost.has(key);
+    },
     ...attention(ledger, {
       decisions,
       hasWork: claims.size + removals.size > 0,
@@ -163,7 +167,7 @@ interface Decided {
 }
 
 /** Claims first: an old version may have to wait until its replacement serves. */
-function decide(decided: Decided): Map<ModuleKey, ModuleDecision> {
+function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
   const { claims, removals, ledger, canSwitch, now } = decided;
   const successions = new Successions(claims, (key) => ledger.get(key));
   const decisions = new Map<ModuleKey, ModuleDecision>();

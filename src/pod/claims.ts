@@ -37,7 +37,7 @@ export function claimsOf(
   const others = claimantsOf(leaving, specsOf);
   const claims = new Map<ModuleKey, Claim>();
   for (const [key, candidates] of claimants) {
-    const adopted = runningImageOf([...candidates, ...(others.get(key) ?? [])]) ?? ranImageOf(candidates);
+    const adopted = runningImageOf(candidates) ?? runningImageOf(others.get(key) ?? []) ?? ranImageOf(candidates);
     const claim = claimOf(candidates, recordOf(key), adopted);
     if (claim) claims.set(key, claim);
   }
@@ -79,16 +79,20 @@ function claimOf(
 
 /** What a Pod's own status says that its container runs: known even after a restart of the controller. */
 function runningImageOf(claimants: readonly Claimant[]): string | undefined {
-  return imageOf(claimants.map(statusOf).find((status) => status?.state?.running !== undefined));
+  return imageOfFirst(claimants, (status) => status.state?.running !== undefined);
 }
 
 /** What ran last: a container that waits because its image changed must not be taken for the new one. */
 function ranImageOf(claimants: readonly Claimant[]): string | undefined {
-  return imageOf(claimants.map(statusOf).find((status) => status !== undefined && status.imageID !== ''));
+  return imageOfFirst(claimants, ({ imageID }) => imageID !== '');
 }
 
-function imageOf(status: ContainerStatus | undefined): string | undefined {
-  return status && storedImageIdOf(status.imageID);
+function imageOfFirst(claimants: readonly Claimant[], fits: (status: ContainerStatus) => boolean): string | undefined {
+  for (const claimant of claimants) {
+    const status = statusOf(claimant);
+    if (status !== undefined && fits(status)) return storedImageIdOf(status.imageID);
+  }
+  return undefined;
 }
 
 function statusOf({ pod, spec }: Claimant): ContainerStatus | undefined {

@@ -46,7 +46,12 @@ export interface ConflictInput {
 export function withoutConflicts(
   decisions: ReadonlyMap<ModuleKey, ModuleDecision>,
   input: ConflictInput,
-): Map<ModuleKey, ModuleDecision> {
+): ReadonlyMap<ModuleKey, ModuleDecision> {
+  const planned = plannedWorks(decisions, input);
+  if (planned.length === 0) return decisions;
+  const running = worksOf(input);
+  // Only such an install conflicts with anything.
+  if (![...running, ...planned].some((work) => work.isReplacing)) return decisions;
   const result = new Map(decisions);
   const all = new WorksByName();
   const replacing = new WorksByName();
@@ -54,8 +59,8 @@ export function withoutConflicts(
     all.add(work);
     if (work.isReplacing) replacing.add(work);
   };
-  for (const work of worksOf(input)) add(work);
-  for (const work of inOrder(plannedWorks(decisions, input), input)) {
+  for (const work of running) add(work);
+  for (const work of inOrder(planned, input)) {
     const blocker = (work.isReplacing ? all : replacing).othersOf(work);
     const decision = decisions.get(work.key);
     if (decision && blocker) result.set(work.key, waitingFor(decision, blocker));

@@ -58,9 +58,11 @@ export class NameOwners {
   constructor(input: NameOwnersInput) {
     this.#ownerOf = input.ownerOf;
     this.#ownerByName = holdersOf(input);
-    const waiting = input.pods
-      .map((pod) => ({ pod, names: untriedNamesOf(pod) }))
-      .filter(({ names }) => names.length > 0);
+    const waiting: { readonly pod: VPod; readonly names: readonly string[] }[] = [];
+    for (const pod of input.pods) {
+      const names = untriedNamesOf(pod);
+      if (names.length > 0) waiting.push({ pod, names });
+    }
     for (const { pod, names } of waiting.sort((a, b) => byCreation(a.pod, b.pod))) this.#take(pod, names);
   }
 
@@ -113,14 +115,17 @@ function holdersOf({ pods, pendingRemovals, isLeft, ownerOf }: NameOwnersInput):
       if (rank !== undefined) hold(holders, spec.name, { owner: ownerOf(pod.namespace), rank, createdAt, uid });
     }
   }
-  return new Map([...holders].map(([name, { owner }]) => [name, owner]));
+  const owners = new Map<string, string>();
+  for (const [name, { owner }] of holders) owners.set(name, owner);
+  return owners;
 }
 
 /** The modules of a Pod for which nothing was done yet, or whose names belonged to others. */
 function untriedNamesOf(pod: VPod): string[] {
   if (isTerminal(pod)) return [];
-  const names = moduleSpecsOf(pod).map(({ name }) => name);
-  return names.filter((name) => triedStatusOf(pod, name) === undefined);
+  const names: string[] = [];
+  for (const { name } of moduleSpecsOf(pod)) if (triedStatusOf(pod, name) === undefined) names.push(name);
+  return names;
 }
 
 /** undefined: the Pod has ended and nothing is left of the module, or nothing was done for it yet. */
