@@ -7,7 +7,7 @@ const MAX_LENGTH = 256;
  */
 export class TextPool {
   readonly #capacity: number;
-  /** Emptied when it is full. */
+  /** Emptied when it is full: what comes again is soon back. */
   readonly #known = new Map<string, string>();
 
   constructor(capacity: number) {

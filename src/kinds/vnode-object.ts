@@ -4,7 +4,7 @@ import type { WatchedKind } from '../reconcile/informers.ts';
 import { TextPool } from '../text-pool.ts';
 
 /** Of all cached Nodes. */
-const texts = new TextPool(1_024);
+const texts = new TextPool(256);
 
 /** Several controllers read this cache: each process watches Nodes once. */
 export const VNODES: WatchedKind<CachedNode> = {

@@ -12,8 +12,8 @@ import { ANNOTATION } from '../labels.ts';
 import { TextPool } from '../text-pool.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
 
-/** Of all cached Pods. */
-const texts = new TextPool(2_048);
+/** Of all cached Pods: what many have in common, which a few hundred texts are. */
+const texts = new TextPool(256);
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
 export interface VPodEnv {
@@ -89,7 +89,7 @@ export function projectPod(object: KubeObject): VPod {
     resourceVersion: metadata.resourceVersion ?? '',
     generation: metadata.generation,
     createdAt: texts.share(metadata.creationTimestamp ?? ''),
-    nodeName: texts.share(spec.nodeName),
+    nodeName: spec.nodeName,
     isDeleting: metadata.deletionTimestamp !== undefined,
     deletionTime: metadata.deletionTimestamp,
     deletionGraceSeconds:
@@ -158,8 +158,8 @@ function projectStatus(status: PodStatus): VPodStatus {
     message: status.message,
     observedGeneration: status.observedGeneration,
     startTime: texts.share(status.startTime),
-    podIP: texts.share(status.podIP),
-    hostIP: texts.share(status.hostIP),
+    podIP: status.podIP === status.hostIP ? status.hostIP : status.podIP,
+    hostIP: status.hostIP,
     conditions: (status.conditions ?? []).map(projectCondition).sort(byType),
     containerStatuses: (status.containerStatuses ?? []).map(projectContainerStatus),
   };
