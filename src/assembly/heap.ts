@@ -19,38 +19,29 @@ export interface HeapOptions {
   readonly logger: Logger;
 }
 
-/** Bursts come in waves. */
-const CALM_FOR_MS = 5_000;
+/** Also how long requests to the API server have to be few: bursts come in waves. */
+const LOOK_EACH_MS = 5_000;
 /** Of what the collection before has left; less is not worth the pause. */
-const WORTHWHILE_GROWTH = 1.5;
+const WORTHWHILE_GROWTH = 1.35;
 
 /**
  * Gives the memory of a burst back when the burst is over. V8 lets garbage grow before it collects, which costs least
- * while much is to be done, but then keeps it while nothing is. At rest this does nothing.
+ * while much is to be done, but then keeps it while nothing is.
  */
 export function heapKeeper({ heap, traffic, clock, logger }: HeapOptions): Runnable {
-  let bursts = 0;
-  let wake: () => void = () => {};
+  let calmSince = Number.NEGATIVE_INFINITY;
   traffic.onCalm(() => {
-    bursts += 1;
-    wake();
+    calmSince = clock.now();
   });
   return {
     name: 'heap',
     run: async (signal) => {
-      signal.addEventListener('abort', () => wake(), { once: true });
-      const woken = (): Promise<void> =>
-        new Promise((resolve) => {
-          wake = resolve;
-        });
       let leftBytes = 0;
-      for (let seen = 0; !signal.aborted; ) {
-        if (seen === bursts) await woken();
-        seen = bursts;
-        await sleep(clock, CALM_FOR_MS, signal);
+      while (!signal.aborted) {
+        await sleep(clock, LOOK_EACH_MS, signal);
+        const isCalm = traffic.isCalm && clock.now() - calmSince >= LOOK_EACH_MS;
         const sizeBytes = heap.sizeBytes();
-        const isOver = seen === bursts && traffic.isCalm && !signal.aborted;
-        if (!isOver || sizeBytes < WORTHWHILE_GROWTH * leftBytes) continue;
+        if (signal.aborted || !isCalm || sizeBytes < WORTHWHILE_GROWTH * leftBytes) continue;
         const startedAt = clock.now();
         heap.collect();
         leftBytes = heap.sizeBytes();
