@@ -28,7 +28,7 @@ export function redactUrls(text: string): string {
 
 /** The same for a text that is one URL as a whole, whatever characters it has. */
 export function redactUrl(url: string): string {
-  return PLAIN_URL.test(url) ? url : redactToken(url, placeOf('?', url));
+  return redactToken(url, placeOf('?', url));
 }
 
 /**
@@ -72,6 +72,7 @@ function placeOf(part: string, text: string, from?: number): number | undefined 
 }
 
 function redactToken(token: string, query: number | undefined): string {
+  if (query === undefined && PLAIN_URL.test(token)) return token;
   const before = token.slice(0, query);
   const after = query === undefined ? '' : token.slice(query);
   const tail = after === '' || REDACTED_QUERY.test(after) ? after : `?${HIDDEN}`;

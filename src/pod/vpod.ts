@@ -158,7 +158,7 @@ function projectStatus(status: PodStatus): VPodStatus {
     message: status.message,
     observedGeneration: status.observedGeneration,
     startTime: texts.share(status.startTime),
-    podIP: status.podIP === status.hostIP ? status.hostIP : status.podIP,
+    podIP: status.podIP,
     hostIP: status.hostIP,
     conditions: (status.conditions ?? []).map(projectCondition).sort(byType),
     containerStatuses: (status.containerStatuses ?? []).map(projectContainerStatus),
