@@ -35,7 +35,7 @@ export class JavaBases implements Cast {
   static async prepare({ directory, env, brokerUrl, controllerUrl, token, onChange }: BaseLinks, jars: Jars) {
     const linkOf = (identity: string) => (identity === OVER_MQTT ? { brokerUrl, env } : { controllerUrl, token });
     const bases = JAVA_BASES.map((identity) =>
-      JvmBase.prepare({ jar: jars.base, identity, directory, link: linkOf(identity), jvmFlags: JVM_FLAGS }),
+      JvmBase.prepare({ program: jars.baseProgram, identity, directory, link: linkOf(identity), jvmFlags: JVM_FLAGS }),
     );
     return new JavaBases(await Promise.all(bases), await startJarServer(jars.directory), onChange);
   }

@@ -2,6 +2,7 @@ import { access, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cacheRootOf, fillDirectory } from '../cache/fill-directory.ts';
 import { formatElapsed } from '../cache/progress.ts';
+import { ensureBaseProgram } from './base-program.ts';
 import { runMaven } from './maven.ts';
 import { copySources, fingerprintOf, JAVA_DIRECTORY } from './sources.ts';
 
@@ -20,6 +21,8 @@ export interface Jars {
   readonly directory: string;
   /** Path of the base's jar. */
   readonly base: string;
+  /** What `java` is told to run the same base, for a start in half the time. */
+  readonly baseProgram: readonly string[];
 }
 
 export function moduleJarOf(name: ModuleName, version: Version): string {
@@ -39,7 +42,8 @@ export async function ensureJars(onProgress: (line: string) => void = () => {}):
     await removeOldest(dirname(directory));
     await build(workDirectory, onProgress);
   });
-  return { directory, base: join(directory, 'base.jar') };
+  const base = join(directory, 'base.jar');
+  return { directory, base, baseProgram: await ensureBaseProgram({ jar: base, directory, onProgress }) };
 }
 
 /** Each change of the sources makes a directory; a few of them may still be in use by other checkouts. */

@@ -17,13 +17,13 @@ const STOP_WITHIN_MS = 20_000;
 const FLAGS = ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 export interface JvmBaseOptions {
-  /** Path of the base's jar. */
-  readonly jar: string;
+  /** What `java` is told to run; `Jars.baseProgram`. */
+  readonly program: readonly string[];
   readonly identity: string;
   /** Gets a directory of its own for its log and what it unpacks. */
   readonly directory: string;
-  /** How it finds the controller. */
-  readonly link:
+  /** How it finds the controller. Default: not at all. */
+  readonly link?:
     | { readonly controllerUrl: string; readonly token: string }
     | { readonly brokerUrl: string; readonly env: string };
   /** Of the JVM. Default: none; a metaspace without a limit. */
@@ -42,7 +42,7 @@ export class JvmBase {
 
   private constructor(options: JvmBaseOptions, ports: { web: number; arklet: number }) {
     this.identity = options.identity;
-    this.tunnel = 'brokerUrl' in options.link ? 'mqtt' : 'http';
+    this.tunnel = options.link && 'brokerUrl' in options.link ? 'mqtt' : 'http';
     this.#options = options;
     this.#webPort = ports.web;
     this.#arkletPort = ports.arklet;
@@ -112,7 +112,7 @@ export class JvmBase {
   }
 
   #arguments(home: string): string[] {
-    const { jar, jvmFlags = [] } = this.#options;
+    const { program, jvmFlags = [] } = this.#options;
     const properties = {
       ...this.#linkProperties(),
       'server.port': this.#webPort,
@@ -125,11 +125,12 @@ export class JvmBase {
       'java.io.tmpdir': join(home, 'tmp'),
     };
     const settings = Object.entries(properties).map(([key, value]) => `-D${key}=${value}`);
-    return [...FLAGS, ...jvmFlags, ...settings, '-jar', jar];
+    return [...FLAGS, ...jvmFlags, ...settings, ...program];
   }
 
   #linkProperties(): Record<string, string> {
     const { link } = this.#options;
+    if (link === undefined) return {};
     if (!('brokerUrl' in link))
       return { 'base.controller.url': link.controllerUrl, 'base.controller.token': link.token };
     // Paho's word for the same.

@@ -59,7 +59,7 @@ describe('npm run demo -- --java', () => {
     const demo = new Demo('--java', '--once');
     const directory = await demo.directory();
     await demo.printed(new RegExp(`^✓ (${BASES_READY}) `, 'm'));
-    expect((await leftoversOf(directory)).filter((line) => line.includes('base.jar'))).not.toEqual([]);
+    expect((await leftoversOf(directory)).filter((line) => line.includes('BaseApplication'))).not.toEqual([]);
     demo.signal('SIGKILL');
     await demo.exited;
     await eventually(async () => expect(await leftoversOf(directory)).toEqual([]));

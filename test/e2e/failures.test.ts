@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmBase } from '../../samples/jvm/jvm-base.ts';
 import { eventually } from '../support/eventually.ts';
 import { JavaWorld } from '../support/java-world.ts';
@@ -17,6 +17,7 @@ let limited: JvmBase;
 let unlimited: JvmBase;
 let textFile: string;
 
+/** A base for each: what happens to the one is no matter of the other. */
 const TUNNELS = [
   ['http', () => limited],
   ['mqtt', () => unlimited],
@@ -134,9 +135,9 @@ describe('a module that cannot run', () => {
 });
 
 describe('a JVM that is killed in the middle of an install', () => {
-  afterEach(() => java.clear());
+  afterAll(() => java.clear());
 
-  it.each(TUNNELS)(
+  it.concurrent.each(TUNNELS)(
     'and started again with the same identity gets all its modules anew, over %s',
     async (tunnel, baseOf) => {
       const base = baseOf();
@@ -157,9 +158,9 @@ describe('a JVM that is killed in the middle of an install', () => {
 });
 
 describe('a JVM that is told to end', () => {
-  afterEach(() => java.clear());
+  afterAll(() => java.clear());
 
-  it.each(TUNNELS)(
+  it.concurrent.each(TUNNELS)(
     'says so: its Node goes, and is there again with the next start, over %s',
     async (tunnel, baseOf) => {
       const base = baseOf();
@@ -178,7 +179,7 @@ describe('a JVM that is told to end', () => {
 });
 
 describe('the metaspace of a JVM', () => {
-  afterEach(() => java.clear());
+  afterAll(() => java.clear());
 
   it('is the capacity of its Node where it has a limit, and no capacity where it has none', async () => {
     const { capacity, allocatable } = await memoryOf(limited);
@@ -192,7 +193,7 @@ describe('the metaspace of a JVM', () => {
     });
   });
 
-  it.each(TUNNELS)(
+  it.concurrent.each(TUNNELS)(
     'grows with a module, and its Node shows it within 15 s of the install, over %s',
     async (tunnel, baseOf) => {
       const base = baseOf();

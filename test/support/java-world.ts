@@ -94,7 +94,13 @@ export class JavaWorld {
         tunnel === 'http'
           ? { controllerUrl: this.#controllerUrl, token: TOKEN }
           : { brokerUrl: this.#broker.url, env: this.world.env };
-      const base = await JvmBase.prepare({ jar: this.jars.base, identity, directory: this.directory, link, jvmFlags });
+      const base = await JvmBase.prepare({
+        program: this.jars.baseProgram,
+        identity,
+        directory: this.directory,
+        link,
+        jvmFlags,
+      });
       this.#bases.push(base); // before it runs: `stop` has to find one that does not come up
       await base.run();
       return base;
