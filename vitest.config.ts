@@ -41,6 +41,7 @@ const STARTED_FIRST = [
   'sharding-replicas',
   'sharding-names',
   'cost',
+  'checks',
   'demo',
   'failures',
   'first-base',
@@ -67,18 +68,22 @@ const STARTED_FIRST = [
   'two-tunnels',
 ];
 
-/** When those beside them only wait. */
-const STARTED_LAST = ['floods'];
+/** When those that were started first need less: when 6 of 10 files have been started. */
+const STARTED_LATE = ['floods'];
+const LATE = 0.6;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rankOf = ({ moduleId }: TestSpecification): number => {
-      const isNamed = (name: string): boolean => moduleId.endsWith(`/${name}.test.ts`);
-      if (STARTED_LAST.some(isNamed)) return STARTED_FIRST.length + 1;
-      const rank = STARTED_FIRST.findIndex(isNamed);
+    const isNamed = ({ moduleId }: TestSpecification, name: string): boolean => moduleId.endsWith(`/${name}.test.ts`);
+    const rankOf = (file: TestSpecification): number => {
+      const rank = STARTED_FIRST.findIndex((name) => isNamed(file, name));
       return rank < 0 ? STARTED_FIRST.length : rank;
     };
-    return (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+    const sorted = (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
+    const [late = [], others = []] = [true, false].map((wanted) =>
+      sorted.filter((file) => STARTED_LATE.some((name) => isNamed(file, name)) === wanted),
+    );
+    return others.toSpliced(Math.floor(LATE * others.length), 0, ...late);
   }
 }
 
@@ -161,6 +166,15 @@ export const UNIT = {
   sequence: { groupOrder: CALM.groupOrder },
 };
 
+/** Types and style of the whole tree. */
+const CHECKS = {
+  name: 'checks',
+  include: ['test/checks.test.ts'],
+  ...TIMEOUTS,
+  maxWorkers: CALM.maxWorkers,
+  sequence: { groupOrder: CALM.groupOrder },
+};
+
 /** Those that ask `runsOf` for the number of their cases. */
 const LONG_PROPERTIES = [
   'test/unit/lease/simulation*.test.ts',
@@ -176,6 +190,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: UNIT },
+      { test: CHECKS },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
         exclude: filesOf([
