@@ -65,6 +65,8 @@ export interface BasePlan {
   /** Modules of the base that no Pod asks for, and that are not about to go; undefined: no list was read. */
   readonly unknown: readonly ModuleId[] | undefined;
   readonly isWanted: (key: ModuleKey) => boolean;
+  /** Whether modules of the Pods share a name: then the statuses of Pods decide which of them goes before another. */
+  readonly hasRivals: () => boolean;
   /** The module was installed for a Pod of a namespace that no longer owns the name. */
   readonly isOfFormerOwner: (key: ModuleKey) => boolean;
   /** The base should be asked for its list now. */
@@ -131,6 +133,10 @@ export function planBase(input: BasePlanInput): BasePlan {
     settledRemovals: [...pendingRemovals].filter(([key]) => !isLeft(key)),
     unknown: ledger.isKnown ? unknownIn(ledger, isWanted) : undefined,
     isWanted,
+    hasRivals: () => {
+      const names = admitted.flatMap(specsOf).map(({ name }) => name);
+      return new Set(names).size < names.length;
+    },
     isOfFormerOwner: (key) => {
       lost ??= new Set(admitted.flatMap((pod) => owners.lostSpecsOf(pod)).map(moduleKeyOf));
       return lost.has(key);

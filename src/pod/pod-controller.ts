@@ -110,6 +110,7 @@ export class PodController {
     if (pod.nodeName === undefined) return;
     const { clock } = this.#options;
     this.#memory.observe(before, pod, { now: clock.now(), wallTime: clock.wallTime() });
+    if (before !== undefined && this.#statuses.isOwnWrite(before, pod)) return;
     this.#queue.add(pod.nodeName);
   }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { podSubject } from '../kube/events/event-object.ts';
@@ -12,7 +13,7 @@ import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
-import type { VPod, VPodStatus } from './vpod.ts';
+import { isTerminal, type VPod, type VPodStatus } from './vpod.ts';
 import { gainsReady, inWriteOrder, losesReady, namesOf, ownNamesOf, type StatusChange } from './write-order.ts';
 
 export interface StatusWriterOptions {
@@ -40,6 +41,8 @@ export class StatusWriter {
    * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
    */
   readonly #unwritten = new Map<string, VPodStatus>();
+  /** Statuses on their way to the API server from which nothing follows, by UID. Emptied by the answer. */
+  readonly #writing = new Map<string, VPodStatus>();
   /** Pods whose status says all of a base of these facts that runs all of their modules. */
   readonly #settled = new WeakMap<VPod, BaseFacts>();
   /** Owners of Pods of which ignored fields were reported, by UID. */
@@ -58,6 +61,17 @@ export class StatusWriter {
     if (unwritten === undefined) return pod;
     const { phase, reason, message, containerStatuses } = unwritten;
     return { ...pod, status: { ...pod.status, phase, reason, message, containerStatuses } };
+  }
+
+  /**
+   * Whether a write that is under way is all that has changed in a Pod, and a new plan would want nothing else. The event
+   * may come before the answer to the write.
+   */
+  isOwnWrite(before: VPod, pod: VPod): boolean {
+    const status = this.#writing.get(pod.uid);
+    if (status === undefined) return false;
+    const { resourceVersion, placement } = pod;
+    return isDeepStrictEqual({ ...before, resourceVersion, placement, status }, pod);
   }
 
   /**
@@ -87,11 +101,14 @@ export class StatusWriter {
       if (unwritten === undefined || changed.has(pod.uid)) continue;
       changes.push({ pod: this.remembered(pod), next: restated(unwritten, pod), views: [] });
     }
-    return this.#writeAll(inWriteOrder(changes));
+    return this.#writeAll(inWriteOrder(changes), plan);
   }
 
-  async #writeAll(changes: readonly Change[]): Promise<{ writes: number; errors: unknown[] }> {
+  async #writeAll(changes: readonly Change[], plan: BasePlan): Promise<{ writes: number; errors: unknown[] }> {
     const errors: unknown[] = [];
+    if (changes.length > 0 && !plan.hasRivals()) {
+      for (const { pod, next } of changes) if (!isTerminal({ status: next })) this.#writing.set(pod.uid, next);
+    }
     const losses = new LossWrites();
     const written = changes.map((change) => {
       const isWritten = this.#writeAfter(losses.before(change), change, errors);
@@ -99,6 +116,7 @@ export class StatusWriter {
       return isWritten;
     });
     await Promise.all(written);
+    for (const { pod } of changes) this.#writing.delete(pod.uid);
     return { writes: changes.length, errors };
   }
 

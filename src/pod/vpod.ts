@@ -209,8 +209,8 @@ function projectState(state: ContainerState): ContainerState {
 }
 
 /** Failed and Succeeded are final: nothing of such a Pod runs again, and nothing is written to it again. */
-export function isTerminal(pod: VPod): boolean {
-  return pod.status.phase === 'Failed' || pod.status.phase === 'Succeeded';
+export function isTerminal({ status }: Pick<VPod, 'status'>): boolean {
+  return status.phase === 'Failed' || status.phase === 'Succeeded';
 }
 
 /** The order in which statuses of one base are written and claims are weighed. */

@@ -328,7 +328,16 @@ function attackers(own: readonly VPod[], foreign: readonly VPod[]): VPod[] {
 const own = (pod: VPod): boolean => pod.namespace === 'victim';
 
 /** All that a plan says of the Pods of the owner, and of the base. */
-function victimsPart({ views, finished, failedKills, isWanted, isOfFormerOwner, wakeAt: _wakeAt, ...rest }: BasePlan) {
+function victimsPart({
+  views,
+  finished,
+  failedKills,
+  isWanted,
+  isOfFormerOwner,
+  hasRivals,
+  wakeAt: _wakeAt,
+  ...rest
+}: BasePlan) {
   return {
     ...rest,
     views: [...views].filter(([pod]) => own(pod)),
@@ -336,6 +345,7 @@ function victimsPart({ views, finished, failedKills, isWanted, isOfFormerOwner, 
     failedKills: [...failedKills].filter(([pod]) => own(pod)),
     wanted: [...KEYS, 'biz1:3'].filter(isWanted),
     lost: [...KEYS, 'biz1:3'].filter(isOfFormerOwner),
+    hasRivals: hasRivals(),
   };
 }
 

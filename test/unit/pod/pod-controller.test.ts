@@ -13,6 +13,47 @@ beforeEach(async () => {
 
 afterEach(() => rig.stop());
 
+describe('what this process has written itself', () => {
+  const adds = async (): Promise<number> =>
+    (await rig.metrics.queueAdds.get()).values.find(({ labels }) => labels.name === 'pods')?.value ?? 0;
+
+  beforeEach(() => rig.foundBase('b1'));
+
+  it('starts no sync: one for the Pod, and one for the end of its install', async () => {
+    const before = await adds();
+    rig.addPod();
+    await settle();
+    expect(rig.podState('p1')).toBe('Running True');
+    expect((await adds()) - before).toBe(2);
+  });
+
+  it('starts one when somebody else has changed the Pod meanwhile', async () => {
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/p1' ? written.promise : undefined);
+    rig.addPod();
+    await settle();
+    rig.deletePod('p1');
+    written.resolve();
+    await settle();
+    expect(rig.commands()).toEqual([`install b1 ${KEY}`, `uninstall b1 ${KEY}`]);
+    expect(rig.api.pod('p1')).toBeUndefined();
+  });
+
+  it('starts one when the write ends the Pod: its other modules go', async () => {
+    const base = await rig.foundBase('b2', { answersCommands: false });
+    rig.addPod({ node: 'vnode.b2', modules: ['biz1:1', 'biz2:1'], restartPolicy: 'Never' });
+    await settle();
+    rig.answer('b2', 'install', 'biz1:1');
+    await settle();
+    rig.commands();
+    base.answersCommands = true;
+    rig.fail('b2', 'install', 'biz2:1', 'no');
+    await settle();
+    expect(rig.podState('p1')).toMatch(/^Failed/);
+    expect(rig.commands()).toContain('uninstall b2 biz1:1');
+  });
+});
+
 describe('a vPod that is bound to a base', () => {
   it('gets its module installed once, and runs', async () => {
     await rig.foundBase('b1');
