@@ -6,7 +6,7 @@ import { systemClock } from './clock.ts';
 import { ConfigError, loadConfig } from './config/config.ts';
 import { ControllerError } from './errors.ts';
 import { loadClusterAccess } from './kube/auth/kubeconfig.ts';
-import { createLogger } from './logger.ts';
+import { createLogger, gatheredOutput } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 
 /**
@@ -16,7 +16,7 @@ import { createMetrics } from './metrics.ts';
 export async function runProcess(registry = REGISTRY): Promise<number> {
   const config = readConfig([...registry.keys()]);
   if (config === undefined) return 2;
-  const logger = createLogger(config.logLevel);
+  const logger = createLogger(config.logLevel, gatheredOutput(systemClock.setTimer));
   const { env, controllers, clientId, isCluster, pod, withoutEffect } = config;
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;
