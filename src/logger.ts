@@ -7,7 +7,7 @@ export type { Logger } from 'pino';
 const GATHER_MS = 50;
 const GATHER_LENGTH = 4_096;
 
-/** Calls back once, after so many milliseconds: `Clock.setTimer`. */
+/** `Clock.setTimer`. */
 type Later = (callback: () => void, delayMs: number) => void;
 
 /**

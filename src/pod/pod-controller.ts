@@ -192,12 +192,8 @@ export class PodController {
     const unknown = this.#unknown.observe(base, plan);
     if ((plan.askList || unknown.askList) && base.isReachable && !this.#options.isLeaving())
       this.#options.askList(base.nodeName);
-    // The plan was made before its commands were sent: what is slow is seen, and shown, when it is made again.
-    const slowAt = plan.commands.length > 0 ? now + SLOW_INSTALL_MS : undefined;
-    const admissionAt = this.#memory.wakeAt(base.nodeName);
-    for (const wakeAt of [plan.wakeAt, unknown.wakeAt, slowAt, admissionAt]) {
-      if (wakeAt !== undefined) this.#queue.addAfter(base.nodeName, wakeAt - now);
-    }
+    const times = [plan.wakeAt, unknown.wakeAt, slowAtOf(base, plan, now), this.#memory.wakeAt(base.nodeName)];
+    this.#queue.lookAfter(base.nodeName, Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)) - now);
   }
 
   #plan(base: LedBase, unwritten: ReadonlySet<string>): BasePlan {
@@ -282,6 +278,15 @@ function firstInstallsOf(commands: readonly PlannedCommand[]): readonly PlannedC
   const isFirst = (planned: PlannedCommand): boolean =>
     planned.command === 'install' && !isReplacing(planned.spec) && planned.pod.status.containerStatuses.length === 0;
   return commands.every(isFirst) ? commands : [];
+}
+
+/** When the first command that is under way is slow, and its Pod shows it; or one that could not be sent is planned again. */
+function slowAtOf({ ledger }: LedBase, { commands }: BasePlan, now: number): number {
+  const times = commands.length > 0 ? [now + SLOW_INSTALL_MS] : [];
+  if (ledger.inFlightCount > 0) {
+    for (const { inFlight } of ledger.records()) if (inFlight) times.push(inFlight.sentAt + SLOW_INSTALL_MS);
+  }
+  return Math.min(...times.filter((time) => time > now));
 }
 
 function identityOf(planned: PlannedCommand): string {

@@ -45,6 +45,8 @@ export class WorkQueue {
   readonly #running = new Map<string, boolean>();
   /** The one valid due time of a delayed key; older heap entries are skipped. Emptied when due. */
   readonly #dueAt = new Map<string, number>();
+  /** The same of a look. Emptied when due, or by the next look. */
+  readonly #lookAt = new Map<string, number>();
   /** When the rest of a key ends. Emptied by the first add after that, or by `forget`. */
   readonly #restsUntil = new Map<string, number>();
   readonly #heap = new TinyQueue<Delayed>([], (a, b) => a.dueAt - b.dueAt);
@@ -101,14 +103,27 @@ export class WorkQueue {
     const known = this.#dueAt.get(key);
     if (known !== undefined && known <= dueAt) return;
     this.#dueAt.set(key, dueAt);
-    this.#heap.push({ key, dueAt });
-    this.#armTimer();
+    this.#wakeAt({ key, dueAt });
+  }
+
+  /**
+   * Adds the key after `delayMs` unless it is called again before: of several looks the last one counts, and Infinity
+   * means none. For a sync that knows each time when it has to look again if nothing happens.
+   */
+  lookAfter(key: string, delayMs: number): void {
+    const dueAt = this.#options.clock.now() + Math.max(0, delayMs);
+    if (this.#stopped || this.#lookAt.get(key) === dueAt) return;
+    this.#lookAt.delete(key);
+    if (!Number.isFinite(dueAt)) return;
+    this.#lookAt.set(key, dueAt);
+    this.#wakeAt({ key, dueAt });
   }
 
   /** Drops the key's failures and delay; a running sync ends as it would. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#dueAt.delete(key);
+    this.#lookAt.delete(key);
     this.#restsUntil.delete(key);
     this.#urgent.delete(key);
     this.#waiting.delete(key);
@@ -187,6 +202,11 @@ export class WorkQueue {
     this.addAfter(key, delayMs);
   }
 
+  #wakeAt(delayed: Delayed): void {
+    this.#heap.push(delayed);
+    this.#armTimer();
+  }
+
   #armTimer(): void {
     const { clock, slackMs = 0 } = this.#options;
     const first = this.#heap.peek();
@@ -201,9 +221,9 @@ export class WorkQueue {
     const now = this.#options.clock.now();
     for (let first = this.#heap.peek(); first !== undefined && first.dueAt <= now; first = this.#heap.peek()) {
       this.#heap.pop();
-      if (this.#dueAt.get(first.key) !== first.dueAt) continue;
-      this.#dueAt.delete(first.key);
-      this.add(first.key);
+      const isDue = [this.#dueAt, this.#lookAt].filter((times) => times.get(first.key) === first.dueAt);
+      for (const times of isDue) times.delete(first.key);
+      if (isDue.length > 0) this.add(first.key);
     }
     this.#armTimer();
   }

@@ -120,13 +120,12 @@ describe('a first base, from the manifests of samples/java', () => {
       await report(pod, { phase: 'Running', podIP: firstExternalAddress() });
       const guard = await start(pod);
       const identity: string = pod.metadata.name;
-      const node = await eventually(async () => {
-        const found = await findNode(java.admin, identity);
-        expect(found && isSchedulable(found)).toBe(true);
-        return found;
+      await eventually(async () => {
+        const node = await findNode(java.admin, identity);
+        expect(node && isSchedulable(node)).toBe(true);
+        // The limit of the metaspace, of which the base itself has a part: known with its first health.
+        expect(node?.status?.capacity?.memory).toBe('256Mi');
       }, STARTED_WITHIN_MS);
-      // The limit of the metaspace, of which the base itself has a part.
-      expect(node?.status?.capacity?.memory).toBe('256Mi');
       await java.create(`shop-${namespace}`, { identity }, java.module('shop'));
       await java.ready(`shop-${namespace}`);
       expect(await (await fetch(`http://127.0.0.1:${webPort}/shop/version`)).text()).toBe('1.0.0');

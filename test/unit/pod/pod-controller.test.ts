@@ -24,6 +24,7 @@ describe('what this process has written itself', () => {
     rig.addPod();
     await settle();
     expect(rig.podState('p1')).toBe('Running True');
+    await rig.pass(2_500); // then it would be a slow one
     expect((await adds()) - before).toBe(2);
   });
 

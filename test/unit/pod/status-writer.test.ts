@@ -145,8 +145,11 @@ describe('a status that could not be written', () => {
     await rig.pass(1_000);
     base.answersLists = false;
     writes();
-    await rig.pass(10_000);
+    await rig.pass(900);
     expect(writes()).toEqual([]);
+    // That its install is slow is another status, and is not tried again either.
+    await rig.pass(10_000);
+    expect(writes()).toEqual(['patch pod/status ns/old = 404']);
   });
 
   it('tells its events once, and counts one restart', async () => {

@@ -127,6 +127,37 @@ describe('a work queue', () => {
     expect(await rig.take()).toEqual(['busy']);
   });
 
+  it('looks at a key when the last of its looks is due, and not before', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    for (const delayMs of [1_000, 3_000, 2_000]) rig.queue.lookAfter('a', delayMs);
+    rig.clock.advance(1_999);
+    expect(await rig.take()).toEqual([]);
+    rig.clock.advance(1);
+    expect(await rig.take()).toEqual(['a']);
+    await rig.end('a');
+    rig.clock.advance(10_000);
+    expect(await rig.take()).toEqual([]);
+  });
+
+  it('looks at a key no more after a look of infinity or when it is forgotten, and keeps its delays', async () => {
+    const rig = new QueueRig({ workers: 3 });
+    for (const key of ['a', 'b', 'c']) rig.queue.lookAfter(key, 1_000);
+    rig.queue.addAfter('a', 2_000);
+    rig.queue.lookAfter('a', Number.POSITIVE_INFINITY);
+    rig.queue.forget('b');
+    rig.clock.advance(1_000);
+    expect(await rig.take()).toEqual(['c']);
+    rig.clock.advance(1_000);
+    expect(await rig.take()).toEqual(['a']);
+  });
+
+  it('looks at a key soon when the time is past already', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.lookAfter('a', -5);
+    rig.clock.advance(0);
+    expect(await rig.take()).toEqual(['a']);
+  });
+
   it('tells which keys it works on', async () => {
     const rig = new QueueRig({ workers: 1 });
     for (const key of ['a', 'b']) rig.queue.add(key);
