@@ -193,7 +193,7 @@ export class PodController {
     if ((plan.askList || unknown.askList) && base.isReachable && !this.#options.isLeaving())
       this.#options.askList(base.nodeName);
     const times = [plan.wakeAt, unknown.wakeAt, slowAtOf(base, plan, now), this.#memory.wakeAt(base.nodeName)];
-    this.#queue.lookAfter(base.nodeName, Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)) - now);
+    this.#queue.lookAt(base.nodeName, Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   }
 
   #plan(base: LedBase, unwritten: ReadonlySet<string>): BasePlan {

@@ -32,6 +32,13 @@ interface Delayed {
   readonly dueAt: number;
 }
 
+/** Of the heap, besides as many as are valid. */
+const MAX_OLD_ENTRIES = 100;
+
+function byDueAt(a: Delayed, b: Delayed): number {
+  return a.dueAt - b.dueAt;
+}
+
 /**
  * client-go's work queue: a key that is added while it waits is not queued twice, one that is added while it
  * runs runs once more. All delays share one heap and one timer.
@@ -45,11 +52,11 @@ export class WorkQueue {
   readonly #running = new Map<string, boolean>();
   /** The one valid due time of a delayed key; older heap entries are skipped. Emptied when due. */
   readonly #dueAt = new Map<string, number>();
-  /** The same of a look. Emptied when due, or by the next look. */
+  /** The same of its look. Emptied when due, or by the next look. */
   readonly #lookAt = new Map<string, number>();
   /** When the rest of a key ends. Emptied by the first add after that, or by `forget`. */
   readonly #restsUntil = new Map<string, number>();
-  readonly #heap = new TinyQueue<Delayed>([], (a, b) => a.dueAt - b.dueAt);
+  #heap = new TinyQueue<Delayed>([], byDueAt);
   /** Failures in a row. Emptied by a success or by `forget`. */
   readonly #failures = new Map<string, number>();
   #timer: Timer | undefined;
@@ -65,6 +72,11 @@ export class WorkQueue {
 
   get depth(): number {
     return this.#urgent.size + this.#waiting.size;
+  }
+
+  /** How many delays and looks it keeps, those that count no more among them. */
+  get delayedCount(): number {
+    return this.#heap.length;
   }
 
   /** How long the oldest urgent key waits, ms; 0 when there is none. */
@@ -107,16 +119,15 @@ export class WorkQueue {
   }
 
   /**
-   * Adds the key after `delayMs` unless it is called again before: of several looks the last one counts, and Infinity
-   * means none. For a sync that knows each time when it has to look again if nothing happens.
+   * Adds the key at `time` on the clock, soon when that is past. Of several looks the last one counts; Infinity means
+   * none. For a sync that knows each time when it has to look again if nothing happens.
    */
-  lookAfter(key: string, delayMs: number): void {
-    const dueAt = this.#options.clock.now() + Math.max(0, delayMs);
-    if (this.#stopped || this.#lookAt.get(key) === dueAt) return;
+  lookAt(key: string, time: number): void {
+    if (this.#stopped || this.#lookAt.get(key) === time) return;
     this.#lookAt.delete(key);
-    if (!Number.isFinite(dueAt)) return;
-    this.#lookAt.set(key, dueAt);
-    this.#wakeAt({ key, dueAt });
+    if (!Number.isFinite(time)) return;
+    this.#lookAt.set(key, time);
+    this.#wakeAt({ key, dueAt: time });
   }
 
   /** Drops the key's failures and delay; a running sync ends as it would. */
@@ -204,7 +215,15 @@ export class WorkQueue {
 
   #wakeAt(delayed: Delayed): void {
     this.#heap.push(delayed);
+    const valid = this.#dueAt.size + this.#lookAt.size;
+    if (this.#heap.length > 2 * valid + MAX_OLD_ENTRIES) this.#compact();
     this.#armTimer();
+  }
+
+  /** Drops the entries that are valid no more: some are of a time that is days away. */
+  #compact(): void {
+    const entries = [...this.#dueAt, ...this.#lookAt].map(([key, dueAt]) => ({ key, dueAt }));
+    this.#heap = new TinyQueue<Delayed>(entries, byDueAt);
   }
 
   #armTimer(): void {

@@ -129,7 +129,8 @@ describe('a work queue', () => {
 
   it('looks at a key when the last of its looks is due, and not before', async () => {
     const rig = new QueueRig({ workers: 1 });
-    for (const delayMs of [1_000, 3_000, 2_000]) rig.queue.lookAfter('a', delayMs);
+    const now = rig.clock.now();
+    for (const delayMs of [1_000, 3_000, 2_000]) rig.queue.lookAt('a', now + delayMs);
     rig.clock.advance(1_999);
     expect(await rig.take()).toEqual([]);
     rig.clock.advance(1);
@@ -141,9 +142,9 @@ describe('a work queue', () => {
 
   it('looks at a key no more after a look of infinity or when it is forgotten, and keeps its delays', async () => {
     const rig = new QueueRig({ workers: 3 });
-    for (const key of ['a', 'b', 'c']) rig.queue.lookAfter(key, 1_000);
+    for (const key of ['a', 'b', 'c']) rig.queue.lookAt(key, rig.clock.now() + 1_000);
     rig.queue.addAfter('a', 2_000);
-    rig.queue.lookAfter('a', Number.POSITIVE_INFINITY);
+    rig.queue.lookAt('a', Number.POSITIVE_INFINITY);
     rig.queue.forget('b');
     rig.clock.advance(1_000);
     expect(await rig.take()).toEqual(['c']);
@@ -153,9 +154,22 @@ describe('a work queue', () => {
 
   it('looks at a key soon when the time is past already', async () => {
     const rig = new QueueRig({ workers: 1 });
-    rig.queue.lookAfter('a', -5);
+    rig.queue.lookAt('a', rig.clock.now() - 5);
     rig.clock.advance(0);
     expect(await rig.take()).toEqual(['a']);
+  });
+
+  it('keeps little of looks and delays that count no more, however far away they are', async () => {
+    const rig = new QueueRig({ workers: 2 });
+    const soon = rig.clock.now() + 1_000;
+    for (let round = 0; round < 10_000; round++) rig.queue.lookAt('a', soon + (round % 2) * 1e9 + round);
+    rig.queue.lookAt('a', soon);
+    rig.queue.addAfter('b', 2_000);
+    expect(rig.queue.delayedCount).toBeLessThan(200);
+    rig.clock.advance(1_000);
+    expect(await rig.take()).toEqual(['a']);
+    rig.clock.advance(1_000);
+    expect(await rig.take()).toEqual(['b']);
   });
 
   it('tells which keys it works on', async () => {
