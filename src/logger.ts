@@ -15,23 +15,33 @@ type Later = (callback: () => void, delayMs: number) => void;
  * waits is written when the process exits, and is lost when it is killed. `fd`: a file descriptor, by default that of
  * standard output.
  */
-export function gatheredOutput(later: Later, fd = 1): DestinationStream {
-  const output = pino.destination({ fd, sync: false, minLength: GATHER_LENGTH });
+export function gatheredOutput(later: Later, fd = 1): DestinationStream & { flushSync(): void } {
+  const output = pino.destination({ fd, sync: false });
+  let lines = '';
   let isAwaited = false;
-  const flush = (): void => {
-    isAwaited = false;
-    output.flush();
+  const hand = (): void => {
+    if (lines !== '') output.write(lines);
+    lines = '';
   };
+  /** pino calls it after a fatal line. */
+  const flushSync = (): void => {
+    hand();
+    output.flushSync();
+  };
+  process.once('exit', flushSync);
   return {
     write(line: string): void {
-      output.write(line);
+      lines += line;
+      if (lines.length >= GATHER_LENGTH) hand();
       if (isAwaited) return;
       isAwaited = true;
-      later(flush, GATHER_MS);
+      later(() => {
+        isAwaited = false;
+        hand();
+      }, GATHER_MS);
     },
-    // pino calls it after a fatal line.
-    flushSync: (): void => output.flushSync(),
-  } as DestinationStream;
+    flushSync,
+  };
 }
 
 /**

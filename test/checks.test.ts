@@ -9,7 +9,7 @@ const run = promisify(execFile);
 setPriority(constants.priority.PRIORITY_LOW);
 
 it.each(['typecheck', 'lint'])('`npm run %s` finds nothing', async (script) => {
-  const findings = await run('npm', ['run', '--silent', script]).then(
+  const findings = await run('npm', ['run', '--silent', script], { timeout: 170_000 }).then(
     () => '',
     ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr || 'it cannot be run',
   );

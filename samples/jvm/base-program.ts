@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fillDirectory } from '../cache/fill-directory.ts';
 import { JvmBase } from './jvm-base.ts';
+import { jdkProgram } from './jvm-process.ts';
 
 const run = promisify(execFile);
 
 const MAIN_CLASS = 'com.example.base.BaseApplication';
+const INDEX = 'classpath.idx';
 const ARCHIVE = 'classes.jsa';
 
 export interface BaseProgramOptions {
@@ -21,7 +23,7 @@ export interface BaseProgramOptions {
 /**
  * What `java` is told to run a base that starts in half the CPU time of `java -jar`: the jar taken apart, as Spring Boot
  * advises, and an archive of the classes that the JVM has read and checked before (class data sharing). Made once. A JVM
- * of another version ignores the archive.
+ * of another version ignores the archive, and where it cannot be made bases start without it.
  */
 export async function ensureBaseProgram({
   jar,
@@ -35,13 +37,15 @@ export async function ensureBaseProgram({
     (workDirectory) => takeApart(jar, workDirectory),
   );
   const program = ['-cp', await classPathOf(parts), MAIN_CLASS];
-  await fillDirectory(
-    { directory: archive, isComplete: () => exists(join(archive, ARCHIVE)), what: 'archives the classes', onProgress },
-    (workDirectory) => {
-      onProgress('archiving the classes of the base');
-      return archiveClasses(program, workDirectory);
-    },
-  );
+  try {
+    await fillDirectory(
+      { directory: archive, isComplete: () => exists(archive), what: 'archives the classes', onProgress },
+      (workDirectory) => archiveClasses(program, workDirectory),
+    );
+  } catch (error) {
+    onProgress(`bases start more slowly: their classes could not be archived: ${error}`);
+    return program;
+  }
   return [`-XX:SharedArchiveFile=${join(archive, ARCHIVE)}`, ...program];
 }
 
@@ -49,18 +53,20 @@ export async function ensureBaseProgram({
 async function takeApart(jar: string, directory: string): Promise<void> {
   const contents = join(directory, 'contents');
   await mkdir(contents);
-  await run('jar', ['--extract', '--file', jar], { cwd: contents });
-  await rename(join(contents, 'BOOT-INF', 'lib'), join(directory, 'lib'));
-  const classes = join(contents, 'BOOT-INF', 'classes');
-  await run('jar', ['--create', '--file', join(directory, 'application.jar'), '-C', classes, '.']);
+  await run(jdkProgram('jar'), ['--extract', '--file', jar], { cwd: contents });
+  const application = join(contents, 'BOOT-INF');
+  await rename(join(application, 'lib'), join(directory, 'lib'));
+  await rename(join(application, INDEX), join(directory, INDEX));
+  const packing = ['--create', '--file', join(directory, 'application.jar'), '-C', join(application, 'classes'), '.'];
+  await run(jdkProgram('jar'), packing);
   await rm(contents, { recursive: true });
 }
 
-/** The archive holds for this class path alone, in this order. */
+/** In the order of the jar. The archive holds for this class path alone. */
 async function classPathOf(directory: string): Promise<string> {
-  const lib = join(directory, 'lib');
-  const libraries = (await readdir(lib)).sort().map((name) => join(lib, name));
-  return [join(directory, 'application.jar'), ...libraries].join(':');
+  const index = await readFile(join(directory, INDEX), 'utf8');
+  const names = [...index.matchAll(/^- "BOOT-INF\/lib\/(.+)"$/gm)].map(([, name]) => name ?? '');
+  return [join(directory, 'application.jar'), ...names.map((name) => join(directory, 'lib', name))].join(':');
 }
 
 /** A base that nobody hears starts and ends: the classes that it has used by then are archived. */
@@ -77,7 +83,7 @@ async function archiveClasses(program: readonly string[], directory: string): Pr
   await rm(join(directory, 'archive'), { recursive: true });
 }
 
-function exists(path: string): Promise<boolean> {
+export function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

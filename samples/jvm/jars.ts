@@ -1,8 +1,8 @@
-import { access, readdir, rename, rm, stat } from 'node:fs/promises';
+import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cacheRootOf, fillDirectory } from '../cache/fill-directory.ts';
 import { formatElapsed } from '../cache/progress.ts';
-import { ensureBaseProgram } from './base-program.ts';
+import { ensureBaseProgram, exists } from './base-program.ts';
 import { runMaven } from './maven.ts';
 import { copySources, fingerprintOf, JAVA_DIRECTORY } from './sources.ts';
 
@@ -32,11 +32,7 @@ export function moduleJarOf(name: ModuleName, version: Version): string {
 /** Builds the jars with Maven if there are none of these sources yet; about a minute the first time on a machine. */
 export async function ensureJars(onProgress: (line: string) => void = () => {}): Promise<Jars> {
   const directory = join(cacheRootOf(process.env), 'java', await fingerprintOf(JAVA_DIRECTORY));
-  const isComplete = () =>
-    access(directory).then(
-      () => true,
-      () => false,
-    );
+  const isComplete = () => exists(directory);
   const what = 'builds the Java samples';
   await fillDirectory({ directory, isComplete, what, onProgress }, async (workDirectory) => {
     await removeOldest(dirname(directory));

@@ -42,7 +42,7 @@ export class JvmBase {
 
   private constructor(options: JvmBaseOptions, ports: { web: number; arklet: number }) {
     this.identity = options.identity;
-    this.tunnel = options.link && 'brokerUrl' in options.link ? 'mqtt' : 'http';
+    this.tunnel = 'brokerUrl' in (options.link ?? {}) ? 'mqtt' : 'http';
     this.#options = options;
     this.#webPort = ports.web;
     this.#arkletPort = ports.arklet;

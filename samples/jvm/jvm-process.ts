@@ -4,8 +4,10 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { spawnGuarded } from '../control-plane/guard.ts';
 
-/** The one that Maven takes, too. */
-const JAVA = process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/java` : 'java';
+/** Of the JDK that Maven takes, too. */
+export function jdkProgram(name: 'java' | 'jar'): string {
+  return process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/${name}` : name;
+}
 
 const KEPT_LINES = 200;
 
@@ -21,7 +23,7 @@ export class JvmProcess {
 
   constructor(args: readonly string[], { logPath }: { logPath: string }) {
     this.#log = createWriteStream(logPath, { flags: 'a' });
-    this.#guard = spawnGuarded(JAVA, args);
+    this.#guard = spawnGuarded(jdkProgram('java'), args);
     this.#log.on('error', () => {}); // nor does anybody miss a log whose directory is gone
     this.#guard.once('exit', () => this.#killGroup());
     const output = createInterface(this.#guard.stdout);

@@ -161,7 +161,7 @@ export class PodController {
     }
     const writtenAt = clock.now();
     base.ledger.forgetUnless(plan.isWanted);
-    this.#lookAhead(base, plan);
+    this.#lookAhead(base, plan, startedAt);
     this.#noteCost(base, plan, plannedMs + clock.now() - writtenAt);
     if (errors.length > 0) throw errors[0];
   }
@@ -186,13 +186,12 @@ export class PodController {
     for (const command of commands.slice(0, room)) this.#commands.send(base, tunnel, command);
   }
 
-  /** What the base has to be asked, and when the plan has to be made again if nothing happens. */
-  #lookAhead(base: LedBase, plan: BasePlan): void {
-    const now = this.#options.clock.now();
+  /** What the base has to be asked, and when the plan, made at `plannedAt`, has to be made again if nothing happens. */
+  #lookAhead(base: LedBase, plan: BasePlan, plannedAt: number): void {
     const unknown = this.#unknown.observe(base, plan);
     if ((plan.askList || unknown.askList) && base.isReachable && !this.#options.isLeaving())
       this.#options.askList(base.nodeName);
-    const times = [plan.wakeAt, unknown.wakeAt, slowAtOf(base, plan, now), this.#memory.wakeAt(base.nodeName)];
+    const times = [plan.wakeAt, unknown.wakeAt, slowAtOf(base, plan, plannedAt), this.#memory.wakeAt(base.nodeName)];
     this.#queue.lookAt(base.nodeName, Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   }
 
@@ -280,13 +279,16 @@ function firstInstallsOf(commands: readonly PlannedCommand[]): readonly PlannedC
   return commands.every(isFirst) ? commands : [];
 }
 
-/** When the first command that is under way is slow, and its Pod shows it; or one that could not be sent is planned again. */
-function slowAtOf({ ledger }: LedBase, { commands }: BasePlan, now: number): number {
-  const times = commands.length > 0 ? [now + SLOW_INSTALL_MS] : [];
+/**
+ * When the first command is slow that the plan did not see slow yet, so that its Pod shows it. What could not be sent is
+ * planned again then.
+ */
+function slowAtOf({ ledger }: LedBase, { commands }: BasePlan, plannedAt: number): number {
+  const sentAt = commands.length > 0 ? [plannedAt] : [];
   if (ledger.inFlightCount > 0) {
-    for (const { inFlight } of ledger.records()) if (inFlight) times.push(inFlight.sentAt + SLOW_INSTALL_MS);
+    for (const { inFlight } of ledger.records()) if (inFlight !== undefined) sentAt.push(inFlight.sentAt);
   }
-  return Math.min(...times.filter((time) => time > now));
+  return Math.min(...sentAt.map((time) => time + SLOW_INSTALL_MS).filter((time) => time > plannedAt));
 }
 
 function identityOf(planned: PlannedCommand): string {

@@ -41,7 +41,7 @@ export class StatusWriter {
    * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
    */
   readonly #unwritten = new Map<string, VPodStatus>();
-  /** Statuses on their way to the API server from which nothing follows, by UID. Emptied by the answer. */
+  /** Statuses on their way to the API server from which nothing follows, by UID. Emptied by the answers of one base. */
   readonly #writing = new Map<string, VPodStatus>();
   /** Pods whose status says all of a base of these facts that runs all of their modules. */
   readonly #settled = new WeakMap<VPod, BaseFacts>();
@@ -65,12 +65,14 @@ export class StatusWriter {
 
   /**
    * Whether a write that is under way is all that has changed in a Pod, and a new plan would want nothing else. The event
-   * may come before the answer to the write.
+   * may come before the answer to the write. Of a deleted Pod more may follow: the end of its sleep.
    */
   isOwnWrite(before: VPod, pod: VPod): boolean {
     const status = this.#writing.get(pod.uid);
-    if (status === undefined) return false;
-    const { resourceVersion, placement } = pod;
+    if (status === undefined || pod.isDeleting) return false;
+    const { resourceVersion } = pod;
+    // It goes with the first status that shows the Pod as admitted.
+    const placement = pod.placement && before.placement;
     return isDeepStrictEqual({ ...before, resourceVersion, placement, status }, pod);
   }
 

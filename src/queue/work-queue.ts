@@ -119,8 +119,8 @@ export class WorkQueue {
   }
 
   /**
-   * Adds the key at `time` on the clock, soon when that is past. Of several looks the last one counts; Infinity means
-   * none. For a sync that knows each time when it has to look again if nothing happens.
+   * Adds the key at `time` on the clock, soon when that is past. Of several looks the last one counts; Infinity and NaN
+   * mean none. For a sync that knows each time when it has to look again if nothing happens.
    */
   lookAt(key: string, time: number): void {
     if (this.#stopped || this.#lookAt.get(key) === time) return;
@@ -130,7 +130,7 @@ export class WorkQueue {
     this.#wakeAt({ key, dueAt: time });
   }
 
-  /** Drops the key's failures and delay; a running sync ends as it would. */
+  /** Drops the key's failures, delay and look; a running sync ends as it would. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#dueAt.delete(key);

@@ -46,6 +46,14 @@ it('many lines wait for no timer', async () => {
   await eventually(async () => expect((await textOf()).length).toBeGreaterThan(4_000));
 });
 
+it('lines that come while others are being written are as soon there', async () => {
+  const logger = createLogger('info', output());
+  for (let line = 0; line < 100; line++) logger.info({ line }, 'said');
+  logger.info('the last one');
+  clock.advance(50); // the write has not ended: nothing else has run since
+  await eventually(async () => expect(await textOf()).toContain('the last one'));
+});
+
 it('a fatal line waits for nothing', async () => {
   const logger = createLogger('info', output());
   logger.info('before');

@@ -40,6 +40,20 @@ describe('what this process has written itself', () => {
     expect(rig.api.pod('p1')).toBeUndefined();
   });
 
+  it('starts one when somebody lets the Pod onto the base meanwhile', async () => {
+    await rig.pass(10_000);
+    const written = Promise.withResolvers<void>();
+    const pod = makePodObject({ spec: { tolerations: [] } });
+    rig.api.delay = (request) => (request === 'patch pod/status ns/p1' ? written.promise : undefined);
+    rig.api.put('pod', pod);
+    await settle();
+    const tolerations = makePodObject().spec.tolerations;
+    rig.api.put('pod', { ...pod, spec: { ...pod.spec, ...(tolerations && { tolerations }) } });
+    written.resolve();
+    await rig.pass(2_000);
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
   it('starts one when the write ends the Pod: its other modules go', async () => {
     const base = await rig.foundBase('b2', { answersCommands: false });
     rig.addPod({ node: 'vnode.b2', modules: ['biz1:1', 'biz2:1'], restartPolicy: 'Never' });
@@ -100,6 +114,22 @@ describe('a vPod that is bound to a base', () => {
     expect(rig.container('p1')?.state?.waiting?.reason).toBe('ContainerCreating');
     expect(rig.podState('p1')).toBe('Pending False ContainersNotReady');
     expect(rig.events).toContain('Normal Pulling p1');
+  });
+
+  it('shows it after 2 s although another Pod of the base was being written then', async () => {
+    await rig.foundBase('b1', { answersCommands: false });
+    rig.addPod({ name: 'first', modules: ['biz1:1'] });
+    await rig.pass(100);
+    rig.addPod({ name: 'second', modules: ['biz2:1'] });
+    await rig.pass(1_800);
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/first' ? written.promise : undefined);
+    await rig.pass(400);
+    written.resolve();
+    await rig.pass(200);
+    for (const name of ['first', 'second']) {
+      expect(rig.container(name)?.state?.waiting?.reason, name).toBe('ContainerCreating');
+    }
   });
 
   it('has the base looked at within 20 s when the answer to its install is lost', async () => {
