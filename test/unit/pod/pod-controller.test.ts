@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { PodObject } from '../../../src/kube/objects.ts';
 import { makeBase, makePodObject, makeResult, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 import { settle } from '../../support/fake-clock.ts';
@@ -40,17 +41,20 @@ describe('what this process has written itself', () => {
     expect(rig.api.pod('p1')).toBeUndefined();
   });
 
-  it('starts one when somebody lets the Pod onto the base meanwhile', async () => {
-    await rig.pass(10_000);
+  it('starts one when somebody lets the Pod onto the base while another one is written', async () => {
     const written = Promise.withResolvers<void>();
-    const pod = makePodObject({ spec: { tolerations: [] } });
-    rig.api.delay = (request) => (request === 'patch pod/status ns/p1' ? written.promise : undefined);
-    rig.api.put('pod', pod);
+    rig.api.delay = (request) => (request === 'patch pod/status ns/p2' ? written.promise : undefined);
+    for (const [name, module] of Object.entries({ p1: 'biz1:1', p2: 'biz2:1' })) {
+      rig.addPod({ name, modules: [module], spec: { tolerations: [] } });
+    }
     await settle();
-    const tolerations = makePodObject().spec.tolerations;
-    rig.api.put('pod', { ...pod, spec: { ...pod.spec, ...(tolerations && { tolerations }) } });
+    expect(rig.waiting('p1')).toBe('TaintToleration');
+    const stored = rig.api.pod('p1') as PodObject;
+    const { tolerations = [] } = makePodObject().spec;
+    const tolerant = { ...stored, spec: { ...stored.spec, tolerations } };
+    rig.api.put('pod', tolerant);
     written.resolve();
-    await rig.pass(2_000);
+    await rig.pass(1_000);
     expect(rig.podState('p1')).toBe('Running True');
   });
 
