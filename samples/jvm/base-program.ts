@@ -31,16 +31,30 @@ export async function ensureBaseProgram({
   onProgress,
 }: BaseProgramOptions): Promise<readonly string[]> {
   const parts = join(directory, 'base');
-  const archive = join(directory, 'base-archive');
+  // Of these very files: it goes with them.
+  const archive = join(parts, 'archive');
   await fillDirectory(
-    { directory: parts, isComplete: () => exists(parts), what: 'takes the jar of the base apart', onProgress },
+    {
+      directory: parts,
+      isComplete: () => exists(join(parts, INDEX)),
+      what: 'takes the jar of the base apart',
+      onProgress,
+    },
     (workDirectory) => takeApart(jar, workDirectory),
   );
   const program = ['-cp', await classPathOf(parts), MAIN_CLASS];
   try {
     await fillDirectory(
-      { directory: archive, isComplete: () => exists(archive), what: 'archives the classes', onProgress },
-      (workDirectory) => archiveClasses(program, workDirectory),
+      {
+        directory: archive,
+        isComplete: () => exists(join(archive, ARCHIVE)),
+        what: 'archives the classes',
+        onProgress,
+      },
+      (workDirectory) => {
+        onProgress('archiving the classes of the base');
+        return archiveClasses(program, workDirectory);
+      },
     );
   } catch (error) {
     onProgress(`bases start more slowly: their classes could not be archived: ${error}`);
