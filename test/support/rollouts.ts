@@ -47,9 +47,20 @@ export async function statusOf(admin: ApiClient, name = 'shop'): Promise<ModuleD
   return (await admin.get(moduleDeploymentPath(name))).status;
 }
 
-/** `status.replicas`, `updatedReplicas`, `availableReplicas`, and the reason of Progressing. */
+/**
+ * `status.replicas`, `updatedReplicas`, `availableReplicas`, and the reason of Progressing. Nothing, as for
+ * `kubectl rollout status`, while the status is of an older generation.
+ */
 export async function rolloutOf(admin: ApiClient, name = 'shop') {
-  const { replicas, updatedReplicas, availableReplicas, conditions = [] } = (await statusOf(admin, name)) ?? {};
+  const { metadata, status } = await admin.get(moduleDeploymentPath(name));
+  const {
+    observedGeneration,
+    replicas,
+    updatedReplicas,
+    availableReplicas,
+    conditions = [],
+  } = (status as ModuleDeploymentStatus | undefined) ?? {};
+  if (observedGeneration !== metadata.generation) return [];
   return [replicas, updatedReplicas, availableReplicas, conditions.find(({ type }) => type === 'Progressing')?.reason];
 }
 
