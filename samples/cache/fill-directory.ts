@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { withLock } from './lock.ts';
@@ -17,6 +17,14 @@ export interface FillOptions {
 /** Where what took long to make is kept: `XDG_CACHE_HOME`, or `~/.cache`, and below it a directory of ours. */
 export function cacheRootOf(env: NodeJS.ProcessEnv): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'module-controller');
+}
+
+/** For `isComplete`, where one file or the directory itself shows that. */
+export function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**

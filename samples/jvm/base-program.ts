@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fillDirectory } from '../cache/fill-directory.ts';
+import { exists, fillDirectory } from '../cache/fill-directory.ts';
 import { JvmBase } from './jvm-base.ts';
 import { jdkProgram } from './jvm-process.ts';
 
@@ -21,9 +21,9 @@ export interface BaseProgramOptions {
 }
 
 /**
- * What `java` is told to run a base that starts in half the CPU time of `java -jar`: the jar taken apart, as Spring Boot
- * advises, and an archive of the classes that the JVM has read and checked before (class data sharing). Made once. A JVM
- * of another version ignores the archive, and where it cannot be made bases start without it.
+ * Returns the arguments of `java` that run a base in half the CPU time of `java -jar`: its jar is unpacked, as Spring Boot
+ * advises, and the JVM loads an archive of classes that were read and checked before (class data sharing). Made once. A
+ * JVM of another version ignores the archive. If the archive cannot be made, bases start without it.
  */
 export async function ensureBaseProgram({
   jar,
@@ -95,11 +95,4 @@ async function archiveClasses(program: readonly string[], directory: string): Pr
   }
   await access(join(directory, ARCHIVE));
   await rm(join(directory, 'archive'), { recursive: true });
-}
-
-export function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

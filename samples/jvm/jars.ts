@@ -1,8 +1,8 @@
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { cacheRootOf, fillDirectory } from '../cache/fill-directory.ts';
+import { cacheRootOf, exists, fillDirectory } from '../cache/fill-directory.ts';
 import { formatElapsed } from '../cache/progress.ts';
-import { ensureBaseProgram, exists } from './base-program.ts';
+import { ensureBaseProgram } from './base-program.ts';
 import { runMaven } from './maven.ts';
 import { copySources, fingerprintOf, JAVA_DIRECTORY } from './sources.ts';
 
@@ -21,7 +21,7 @@ export interface Jars {
   readonly directory: string;
   /** Path of the base's jar. */
   readonly base: string;
-  /** What `java` is told to run the same base, for a start in half the time. */
+  /** The arguments of `java` that run the same base and start it in half the time. */
   readonly baseProgram: readonly string[];
 }
 

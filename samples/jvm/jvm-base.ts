@@ -17,7 +17,7 @@ const STOP_WITHIN_MS = 20_000;
 const FLAGS = ['-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
 export interface JvmBaseOptions {
-  /** What `java` is told to run; `Jars.baseProgram`. */
+  /** The arguments of `java` that name the program: `Jars.baseProgram`. */
   readonly program: readonly string[];
   readonly identity: string;
   /** Gets a directory of its own for its log and what it unpacks. */

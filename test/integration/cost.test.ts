@@ -59,7 +59,7 @@ function laterLists(): number {
   return times.filter((at) => at >= Math.min(...times) + 1_000).length;
 }
 
-/** Events have all been told (20 a second): only Leases are written. */
+/** Waits until all Events are written (20 a second) and only Leases are. */
 async function untilAtRest(): Promise<void> {
   for (;;) {
     const { requests } = await costOf(world, controller, () => pause(5_000));

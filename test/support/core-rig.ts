@@ -292,6 +292,12 @@ export class CoreRig {
     this.api.put('pod', { ...pod, metadata: { ...pod.metadata, ...deletion } });
   }
 
+  /** How often a base was queued because of its Pods. */
+  async podAdds(): Promise<number> {
+    const { values } = await this.metrics.queueAdds.get();
+    return values.find(({ labels }) => labels.name === 'pods')?.value ?? 0;
+  }
+
   /** What bases were told to do since the last call of it, over whatever tunnel. */
   commands(): string[] {
     const isCommand = (line: string): boolean => !/^(list|health) /.test(line);

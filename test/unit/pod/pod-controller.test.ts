@@ -15,18 +15,15 @@ beforeEach(async () => {
 afterEach(() => rig.stop());
 
 describe('what this process has written itself', () => {
-  const adds = async (): Promise<number> =>
-    (await rig.metrics.queueAdds.get()).values.find(({ labels }) => labels.name === 'pods')?.value ?? 0;
-
   beforeEach(() => rig.foundBase('b1'));
 
   it('starts no sync: one for the Pod, and one for the end of its install', async () => {
-    const before = await adds();
+    const before = await rig.podAdds();
     rig.addPod();
     await settle();
     expect(rig.podState('p1')).toBe('Running True');
     await rig.pass(2_500); // then it would be a slow one
-    expect((await adds()) - before).toBe(2);
+    expect((await rig.podAdds()) - before).toBe(2);
   });
 
   it('starts one when somebody else has changed the Pod meanwhile', async () => {
