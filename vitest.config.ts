@@ -30,6 +30,8 @@ const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas and their faults: each file names its tunnels itself. */
 const SHARDING = ['sharding-api', 'sharding-processes', 'sharding-replicas'];
+/** All of {@link SHARDING} at a time, and one worker for {@link LONG_PROPERTIES}. */
+const REPLICAS = { groupOrder: 4, maxWorkers: 4 };
 /** They wait most of the time: they run beside those that need calm. */
 const QUIET_SHARDING = ['sharding-names', 'upgrade'];
 
@@ -175,6 +177,14 @@ export const UNIT = {
   sequence: { groupOrder: CALM.groupOrder },
 };
 
+/** Those that ask `runsOf` for the number of their cases: most of the CPU time of all unit tests. */
+const LONG_PROPERTIES = [
+  'test/unit/lease/simulation*.test.ts',
+  'test/unit/pod/base-plan-simulation.test.ts',
+  'test/unit/pod/command-conflicts.test.ts',
+  'test/unit/vnode/convergence.test.ts',
+];
+
 /** Types and style of the whole tree. */
 const CHECKS = {
   name: 'checks',
@@ -184,21 +194,23 @@ const CHECKS = {
   sequence: { groupOrder: CALM.groupOrder },
 };
 
-/** Those that ask `runsOf` for the number of their cases. */
-const LONG_PROPERTIES = [
-  'test/unit/lease/simulation*.test.ts',
-  'test/unit/pod/base-plan-simulation.test.ts',
-  'test/unit/pod/command-conflicts.test.ts',
-  'test/unit/vnode/convergence.test.ts',
-];
-
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
 export default defineConfig({
   test: {
     maxWorkers: WORKERS.integration,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: UNIT },
+      { test: { ...UNIT, exclude: LONG_PROPERTIES } },
+      // At the lowest priority, in what the replicas leave of the CPU time.
+      {
+        test: {
+          ...UNIT,
+          name: 'unit-properties',
+          include: LONG_PROPERTIES,
+          maxWorkers: REPLICAS.maxWorkers,
+          sequence: { groupOrder: REPLICAS.groupOrder },
+        },
+      },
       { test: CHECKS },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],
@@ -220,7 +232,7 @@ export default defineConfig({
       integration('calm-aedes', 'aedes', { include: filesOf(BY_TUNNEL), ...CALM }),
       sharding('quiet-sharding', filesOf(QUIET_SHARDING), CALM),
       e2e('e2e', 'test/e2e/**/*.test.ts', { isLong: false, groupOrder: 3 }),
-      sharding('sharding', filesOf(SHARDING), { maxWorkers: 3, groupOrder: 4 }),
+      sharding('sharding', filesOf(SHARDING), REPLICAS),
       integration('long-aedes', 'aedes', {
         include: filesOf([...ON_ALL_TRANSPORTS, ...OF_THE_CONTROL_PLANE]),
         groupOrder: 5,

@@ -91,11 +91,11 @@ describe('npm run demo -- --once', () => {
       'ZipException: zip END header not found',
     ],
   ])('fails with %s at the step that it breaks', async (flags, step, lastSeen) => {
-    const demo = new Demo('--once', '--step-timeout', '10', ...flags.split(' '));
+    const demo = new Demo('--once', '--step-timeout', '20', ...flags.split(' '));
     const directory = await demo.directory();
     expect(await demo.exited, demo.output).toBe(1);
-    const [, failure = ''] = demo.output.split(`✗ ${step}: not seen within 10 s\n  last seen:\n`);
-    expect(failure).toContain(lastSeen);
+    const [before, failure = ''] = demo.output.split(`✗ ${step}: not seen within 20 s\n  last seen:\n`);
+    expect(failure, before).toContain(lastSeen);
     expect(failure).toMatch(/the end of the controller's log:\n {4}\{"level":/);
     expect(await leftoversOf(directory)).toEqual([]);
   });
