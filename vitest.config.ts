@@ -30,7 +30,7 @@ const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas and their faults: each file names its tunnels itself. */
 const SHARDING = ['sharding-api', 'sharding-processes', 'sharding-replicas'];
-/** All of {@link SHARDING} at a time, and one worker for {@link LONG_PROPERTIES}. */
+/** All of {@link SHARDING} at a time, and one worker for what takes the CPU time that they leave. */
 const REPLICAS = { groupOrder: 4, maxWorkers: 4 };
 /** They wait most of the time: they run beside those that need calm. */
 const QUIET_SHARDING = ['sharding-names', 'upgrade'];
@@ -185,13 +185,13 @@ const LONG_PROPERTIES = [
   'test/unit/vnode/convergence.test.ts',
 ];
 
-/** Types and style of the whole tree. */
+/** Types and style of the whole tree, at the lowest priority. */
 const CHECKS = {
   name: 'checks',
   include: ['test/checks.test.ts'],
   ...TIMEOUTS,
-  maxWorkers: CALM.maxWorkers,
-  sequence: { groupOrder: CALM.groupOrder },
+  maxWorkers: REPLICAS.maxWorkers,
+  sequence: { groupOrder: REPLICAS.groupOrder },
 };
 
 /** `npm test` runs all but those named `long-…`, which `npm run test:long` runs. */
@@ -201,7 +201,6 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...UNIT, exclude: LONG_PROPERTIES } },
-      // At the lowest priority, in what the replicas leave of the CPU time.
       {
         test: {
           ...UNIT,
