@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers, stdTimeFunctions } from 'pino';
 import { redactUrls } from './redact-url.ts';
 
@@ -6,42 +7,118 @@ export type { Logger } from 'pino';
 /** How long a line waits for others, and how many characters do not wait. */
 const GATHER_MS = 50;
 const GATHER_LENGTH = 4_096;
+/** How many characters wait for a reader that has stopped to read. Lines beyond are dropped. */
+const MAX_WAITING_LENGTH = 1_048_576;
+/** A pipe that is full may not block; it is tried again this soon. */
+const FULL_PIPE_MS = 100;
 
-/** `Clock.setTimer`. */
-type Later = (callback: () => void, delayMs: number) => void;
+export interface GatheredOutputOptions {
+  /** `Clock.setTimer`. */
+  readonly later: (callback: () => void, delayMs: number) => void;
+  /** A file descriptor. Default: that of standard output. */
+  readonly fd?: number;
+  /** Default: that of Node. */
+  readonly write?: (
+    fd: number,
+    part: Buffer,
+    done: (error: NodeJS.ErrnoException | null, count: number) => void,
+  ) => void;
+  /** Called when lines are taken again, with the number of those that were dropped. */
+  readonly onDropped: (lines: number) => void;
+}
 
 /**
- * Where log lines go together: with a write for each of them, they took a twentieth of the CPU time of a burst. What
- * waits is written when the process exits, and is lost when it is killed. `fd`: a file descriptor, by default that of
- * standard output.
+ * Where log lines go together: with a write for each of them, they took a twentieth of the CPU time of a burst. A reader
+ * that stops to read holds nobody up. What waits is written when the process exits, and is lost when it is killed.
  */
-export function gatheredOutput(later: Later, fd = 1): DestinationStream & { flushSync(): void } {
-  const output = pino.destination({ fd, sync: false });
-  let lines = '';
-  let isAwaited = false;
-  const hand = (): void => {
-    if (lines !== '') output.write(lines);
-    lines = '';
-  };
-  /** pino calls it after a fatal line. */
-  const flushSync = (): void => {
-    hand();
-    output.flushSync();
-  };
-  process.once('exit', flushSync);
-  return {
-    write(line: string): void {
-      lines += line;
-      if (lines.length >= GATHER_LENGTH) hand();
-      if (isAwaited) return;
-      isAwaited = true;
-      later(() => {
-        isAwaited = false;
-        hand();
-      }, GATHER_MS);
-    },
-    flushSync,
-  };
+export function gatheredOutput(options: GatheredOutputOptions): DestinationStream & { flushSync(): void } {
+  const output = new GatheredOutput(options);
+  process.once('exit', () => output.flushSync());
+  return output;
+}
+
+class GatheredOutput implements DestinationStream {
+  readonly #later: GatheredOutputOptions['later'];
+  readonly #onDropped: GatheredOutputOptions['onDropped'];
+  readonly #fsWrite: NonNullable<GatheredOutputOptions['write']>;
+  readonly #fd: number;
+  #waiting = '';
+  #dropped = 0;
+  #isAwaited = false;
+  #isWriting = false;
+  /** Nobody will ever read again. */
+  #isClosed = false;
+
+  constructor({ later, fd = 1, write = fs.write, onDropped }: GatheredOutputOptions) {
+    this.#later = later;
+    this.#onDropped = onDropped;
+    this.#fsWrite = write;
+    this.#fd = fd;
+  }
+
+  write(line: string): void {
+    if (this.#isClosed) return;
+    if (this.#waiting.length + line.length > MAX_WAITING_LENGTH) {
+      this.#dropped++;
+      return;
+    }
+    this.#waiting += line;
+    if (this.#waiting.length >= GATHER_LENGTH) this.#next();
+    if (this.#isAwaited) return;
+    this.#isAwaited = true;
+    this.#later(() => {
+      this.#isAwaited = false;
+      this.#next();
+    }, GATHER_MS);
+  }
+
+  /** pino calls it after a fatal line. What a full pipe does not take then is lost. */
+  flushSync(): void {
+    let rest = Buffer.from(this.#take());
+    try {
+      while (rest.length > 0) rest = rest.subarray(fs.writeSync(this.#fd, rest));
+    } catch {
+      // Nobody is left to hear of it.
+    }
+  }
+
+  #next(): void {
+    if (this.#isWriting || this.#waiting === '') return;
+    this.#isWriting = true;
+    this.#write(Buffer.from(this.#take()));
+  }
+
+  #take(): string {
+    const taken = this.#waiting;
+    this.#waiting = '';
+    return taken;
+  }
+
+  #write(part: Buffer): void {
+    this.#fsWrite(this.#fd, part, (error, count) => {
+      if (error?.code === 'EAGAIN') {
+        this.#later(() => this.#write(part), FULL_PIPE_MS);
+      } else if (error?.code === 'EPIPE') {
+        this.#isClosed = true;
+        this.#take();
+      } else if (!error && count < part.length) {
+        this.#write(part.subarray(count));
+      } else {
+        this.#written(part, !error);
+      }
+    });
+  }
+
+  #written(part: Buffer, isTaken: boolean): void {
+    this.#isWriting = false;
+    if (!isTaken) this.#dropped += part.toString().split('\n').length - 1; // a disk that is full
+    const isDue = !this.#isAwaited || this.#waiting.length >= GATHER_LENGTH;
+    if (isDue) this.#next();
+    const lines = this.#dropped;
+    if (!isTaken || lines === 0) return;
+    this.#dropped = 0;
+    this.#onDropped(lines);
+  }
 }
 
 /**

@@ -16,7 +16,10 @@ import { createMetrics } from './metrics.ts';
 export async function runProcess(registry = REGISTRY): Promise<number> {
   const config = readConfig([...registry.keys()]);
   if (config === undefined) return 2;
-  const logger = createLogger(config.logLevel, gatheredOutput(systemClock.setTimer));
+  const onDropped = (lines: number): void =>
+    logger.warn({ lines }, 'log lines were dropped: stdout was full, or failed');
+  const output = gatheredOutput({ later: systemClock.setTimer, onDropped });
+  const logger = createLogger(config.logLevel, output);
   const { env, controllers, clientId, isCluster, pod, withoutEffect } = config;
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { startMosquitto } from '../../samples/broker/mosquitto.ts';
 import type { NodeObject } from '../../src/kube/objects.ts';
@@ -98,6 +98,11 @@ it('one base that floods does not slow down another one, nor fill the API server
   const startedAt = Date.now();
   const isOver = new AbortController();
   const flooding = flood(isOver.signal);
+  // However this test ends, the next one begins without the flood.
+  onTestFinished(async () => {
+    isOver.abort();
+    await flooding;
+  });
 
   for (let index = 0; index < HONEST_PODS; index++) {
     const name = `honest-${index}`;
