@@ -1,26 +1,58 @@
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
 /** Below the ephemeral ports of Linux (32768) and macOS (49152), so that no outgoing connection takes one meanwhile. */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const MAX_ATTEMPTS = 20;
+/**
+ * A process listens at the first port of each block that it gives ports of, until it ends: a port may be given out
+ * seconds before a program binds it, and no other process gives it out meanwhile.
+ */
+const BLOCK_SIZE = 100;
+const BLOCK_COUNT = (LAST_PORT + 1 - FIRST_PORT) / BLOCK_SIZE;
 
 /** Thrown by a server that lost its port between our look and its bind. */
 export class PortTakenError extends Error {}
 
-/** Given out by this process: two clusters that start side by side never get the same one. */
+/** First ports of the blocks of this process. */
+const blocks: number[] = [];
+/** Of these blocks: two clusters that start side by side never get the same one. */
 const givenOut = new Set<number>();
+let claiming: Promise<void> | undefined;
 
 /** A port of 127.0.0.1 that was free a moment ago; give it back with `releasePort`. */
 export async function reservePort(): Promise<number> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS * 5; attempt++) {
-    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT + 1));
-    if (givenOut.has(port)) continue;
-    givenOut.add(port);
-    if (await isFree(port)) return port;
-    givenOut.delete(port);
+  for (;;) {
+    for (const port of blocks.flatMap(portsOf)) {
+      if (givenOut.has(port)) continue;
+      // One that is not free stays out: what another program has taken is of no use to anybody here.
+      givenOut.add(port);
+      if (await isFree(port)) return port;
+    }
+    claiming ??= claimBlock().finally(() => {
+      claiming = undefined;
+    });
+    await claiming;
   }
-  throw new Error(`no free port found between ${FIRST_PORT} and ${LAST_PORT}`);
+}
+
+/** In any order: what ended a moment ago may still be named somewhere. */
+function portsOf(block: number): number[] {
+  const start = Math.floor(Math.random() * (BLOCK_SIZE - 1));
+  return Array.from({ length: BLOCK_SIZE - 1 }, (_, index) => block + 1 + ((start + index) % (BLOCK_SIZE - 1)));
+}
+
+async function claimBlock(): Promise<void> {
+  const start = Math.floor(Math.random() * BLOCK_COUNT);
+  for (let index = 0; index < BLOCK_COUNT; index++) {
+    const block = FIRST_PORT + ((start + index) % BLOCK_COUNT) * BLOCK_SIZE;
+    const sign = await listen(block);
+    if (sign === undefined) continue;
+    sign.unref();
+    blocks.push(block);
+    return;
+  }
+  throw new Error(`no free ports found between ${FIRST_PORT} and ${LAST_PORT}`);
 }
 
 export function releasePort(port: number): void {
@@ -43,10 +75,18 @@ export async function withFreshPort<T>(attempt: (port: number) => Promise<T>, re
   }
 }
 
-function isFree(port: number): Promise<boolean> {
+async function isFree(port: number): Promise<boolean> {
+  const server = await listen(port);
+  if (server === undefined) return false;
+  await new Promise((resolve) => server.close(resolve));
+  return true;
+}
+
+/** undefined: somebody else does. */
+function listen(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+    server.once('error', () => resolve(undefined));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve(server));
   });
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
+import { reservePort } from '../../samples/control-plane/ports.ts';
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { BUILD_TIMEOUT_MS, ensureGoTool } from '../support/go-tools/programs.ts';
@@ -7,7 +8,6 @@ import { commandsOf } from '../support/guide.ts';
 import { installChart, runHelmLine, uninstallChart } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { freePort } from '../support/platform.ts';
 import { envOfPod, portOf, probeUrl } from '../support/rendered-pod.ts';
 import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 beforeAll(async () => {
   world = await startWorld();
   admin = world.admin;
-  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const ports = await Promise.all([reservePort(), reservePort(), reservePort(), reservePort()]);
   const [probes, metrics, platformProbes, platformMetrics] = ports;
   kubeconfig = await world.controlPlane.kubeconfig({ user: 'admin' });
   values = {

@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
+import { reservePort } from '../../samples/control-plane/ports.ts';
 import { refusal, untilAsked } from '../support/admission.ts';
 import { eventually } from '../support/eventually.ts';
 import { FeedClient, FeedFiles } from '../support/feed-client.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { find, findNode, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { freePort, Platform } from '../support/platform.ts';
+import { Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
 import { createTenant } from '../support/tenant.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
@@ -107,7 +108,7 @@ beforeAll(async () => {
     { ...pair, ca: authority.certificate },
     { external: TOKEN, exporter: TOKEN, other: TOKEN },
   );
-  webhookPort = await freePort();
+  webhookPort = await reservePort();
   await platform.installWebhook(webhookPort);
   ({ process: first, client: feed } = await start('export-1', 'export,admission', webhookPort));
   await untilAsked(world);

@@ -8,12 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
+import { reservePort } from '../../samples/control-plane/ports.ts';
 import { eventually } from '../support/eventually.ts';
 import { BUILD_TIMEOUT_MS, ensureGoTool } from '../support/go-tools/programs.ts';
 import { CHART } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
-import { freePort, Platform } from '../support/platform.ts';
+import { Platform } from '../support/platform.ts';
 import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
@@ -83,7 +84,7 @@ async function startPrometheus(processes: Record<string, ControllerProcess>): Pr
     scrape_configs: await Promise.all(jobs),
   };
   await writeFile(join(directory, 'prometheus.yml'), stringify(config));
-  const address = `127.0.0.1:${await freePort()}`;
+  const address = `127.0.0.1:${await reservePort()}`;
   const args = [`--config.file=${directory}/prometheus.yml`, `--storage.tsdb.path=${directory}/data`];
   prometheus = spawn(await ensureGoTool('prometheus'), [...args, `--web.listen-address=${address}`], {
     stdio: 'ignore',

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from './eventually.ts';
@@ -23,15 +22,6 @@ const PROBE = {
 const PROBE_PATH = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduletenancies/probe';
 /** Where `clientConfig.service` would lead: no Service is reachable here. */
 const SERVICE = /service: \{ name: module-platform-webhook, namespace: koupleless-system, path: (\/\w+) \}/g;
-
-/** That nobody listens at now: the webhook configuration names it before a process does. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 function manifest(name: string): Promise<string> {
   return readFile(new URL(`../../deploy/platform/${name}.yaml`, import.meta.url), 'utf8');

@@ -6,7 +6,7 @@ export interface Workers {
   readonly e2e: number;
 }
 
-const ON_A_FAST_MACHINE: Workers = { integration: 9, e2e: 3 };
+const ON_A_FAST_MACHINE: Workers = { integration: 8, e2e: 3 };
 /** There, more files at a time would break times that are promised. */
 const ON_A_SLOW_MACHINE: Workers = { integration: 6, e2e: 2 };
 

@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { createInterface } from 'node:readline';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { PortTakenError, releasePort, reservePort, withFreshPort } from '../../../samples/control-plane/ports.ts';
+
+const PORTS = new URL('../../../samples/control-plane/ports.ts', import.meta.url).href;
 
 describe('reservePort', () => {
   it('gives different ports that can be bound, below the ephemeral ones', async () => {
@@ -13,7 +17,34 @@ describe('reservePort', () => {
     server.close();
     ports.forEach(releasePort);
   });
+
+  it('gives more than a block has', async () => {
+    const ports = await Promise.all(Array.from({ length: 250 }, reservePort));
+    expect(new Set(ports).size).toBe(250);
+    ports.forEach(releasePort);
+  });
+
+  it('gives no port that another process may give meanwhile', async () => {
+    const ours = await reservePort();
+    const theirs = await Promise.all(Array.from({ length: 4 }, portsOfAnotherProcess));
+    const blocks = [ours, ...theirs.flat()].map((port) => Math.floor(port / 100));
+    expect(theirs.flat()).toHaveLength(40);
+    expect(new Set(blocks).size).toBe(5);
+    releasePort(ours);
+  });
 });
+
+/** Ten of one that lives until the test ends. */
+async function portsOfAnotherProcess(): Promise<number[]> {
+  const script = `
+    const { reservePort } = await import(${JSON.stringify(PORTS)});
+    console.log(JSON.stringify(await Promise.all(Array.from({ length: 10 }, reservePort))));
+    process.stdin.resume();`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'pipe' });
+  onTestFinished(() => void child.kill());
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  return JSON.parse(line);
+}
 
 describe('withFreshPort', () => {
   it('tries another port when one was taken meanwhile', async () => {
