@@ -272,6 +272,7 @@ describe('with the policies', () => {
     const place = { localIP: base.localIP, localHostName: identity, port: base.port };
     const data = { baseMetadata, ...place, state: 'deactivated' };
     base.publishRaw('heart', JSON.stringify({ publishTimestamp: Date.now(), data }));
+    base.silence(); // a heartbeat after it would bring the Node back
     await eventually(async () => expect(await find(admin, `${NODES}/vnode.${identity}`)).toBeUndefined());
     await base.kill();
   }
