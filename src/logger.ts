@@ -7,7 +7,7 @@ export type { Logger } from 'pino';
 /** How long a line waits for others, and how many characters do not wait. */
 const GATHER_MS = 50;
 const GATHER_LENGTH = 4_096;
-/** How many characters wait for a reader that has stopped to read. Lines beyond are dropped. */
+/** How many characters wait while nobody reads. Later lines are dropped. */
 const MAX_WAITING_LENGTH = 1_048_576;
 /** A pipe that is full may not block; it is tried again this soon. */
 const FULL_PIPE_MS = 100;
@@ -28,8 +28,8 @@ export interface GatheredOutputOptions {
 }
 
 /**
- * Where log lines go together: with a write for each of them, they took a twentieth of the CPU time of a burst. A reader
- * that stops to read holds nobody up. What waits is written when the process exits, and is lost when it is killed.
+ * Writes log lines together: with a write for each of them, they took a twentieth of the CPU time of a burst. The process
+ * goes on when nobody reads. What waits is written when the process exits, and is lost when it is killed.
  */
 export function gatheredOutput(options: GatheredOutputOptions): DestinationStream & { flushSync(): void } {
   const output = new GatheredOutput(options);
@@ -38,10 +38,7 @@ export function gatheredOutput(options: GatheredOutputOptions): DestinationStrea
 }
 
 class GatheredOutput implements DestinationStream {
-  readonly #later: GatheredOutputOptions['later'];
-  readonly #onDropped: GatheredOutputOptions['onDropped'];
-  readonly #fsWrite: NonNullable<GatheredOutputOptions['write']>;
-  readonly #fd: number;
+  readonly #options: Required<GatheredOutputOptions>;
   #waiting = '';
   #dropped = 0;
   #isAwaited = false;
@@ -49,11 +46,8 @@ class GatheredOutput implements DestinationStream {
   /** Nobody will ever read again. */
   #isClosed = false;
 
-  constructor({ later, fd = 1, write = fs.write, onDropped }: GatheredOutputOptions) {
-    this.#later = later;
-    this.#onDropped = onDropped;
-    this.#fsWrite = write;
-    this.#fd = fd;
+  constructor(options: GatheredOutputOptions) {
+    this.#options = { fd: 1, write: fs.write, ...options };
   }
 
   write(line: string): void {
@@ -66,7 +60,7 @@ class GatheredOutput implements DestinationStream {
     if (this.#waiting.length >= GATHER_LENGTH) this.#next();
     if (this.#isAwaited) return;
     this.#isAwaited = true;
-    this.#later(() => {
+    this.#options.later(() => {
       this.#isAwaited = false;
       this.#next();
     }, GATHER_MS);
@@ -76,7 +70,7 @@ class GatheredOutput implements DestinationStream {
   flushSync(): void {
     let rest = Buffer.from(this.#take());
     try {
-      while (rest.length > 0) rest = rest.subarray(fs.writeSync(this.#fd, rest));
+      while (rest.length > 0) rest = rest.subarray(fs.writeSync(this.#options.fd, rest));
     } catch {
       // Nobody is left to hear of it.
     }
@@ -95,9 +89,10 @@ class GatheredOutput implements DestinationStream {
   }
 
   #write(part: Buffer): void {
-    this.#fsWrite(this.#fd, part, (error, count) => {
+    const { fd, write, later } = this.#options;
+    write(fd, part, (error, count) => {
       if (error?.code === 'EAGAIN') {
-        this.#later(() => this.#write(part), FULL_PIPE_MS);
+        later(() => this.#write(part), FULL_PIPE_MS);
       } else if (error?.code === 'EPIPE') {
         this.#isClosed = true;
         this.#take();
@@ -117,7 +112,7 @@ class GatheredOutput implements DestinationStream {
     const lines = this.#dropped;
     if (!isTaken || lines === 0) return;
     this.#dropped = 0;
-    this.#onDropped(lines);
+    this.#options.onDropped(lines);
   }
 }
 

@@ -14,32 +14,24 @@ const BLOCK_COUNT = (LAST_PORT + 1 - FIRST_PORT) / BLOCK_SIZE;
 /** Thrown by a server that lost its port between our look and its bind. */
 export class PortTakenError extends Error {}
 
-/** First ports of the blocks of this process. */
-const blocks: number[] = [];
-/** Of these blocks: two clusters that start side by side never get the same one. */
-const givenOut = new Set<number>();
+/** Of the blocks of this process, not given out; the one that was given back last comes last. */
+const available = new Set<number>();
 let claiming: Promise<void> | undefined;
 
 /** A port of 127.0.0.1 that was free a moment ago; give it back with `releasePort`. */
 export async function reservePort(): Promise<number> {
   for (;;) {
-    for (const port of blocks.flatMap(portsOf)) {
-      if (givenOut.has(port)) continue;
-      // One that is not free stays out: what another program has taken is of no use to anybody here.
-      givenOut.add(port);
-      if (await isFree(port)) return port;
+    const [port] = available;
+    if (port === undefined) {
+      claiming ??= claimBlock().finally(() => {
+        claiming = undefined;
+      });
+      await claiming;
+      continue;
     }
-    claiming ??= claimBlock().finally(() => {
-      claiming = undefined;
-    });
-    await claiming;
+    available.delete(port);
+    if (await isFree(port)) return port;
   }
-}
-
-/** In any order: what ended a moment ago may still be named somewhere. */
-function portsOf(block: number): number[] {
-  const start = Math.floor(Math.random() * (BLOCK_SIZE - 1));
-  return Array.from({ length: BLOCK_SIZE - 1 }, (_, index) => block + 1 + ((start + index) % (BLOCK_SIZE - 1)));
 }
 
 async function claimBlock(): Promise<void> {
@@ -49,14 +41,15 @@ async function claimBlock(): Promise<void> {
     const sign = await listen(block);
     if (sign === undefined) continue;
     sign.unref();
-    blocks.push(block);
+    for (let offset = 1; offset < BLOCK_SIZE; offset++) available.add(block + offset);
     return;
   }
   throw new Error(`no free ports found between ${FIRST_PORT} and ${LAST_PORT}`);
 }
 
+/** May be called again. */
 export function releasePort(port: number): void {
-  givenOut.delete(port);
+  available.add(port);
 }
 
 /**
