@@ -62,7 +62,7 @@ async function exportWith(weights: Record<string, string>): Promise<void> {
 
 /** Calls through the balancer until `stop`: how often each version answered, and what failed. */
 class Callers {
-  readonly answers = new Map<string, number>();
+  readonly #answers = new Map<string, number>();
   readonly failures: string[] = [];
   #isStopped = false;
   readonly #running = Promise.all(Array.from({ length: CALLERS }, () => this.#run()));
@@ -73,7 +73,24 @@ class Callers {
   }
 
   get count(): number {
-    return [...this.answers.values()].reduce((sum, count) => sum + count, 0);
+    return [...this.#answers.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /**
+   * Of each version, in per cent of the next calls. The balancer takes its backends in turn, so the shares of all
+   * calls are exact: those of some of them, as of a second caller beside this one, would be a sample.
+   */
+  async shares(): Promise<Record<string, number>> {
+    const before = new Map(this.#answers);
+    const from = this.count;
+    await eventually(() => expect(this.count + this.failures.length).toBeGreaterThan(from + CALLS));
+    const calls = this.count - from;
+    const answers = [...this.#answers].map(
+      ([version, count]) => [version, count - (before.get(version) ?? 0)] as const,
+    );
+    return Object.fromEntries(
+      answers.filter(([, count]) => count > 0).map(([version, count]) => [version, (100 * count) / calls]),
+    );
   }
 
   async #run(): Promise<void> {
@@ -83,7 +100,7 @@ class Callers {
         const text = await response.text();
         const version = /\d\.0\.0/.exec(text)?.[0];
         if (response.status !== 200 || version === undefined) this.failures.push(`${response.status} ${text}`);
-        else this.answers.set(version, (this.answers.get(version) ?? 0) + 1);
+        else this.#answers.set(version, (this.#answers.get(version) ?? 0) + 1);
       } catch (error) {
         this.failures.push(String((error as Error).cause ?? error));
       }
@@ -135,15 +152,6 @@ class BackendCalls {
       this.failures.push(`${url}: ${String((error as Error).cause ?? error)}`);
     }
   }
-}
-
-/** In per cent, by version. */
-async function shares(): Promise<Record<string, number>> {
-  const callers = new Callers();
-  await eventually(() => expect(callers.count + callers.failures.length).toBeGreaterThan(CALLS));
-  await callers.stop();
-  expect(callers.failures).toEqual([]);
-  return Object.fromEntries([...callers.answers].map(([version, count]) => [version, (100 * count) / callers.count]));
 }
 
 /** Until the balancer has loaded what the feed says now. */
@@ -209,20 +217,20 @@ it('HAProxy gives a canary its share, and loses no call while weights change and
   await Promise.all([deploy(first, '1.0.0'), deploy(second, '1.0.0'), deploy(third, '2.0.0')]);
   await exportWith({ 'BCS-WEIGHT-1.0.0': '9', 'BCS-WEIGHT-2.0.0': '1' });
   await loaded([9, 9, 2]);
-  const canary = await shares();
-  expect(Math.abs((canary['2.0.0'] ?? 0) - 10), JSON.stringify(canary)).toBeLessThan(2);
   const callers = new Callers();
+  const canary = await callers.shares();
+  expect(Math.abs((canary['2.0.0'] ?? 0) - 10), JSON.stringify(canary)).toBeLessThan(1);
   const backends = await new BackendCalls().start();
   await exportWith({ 'BCS-WEIGHT-1.0.0': '1', 'BCS-WEIGHT-2.0.0': '1' });
   await loaded([1, 1, 2]);
-  const half = await shares();
-  expect(Math.abs((half['2.0.0'] ?? 0) - 50), JSON.stringify(half)).toBeLessThan(2);
+  const half = await callers.shares();
+  expect(Math.abs((half['2.0.0'] ?? 0) - 50), JSON.stringify(half)).toBeLessThan(1);
   // Both versions are on a base for a moment.
   await deploy(first, '2.0.0');
   await deploy(second, '2.0.0');
   await exportWith({ 'BCS-WEIGHT-1.0.0': '0', 'BCS-WEIGHT-2.0.0': '1' });
   await loaded([1, 1, 1]);
-  expect(await shares()).toEqual({ '2.0.0': 100 });
+  expect(await callers.shares()).toEqual({ '2.0.0': 100 });
   await Promise.all([callers.stop(), backends.stop()]);
   expect(callers.failures).toEqual([]);
   expect(backends.failures).toEqual([]);
