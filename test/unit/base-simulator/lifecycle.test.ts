@@ -215,7 +215,7 @@ describe('a fleet', () => {
   });
 
   it('gives documentation addresses, all different for 762 bases', async () => {
-    rig = await startRig({ count: 255 });
+    rig = await startRig({ count: 255, sharesConnection: true });
     expect(rig.fleet.base('base-255').localIP).toBe('203.0.113.1');
     const addresses = Array.from({ length: 762 }, (_, index) => localAddressOf(index + 1));
     expect([addresses[0], addresses[253], addresses[254], addresses[761]]).toEqual([
