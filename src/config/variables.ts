@@ -61,7 +61,7 @@ export const VARIABLES = {
   VNODE_WORKER_NUM: variable(
     rules.integer(1, 256),
     'Number of bases, and of Nodes, that are processed concurrently.',
-    '32',
+    '64',
   ),
   LEASE_RENEW_INTERVAL_SECONDS: variable(
     rules.integer(10, 20),

@@ -64,7 +64,7 @@ export interface Written {
  * A renewal that failed is tried again soon and at least every 7 s, as a kubelet does. One may begin 100 ms late,
  * together with those that are due soon after it.
  */
-export const LEASE_QUEUE = { name: 'leases', workers: 16, backoff: { baseMs: 200, maxMs: 7_000 }, slackMs: 100 };
+export const LEASE_QUEUE = { name: 'leases', workers: 32, backoff: { baseMs: 200, maxMs: 7_000 }, slackMs: 100 };
 
 /** A name that another ENV has is asked for again this often. */
 const FOREIGN_AFTER_MS = 60_000;

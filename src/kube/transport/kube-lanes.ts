@@ -12,7 +12,7 @@ export interface KubeLanesOptions {
   readonly metrics: Metrics;
   /** Default 64. */
   readonly restConnections?: number;
-  /** Default 16: as many as there are workers for leases. */
+  /** Default 32: as many as there are workers for leases. */
   readonly leaseConnections?: number;
   /** Default 5 s. */
   readonly connectTimeoutMs?: number;
@@ -46,7 +46,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     pools.push(pool);
     return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal, limit });
   };
-  const { restConnections = 64, leaseConnections = 16 } = options;
+  const { restConnections = 64, leaseConnections = 32 } = options;
   const limit = new ConcurrencyLimit({
     max: restConnections,
     clock,

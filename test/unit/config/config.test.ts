@@ -30,7 +30,7 @@ describe('the configuration', () => {
       controllers: ['vk'],
       isCluster: false,
       cluster: undefined,
-      workers: 32,
+      workers: 64,
       leaseRenewIntervalMs: 10_000,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60 },
       mqtt: { host: 'broker.example', port: 1883, clientPrefix: 'koupleless', username: undefined, caPath: undefined },

@@ -145,7 +145,7 @@ describe('HttpLane', () => {
 
   it.each([
     ['rest', 64],
-    ['leases', 16],
+    ['leases', 32],
     ['members', 2],
   ] as const)('has in the lane for %s %i requests at a time', async (name, max) => {
     const byDefault = createKubeLanes({ access: staticAccess(server.url), clock, metrics });
