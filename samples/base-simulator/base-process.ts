@@ -81,10 +81,13 @@ export class BaseProcess {
 
   /** Sends a heartbeat now, beside the regular ones. Lost while silent or disconnected. */
   beat(): void {
-    const { localHostName, state } = this.#options;
-    const { port } = this.#transport;
-    const { localIP } = this.#link;
-    this.#transport.heartbeat({ baseMetadata: this.#metadata(), localHostName, localIP, port, state });
+    this.#sendHeartbeat(this.#options.state);
+  }
+
+  /** Says that it goes down, and is silent from then on: a later heartbeat would bring it back. */
+  sayGoodbye(): void {
+    this.#sendHeartbeat('deactivated');
+    this.silence();
   }
 
   silence(): void {
@@ -116,6 +119,13 @@ export class BaseProcess {
     this.#timers.terminate();
     this.arklet.terminate();
     await this.#transport.cut();
+  }
+
+  #sendHeartbeat(state: string): void {
+    const { localHostName } = this.#options;
+    const { port } = this.#transport;
+    const { localIP } = this.#link;
+    this.#transport.heartbeat({ baseMetadata: this.#metadata(), localHostName, localIP, port, state });
   }
 
   #metadata(): Record<string, unknown> {

@@ -80,6 +80,11 @@ export class SimulatedBase {
     this.#process.beat();
   }
 
+  /** Says that it goes down, as the agent does when its process is told to end, and is silent from then on. */
+  sayGoodbye(): void {
+    this.#process.sayGoodbye();
+  }
+
   /** From now on no heartbeat and no answer, commands are dropped; connections stay, installs in work go on. */
   silence(): void {
     this.#process.silence();

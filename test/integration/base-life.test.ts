@@ -137,17 +137,7 @@ describe('a base that says it is going down', () => {
     const leaver = await fleet.add({ identity: 'leaver' });
     leaver.announce();
     await eventually(async () => expect(isReady(await findNode(world.admin, 'leaver'))).toBe(true));
-    const baseMetadata = { identity: 'leaver', name: 'base', version: '1.0.0', clusterName: 'default' };
-    const data = {
-      baseMetadata,
-      localIP: leaver.localIP,
-      localHostName: 'leaver',
-      port: leaver.port,
-      state: 'deactivated',
-    };
-    const heart = TRANSPORT === 'http' ? data : { publishTimestamp: Date.now(), data };
-    leaver.publishRaw('heart', JSON.stringify(heart));
-    leaver.silence(); // a heartbeat after it would bring the Node back
+    leaver.sayGoodbye();
     await eventually(async () => expect(await findNode(world.admin, 'leaver')).toBeUndefined(), 5_000);
     await leaver.kill();
   });

@@ -268,11 +268,7 @@ describe('with the policies', () => {
 
   async function sayGoodbye(identity: string): Promise<void> {
     const base = fleet.base(identity);
-    const baseMetadata = { identity, name: 'base', version: '1.0.0', clusterName: 'default' };
-    const place = { localIP: base.localIP, localHostName: identity, port: base.port };
-    const data = { baseMetadata, ...place, state: 'deactivated' };
-    base.publishRaw('heart', JSON.stringify({ publishTimestamp: Date.now(), data }));
-    base.silence(); // a heartbeat after it would bring the Node back
+    base.sayGoodbye();
     await eventually(async () => expect(await find(admin, `${NODES}/vnode.${identity}`)).toBeUndefined());
     await base.kill();
   }
