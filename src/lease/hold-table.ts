@@ -71,12 +71,15 @@ export class HoldTable extends Map<string, Hold> {
   }
 
   /**
-   * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, or is handing it
-   * over.
+   * Whether a write about it comes before one that would gain a lease: the lease names this replica, or this replica
+   * leads the VNode or hands it over. Also after a fence, when nothing is led until it is confirmed: behind the renewals
+   * of those that are, some would wait until kube-controller-manager takes their Nodes for dead.
    */
-  isLedOrReleasing(nodeName: string): boolean {
+  isOwnOrReleasing(nodeName: string): boolean {
     const hold = this.get(nodeName);
-    return hold?.term !== undefined || hold?.handOver !== undefined;
+    if (hold === undefined) return false;
+    const { term, handOver, lease } = hold;
+    return term !== undefined || handOver !== undefined || lease?.holder === this.#options.holder;
   }
 
   /** Why this replica may write it now; undefined while another replica may lead. */

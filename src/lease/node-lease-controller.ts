@@ -68,7 +68,7 @@ export class NodeLeaseController {
     this.#queue = new WorkQueue({
       ...options,
       ...LEASE_QUEUE,
-      isUrgent: (nodeName) => this.#holds.isLedOrReleasing(nodeName),
+      isUrgent: (nodeName) => this.#holds.isOwnOrReleasing(nodeName),
       sync: (nodeName) => this.#sync(nodeName),
     });
     this.#free = new FreeLeases({

@@ -59,11 +59,12 @@ describe('a VNode', () => {
   it.each<[string, Partial<Hold> | undefined, boolean]>([
     ['that is led is', HELD, true],
     ['that was led in an earlier term is', { ...HELD, term: 0 }, true],
+    ['that names this replica, which was fenced, is', { ...HELD, term: undefined }, true],
     ['that is being given away is', { handOver: HAND_OVER }, true],
     ['of another replica is not', { lease: lease('other') }, false],
     ['that is not known is not', undefined, false],
   ])('%s written about before one that would be gained', (_, hold, isFirst) => {
-    expect(tableOf(hold ? { [NODE]: hold } : {}).isLedOrReleasing(NODE)).toBe(isFirst);
+    expect(tableOf(hold ? { [NODE]: hold } : {}).isOwnOrReleasing(NODE)).toBe(isFirst);
   });
 });
 
