@@ -80,13 +80,16 @@ export class BaseProcess {
   }
 
   /** Sends a heartbeat now, beside the regular ones. Lost while silent or disconnected. */
-  beat(): void {
-    this.#sendHeartbeat(this.#options.state);
+  beat(state = this.#options.state): void {
+    const { localHostName } = this.#options;
+    const { port } = this.#transport;
+    const { localIP } = this.#link;
+    this.#transport.heartbeat({ baseMetadata: this.#metadata(), localHostName, localIP, port, state });
   }
 
-  /** Says that it goes down, and is silent from then on: a later heartbeat would bring it back. */
+  /** Sends a last heartbeat, which says that the base goes down. A later one would bring the base back. */
   sayGoodbye(): void {
-    this.#sendHeartbeat('deactivated');
+    this.beat('deactivated');
     this.silence();
   }
 
@@ -119,13 +122,6 @@ export class BaseProcess {
     this.#timers.terminate();
     this.arklet.terminate();
     await this.#transport.cut();
-  }
-
-  #sendHeartbeat(state: string): void {
-    const { localHostName } = this.#options;
-    const { port } = this.#transport;
-    const { localIP } = this.#link;
-    this.#transport.heartbeat({ baseMetadata: this.#metadata(), localHostName, localIP, port, state });
   }
 
   #metadata(): Record<string, unknown> {

@@ -80,7 +80,7 @@ export class SimulatedBase {
     this.#process.beat();
   }
 
-  /** Says that it goes down, as the agent does when its process is told to end, and is silent from then on. */
+  /** Sends a last heartbeat, which says that the base goes down; then the base is silent. */
   sayGoodbye(): void {
     this.#process.sayGoodbye();
   }

@@ -71,15 +71,13 @@ export class HoldTable extends Map<string, Hold> {
   }
 
   /**
-   * Whether a write about it comes before one that would gain a lease: the lease names this replica, or this replica
-   * leads the VNode or hands it over. Also after a fence, when nothing is led until it is confirmed: behind the renewals
-   * of those that are, some would wait until kube-controller-manager takes their Nodes for dead.
+   * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, hands it over, or
+   * is the holder of the lease. A replica that was fenced leads nothing until each lease is confirmed. If confirmations
+   * came after renewals, an overloaded API server could delay some until their Nodes are taken for dead.
    */
   isOwnOrReleasing(nodeName: string): boolean {
     const hold = this.get(nodeName);
-    if (hold === undefined) return false;
-    const { term, handOver, lease } = hold;
-    return term !== undefined || handOver !== undefined || lease?.holder === this.#options.holder;
+    return hold?.term !== undefined || hold?.handOver !== undefined || hold?.lease?.holder === this.#options.holder;
   }
 
   /** Why this replica may write it now; undefined while another replica may lead. */
