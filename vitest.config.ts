@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { workersOfThisMachine } from './test/support/workers.ts';
 
-const WORKERS = workersOfThisMachine();
+const WORKERS = await workersOfThisMachine();
 
 /** What every transport has to pass: over a real Mosquitto and over HTTP, and in `test:long` over our own broker too. */
 const ON_ALL_TRANSPORTS = [
@@ -24,14 +24,14 @@ const BY_TUNNEL = ['cost'];
  * beside unit tests, which leave it to them, and files that wait most of the time.
  */
 const FLOODS = 'test/attacks/floods.test.ts';
-const CALM = { groupOrder: 1, maxWorkers: 6 };
+const CALM = { groupOrder: 1, maxWorkers: WORKERS.calm };
 const WITH_MOSQUITTO_ONLY = ['mosquitto'];
 /** The sample control plane itself, which all other files use, and what restarts all of it: `test:long` runs them. */
 const OF_THE_CONTROL_PLANE = ['control-plane', 'restored-etcd'];
 /** Several replicas and their faults: each file names its tunnels itself. */
 const SHARDING = ['sharding-api', 'sharding-processes', 'sharding-replicas'];
-/** All of {@link SHARDING} at a time, and one worker for what takes the CPU time that they leave. */
-const REPLICAS = { groupOrder: 4, maxWorkers: 4 };
+/** On a fast machine all of {@link SHARDING} at a time, and one worker for what takes the CPU time that they leave. */
+const REPLICAS = { groupOrder: 4, maxWorkers: WORKERS.replicas };
 /** They wait most of the time: they run beside those that need calm. */
 const QUIET_SHARDING = ['sharding-names', 'upgrade'];
 
@@ -143,10 +143,7 @@ function e2e(name: string, include: string, { isLong, groupOrder }: { isLong: bo
   };
 }
 
-/**
- * Several replicas: few at a time on any machine, since the time to replace a lost one is promised, and a cluster that
- * starts and rolls takes a core.
- */
+/** Several replicas: few at a time, since the time to replace a lost one is promised, and a cluster takes a core. */
 function sharding(
   name: string,
   include: string[],

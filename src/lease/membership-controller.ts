@@ -59,6 +59,9 @@ export class MembershipController implements Membership {
   #isLeaving = false;
   #tunnels: readonly string[] = [];
   #isFailing = false;
+  /** When the renewal that is under way was begun. */
+  #renewingSince: number | undefined;
+  #lastRenewalMs = 0;
   #isFenceReported = true;
   #fence: Timer | undefined;
   /** Those who wait for what they announced. Another one after each renewal. */
@@ -88,6 +91,12 @@ export class MembershipController implements Membership {
 
   addListener(listener: MembershipListener): void {
     this.#listeners.push(listener);
+  }
+
+  /** How long the last renewal took, or the one that is under way so far where that is longer; ms. */
+  get renewalMs(): number {
+    const now = this.#options.clock.now();
+    return Math.max(this.#lastRenewalMs, now - (this.#renewingSince ?? now));
   }
 
   isValid(): boolean {
@@ -158,7 +167,7 @@ export class MembershipController implements Membership {
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     try {
-      await this.#lease.renew((sent) => this.#renewed(sent));
+      await this.#timed(() => this.#lease.renew((sent) => this.#renewed(sent)));
       if (this.#lease.isPublished(this.#facts())) this.#endAnnouncement();
     } catch (error) {
       this.#endAnnouncement();
@@ -169,6 +178,18 @@ export class MembershipController implements Membership {
       logger[this.#isFailing ? 'debug' : 'warn']({ reason: messageOf(error), sinceMs }, 'membership not renewed');
       this.#isFailing = true;
       await sleep(clock, RETRY_MS, signal);
+    }
+  }
+
+  async #timed(renewal: () => Promise<void>): Promise<void> {
+    const { clock } = this.#options;
+    const since = clock.now();
+    this.#renewingSince = since;
+    try {
+      await renewal();
+    } finally {
+      this.#renewingSince = undefined;
+      this.#lastRenewalMs = clock.now() - since;
     }
   }
 

@@ -23,7 +23,7 @@ export interface WorkQueueOptions {
    * Default: not at all.
    */
   readonly restMs?: (key: string) => number;
-  /** Whether the key goes before all that are not; asked when it is added. Default: none does. */
+  /** Whether the key goes before all that are not; asked each time that it is added. Default: none does. */
   readonly isUrgent?: (key: string) => boolean;
 }
 
@@ -91,14 +91,22 @@ export class WorkQueue {
       this.#running.set(key, true);
       return;
     }
-    if (this.#urgent.has(key) || this.#waiting.has(key)) return;
+    if (this.#urgent.has(key)) return;
+    const addedAt = this.#waiting.get(key);
+    if (addedAt !== undefined) {
+      if (this.#isUrgent(key)) {
+        this.#waiting.delete(key);
+        this.#urgent.set(key, addedAt);
+      }
+      return;
+    }
     const restMs = (this.#restsUntil.get(key) ?? 0) - this.#options.clock.now();
     if (restMs > 0) {
       this.addAfter(key, restMs);
       return;
     }
     this.#restsUntil.delete(key);
-    const waiting = this.#options.isUrgent?.(key) ? this.#urgent : this.#waiting;
+    const waiting = this.#isUrgent(key) ? this.#urgent : this.#waiting;
     waiting.set(key, this.#options.clock.now());
     this.#options.metrics.queueAdds.inc({ name: this.#options.name });
     this.#startSoon();
@@ -155,6 +163,10 @@ export class WorkQueue {
     this.#stopped = true;
     this.#timer?.cancel();
     if (this.#running.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  #isUrgent(key: string): boolean {
+    return this.#options.isUrgent?.(key) ?? false;
   }
 
   /** Not within `add`: the caller often adds more, and a sync should see all of it. */

@@ -1,40 +1,45 @@
+import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 /** How many test files run at a time. Most of them wait most of the time, so they are more than there are cores. */
 export interface Workers {
+  /** Of what is measured, with unit tests beside it. */
+  readonly calm: number;
   readonly integration: number;
+  /** Those with JVMs. */
   readonly e2e: number;
+  /** Three clusters of several replicas, and what runs beside them. */
+  readonly replicas: number;
 }
 
-const ON_A_FAST_MACHINE: Workers = { integration: 8, e2e: 3 };
+const SAMPLE = fileURLToPath(new URL('./work-sample.ts', import.meta.url));
+
+const ON_A_FAST_MACHINE: Workers = { calm: 6, integration: 8, e2e: 3, replicas: 4 };
 /** There, more files at a time would break times that are promised. */
-const ON_A_SLOW_MACHINE: Workers = { integration: 6, e2e: 2 };
+const ON_A_SLOW_MACHINE: Workers = { calm: 5, integration: 6, e2e: 2, replicas: 3 };
+const ON_A_VERY_SLOW_MACHINE: Workers = { calm: 3, integration: 4, e2e: 1, replicas: 2 };
 
-/** Two cores that take 11 ms for the sample each. */
-const FAST_SAMPLES_PER_MS = 2 / 11;
+/** How many milliseconds two cores, both at work, take for the sample at most. */
+const FAST_MS = 11;
+const SLOW_MS = 16;
 
-/** What two cores of this speed can bear: see `docs/contribute.md`. `sampleMs`: what {@link sampleOfWorkMs} measured. */
+/** What cores of this speed can bear: see `docs/contribute.md`. `sampleMs`: what `work-sample.ts` prints. */
 export function workersFor(cores: number, sampleMs: number): Workers {
-  return cores / sampleMs >= FAST_SAMPLES_PER_MS ? ON_A_FAST_MACHINE : ON_A_SLOW_MACHINE;
+  const ofTwoMs = (2 * sampleMs) / cores;
+  if (ofTwoMs <= FAST_MS) return ON_A_FAST_MACHINE;
+  return ofTwoMs <= SLOW_MS ? ON_A_SLOW_MACHINE : ON_A_VERY_SLOW_MACHINE;
 }
 
-/** The number for this machine, as busy as it is now. Takes about 0.1 s. */
-export function workersOfThisMachine(): Workers {
-  return workersFor(availableParallelism(), sampleOfWorkMs());
+/** The number for this machine, as busy as it is now. Takes about 0.7 s. */
+export async function workersOfThisMachine(): Promise<Workers> {
+  const cores = availableParallelism();
+  const samples = await Promise.all(Array.from({ length: cores }, sampleMs));
+  return workersFor(cores, samples.reduce((sum, ms) => sum + ms, 0) / cores);
 }
 
-/** Milliseconds that a core takes for a fixed piece of work, much like what controllers do: the shortest of ten. */
-function sampleOfWorkMs(): number {
-  const pods = JSON.stringify(
-    Array.from({ length: 200 }, (_, i) => ({
-      metadata: { name: `pod-${i}`, labels: { base: String(i) } },
-      status: { phase: 'Running', restarts: i },
-    })),
-  );
-  const tries = Array.from({ length: 10 }, () => {
-    const startMs = performance.now();
-    for (let i = 0; i < 60; i++) JSON.stringify(JSON.parse(pods));
-    return performance.now() - startMs;
-  });
-  return Math.min(...tries);
+async function sampleMs(): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [SAMPLE]);
+  return Number(stdout);
 }

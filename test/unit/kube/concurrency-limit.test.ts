@@ -7,7 +7,10 @@ class LimitRig {
   readonly clock = new FakeClock();
   readonly limits: number[] = [];
   readonly begun: number[] = [];
+  /** Of renewals: late after 2 s. */
   latenessMs = 0;
+  /** Of those that are late after 700 ms, and leave 4. */
+  othersLatenessMs = 0;
   /** How often it has become calm. */
   calms = 0;
   readonly #limit: ConcurrencyLimit;
@@ -19,7 +22,8 @@ class LimitRig {
       clock: this.clock,
       onChange: (limit) => this.limits.push(limit),
     });
-    this.#limit.giveWayTo(() => this.latenessMs);
+    this.#limit.giveWayTo({ latenessMs: () => this.latenessMs, lateAfterMs: 2_000, atLeast: 2 });
+    this.#limit.giveWayTo({ latenessMs: () => this.othersLatenessMs, lateAfterMs: 700, atLeast: 4 });
     this.#limit.onCalm(() => {
       this.calms += 1;
     });
@@ -78,7 +82,7 @@ describe('a limit of what runs at a time', () => {
   it('halves with each look while others are late, and leaves two', async () => {
     rig.add(100);
     rig.latenessMs = 2_001;
-    for (let times = 0; times < 16; times++) await rig.end(250);
+    for (let times = 0; times < 16; times++) await rig.end(1_000);
     expect(rig.limits).toEqual([8, 4, 2]);
     expect(rig.running).toBe(2);
   });
@@ -87,21 +91,60 @@ describe('a limit of what runs at a time', () => {
     rig = new LimitRig(7);
     rig.add(100);
     rig.latenessMs = 2_001;
-    for (let times = 0; times < 8; times++) await rig.end(250);
+    for (let times = 0; times < 8; times++) await rig.end(1_000);
     expect(rig.limits).toEqual([7, 3, 2]);
   });
 
-  it('looks each 250 ms and not at each end', async () => {
+  it('looks at the first end, and a second later when the effect of the cut can be seen', async () => {
     rig.add(100);
     rig.latenessMs = 60_000;
-    for (let times = 0; times < 6; times++) await rig.end(41);
+    for (let times = 0; times < 10; times++) await rig.end(100);
     expect(rig.limits).toEqual([8, 4]);
+    await rig.end(100);
+    expect(rig.limits).toEqual([8, 4, 2]);
+  });
+
+  it('grows each 250 ms and not at each end', async () => {
+    rig.add(100);
+    rig.latenessMs = 60_000;
+    await rig.end();
+    rig.latenessMs = 0;
+    await rig.end(1_000);
+    for (let times = 0; times < 5; times++) await rig.end(50);
+    expect(rig.limits).toEqual([8, 4, 5, 6]);
+  });
+
+  it('leaves more to the account of some than of others', async () => {
+    rig = new LimitRig(9);
+    rig.add(100);
+    rig.othersLatenessMs = 701;
+    for (let times = 0; times < 12; times++) await rig.end(1_000);
+    expect(rig.limits).toEqual([9, 4]);
+    rig.latenessMs = 2_001;
+    for (let times = 0; times < 8; times++) await rig.end(1_000);
+    expect(rig.limits).toEqual([9, 4, 2]);
+  });
+
+  it('gives those nothing back that leave more, while they are late themselves', async () => {
+    rig.add(100);
+    rig.latenessMs = 9_000;
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
+    rig.latenessMs = 0;
+    rig.othersLatenessMs = 701;
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
+    expect(rig.limits).toEqual([8, 4, 2]);
+    rig.othersLatenessMs = 350;
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
+    expect(rig.limits).toEqual([8, 4, 2]);
+    rig.othersLatenessMs = 349;
+    await rig.end(1_000);
+    expect(rig.limits).toEqual([8, 4, 2, 3]);
   });
 
   it('grows by one with each look when they are in time, up to what it was', async () => {
     rig.add(100);
     rig.latenessMs = 9_000;
-    for (let times = 0; times < 10; times++) await rig.end(250);
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
     rig.latenessMs = 999;
     for (let times = 0; times < 10; times++) await rig.end(250);
     expect(rig.limits).toEqual([8, 4, 2, 3, 4, 5, 6, 7, 8]);
@@ -111,9 +154,9 @@ describe('a limit of what runs at a time', () => {
   it.each([1_000, 2_000])('stays as it is while they are %i ms late: neither late nor in time', async (latenessMs) => {
     rig.add(100);
     rig.latenessMs = 9_000;
-    await rig.end(250);
+    await rig.end();
     rig.latenessMs = latenessMs;
-    for (let times = 0; times < 10; times++) await rig.end(250);
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
     expect(rig.limits).toEqual([8, 4]);
   });
 
@@ -148,7 +191,7 @@ describe('a limit of what runs at a time', () => {
   it('is calm with nothing to do while others are late, and not with one', async () => {
     rig.add(10);
     rig.latenessMs = 9_000;
-    for (let times = 0; times < 10; times++) await rig.end(250);
+    for (let times = 0; times < 10; times++) await rig.end(1_000);
     expect([rig.limits.at(-1), rig.isCalm, rig.calms]).toEqual([2, true, 1]);
     rig.add(1);
     expect(rig.isCalm).toBe(false);

@@ -12,6 +12,8 @@ class QueueRig {
   readonly started: string[] = [];
   readonly #ends = new Map<string, (error?: Error) => void>();
   readonly #abort = new AbortController();
+  /** Besides those whose names say so. */
+  readonly urgent = new Set<string>();
   readonly queue: WorkQueue;
   readonly ended: Promise<void>;
 
@@ -26,7 +28,7 @@ class QueueRig {
       workers,
       slackMs,
       restMs: (key) => (key.startsWith('large') ? restMs : 0),
-      isUrgent: (key) => key.startsWith('urgent'),
+      isUrgent: (key) => key.startsWith('urgent') || this.urgent.has(key),
       sync,
       clock,
       metrics,
@@ -114,6 +116,22 @@ describe('a work queue', () => {
     for (const key of ['busy', 'urgent 1', 'urgent 2', 'a', 'b']) await rig.end(key);
     expect(await rig.take()).toEqual(['busy', 'urgent 1', 'urgent 2', 'a', 'b']);
     expect(rig.queue.urgentWaitMs).toBe(0);
+  });
+
+  it('moves a waiting key that has become urgent to those when it is added again, and counts all of its wait', async () => {
+    const rig = new QueueRig({ workers: 1 });
+    rig.queue.add('busy');
+    await settle();
+    rig.queue.add('a');
+    rig.queue.add('b');
+    rig.clock.advance(500);
+    rig.urgent.add('b');
+    expect([rig.queue.depth, rig.queue.urgentWaitMs]).toEqual([2, 0]);
+    rig.queue.add('b');
+    expect([rig.queue.depth, rig.queue.urgentWaitMs]).toEqual([2, 500]);
+    rig.queue.add('urgent 1');
+    for (const key of ['busy', 'b', 'urgent 1', 'a']) await rig.end(key);
+    expect(await rig.take()).toEqual(['busy', 'b', 'urgent 1', 'a']);
   });
 
   it('forgets an urgent key', async () => {

@@ -1,20 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { workersFor, workersOfThisMachine } from '../../support/workers.ts';
+import { type Workers, workersFor, workersOfThisMachine } from '../../support/workers.ts';
+
+const GROUPS = ['calm', 'integration', 'e2e', 'replicas'] as const satisfies readonly (keyof Workers)[];
 
 describe('the number of test files at a time', () => {
-  it('is lower where two cores are slow, or are busy with something else', () => {
-    const fast = workersFor(2, 7);
-    const slow = workersFor(2, 18);
-
+  it('is lower where two cores are slow or busy with something else, and still lower where they are very slow', () => {
+    const [fast, slow, verySlow] = [workersFor(2, 8), workersFor(2, 15), workersFor(2, 30)];
     expect(workersFor(2, 11)).toEqual(fast);
-    for (const group of ['integration', 'e2e'] as const) expect(slow[group], group).toBeLessThan(fast[group]);
+    expect(workersFor(2, 16)).toEqual(slow);
+    for (const group of GROUPS) expect(slow[group], group).toBeLessThan(fast[group]);
+    for (const group of GROUPS) expect(verySlow[group], group).toBeLessThan(slow[group]);
   });
 
   it('is not lower for slow cores if they are many', () => {
-    expect(workersFor(4, 18)).toEqual(workersFor(2, 9));
+    expect(workersFor(4, 22)).toEqual(workersFor(2, 11));
   });
 
-  it('is one of the two for this machine', () => {
-    expect([workersFor(2, 7), workersFor(2, 18)]).toContainEqual(workersOfThisMachine());
+  it('is one of the three for this machine', async () => {
+    expect([8, 15, 30].map((sampleMs) => workersFor(2, sampleMs))).toContainEqual(await workersOfThisMachine());
   });
 });
