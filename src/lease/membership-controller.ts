@@ -37,7 +37,7 @@ export interface MembershipControllerOptions {
   readonly metrics: Metrics;
 }
 
-/** A renewal that failed is tried again this soon. */
+/** The next try begins this long after the one that failed, at once if that took longer. */
 const RETRY_MS = 500;
 /** Timers of Node come too early, by up to 2 ms as was measured. */
 const TIMER_EARLY_MS = 5;
@@ -166,6 +166,7 @@ export class MembershipController implements Membership {
 
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
+    const startedAt = clock.now();
     try {
       await this.#timed(() => this.#lease.renew((sent) => this.#renewed(sent)));
       if (this.#lease.isPublished(this.#facts())) this.#endAnnouncement();
@@ -177,7 +178,8 @@ export class MembershipController implements Membership {
       // Once for each outage.
       logger[this.#isFailing ? 'debug' : 'warn']({ reason: messageOf(error), sinceMs }, 'membership not renewed');
       this.#isFailing = true;
-      await sleep(clock, RETRY_MS, signal);
+      const retryInMs = startedAt + RETRY_MS - clock.now();
+      if (retryInMs > 0) await sleep(clock, retryInMs, signal);
     }
   }
 

@@ -46,7 +46,7 @@ describe('a member', () => {
     await world.pass(1_500);
     expect(member.membership.renewalMs).toBeGreaterThan(490);
     expect(member.membership.renewalMs).toBeLessThan(1_510);
-    // It has failed after 2 s, and the next one was sent half a second later.
+    // It has failed after 2 s, and the next one was sent at once.
     await world.pass(2_000);
     expect(Math.round(member.membership.renewalMs)).toBe(2_000);
     member.link.breakage = undefined;
@@ -253,6 +253,24 @@ describe('a member that cannot renew', () => {
     await world.pass(3_000);
     expect(member.membership.term).toBe(2);
     expect(member.membership.isCurrent()).toBe(true);
+  });
+
+  it('is not fenced by one renewal without an answer: the next one follows at once', async () => {
+    member.link.breakage = 'Drops';
+    await world.pass(1_100);
+    member.link.breakage = undefined;
+    await world.pass(5_000);
+    expect(member.said).not.toContain('fenced');
+    expect(member.membership.term).toBe(1);
+  });
+
+  it('waits half a second before it asks an API server again that refuses at once', async () => {
+    member.link.breakage = 'Refuses';
+    await world.pass(1_100);
+    member.requests.length = 0;
+    await world.pass(10_000);
+    expect(member.requests.length).toBeGreaterThanOrEqual(19);
+    expect(member.requests.length).toBeLessThanOrEqual(20);
   });
 
   it('shows in its metrics that it is fenced, and how often it was', async () => {
