@@ -37,7 +37,7 @@ export function createMetrics() {
     ),
     restLimit: gauge(
       'rest_client_requests_limit',
-      'Limit of concurrent requests to the API server, without Leases and watches; below 64 while renewals of Leases are late, or while one of the membership takes more than 0.75 s.',
+      'Limit of concurrent requests to the API server, without Leases and watches; below 64 while renewals of Leases are late.',
     ),
     informerObjects: gauge(`${PREFIX}informer_objects`, 'Objects in an informer cache.', ['kind']),
     informerRelists: counter(`${PREFIX}informer_relists_total`, 'Lists that an informer had to repeat.', [

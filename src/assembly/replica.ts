@@ -49,11 +49,6 @@ export interface Replica {
 
 /** A renewal has to fail in time for one more before the fence. */
 const MEMBER_TIMEOUT_MS = 1_500;
-/**
- * An API server that takes half of that time is near to fencing this replica. It may be slow for other reasons than the
- * number of requests, so a part of them goes on.
- */
-const MEMBERSHIP_GOES_FIRST = { lateAfterMs: MEMBER_TIMEOUT_MS / 2, atLeast: 16 };
 
 export function createReplica(options: ReplicaOptions): Replica {
   const { cluster, clientId } = options.config;
@@ -87,7 +82,6 @@ function oneOfSeveral(options: ReplicaOptions, cluster: ClusterConfig): Replica 
     nonce,
     address: memberAddress,
   });
-  lanes.giveWayTo({ latenessMs: () => membership.renewalMs, ...MEMBERSHIP_GOES_FIRST });
   let isLeaving = false;
   return {
     membership,

@@ -13,7 +13,6 @@ import { VNODE_LEASES, VPODS } from './vk-kinds.ts';
 
 /** As a kubelet's container back-off: 10 s, doubled to 5 min. */
 const MODULE_BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
-const RENEWALS_GO_FIRST = { lateAfterMs: 2_000, atLeast: 2 };
 
 /** The multi-tenant Virtual Kubelet: bases become Nodes, modules become Pods. Several replicas share the bases. */
 export const VK: ControllerModule = { name: 'vk', build };
@@ -45,7 +44,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     ...shared,
   });
   const { store, leases, isOurs } = leadership;
-  lanes.giveWayTo({ latenessMs: () => leases.renewalWaitMs, ...RENEWALS_GO_FIRST });
+  lanes.giveWayTo(() => leases.renewalWaitMs);
   const tunnels = new Tunnels(
     await createTunnels({
       env,

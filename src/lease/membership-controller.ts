@@ -59,9 +59,6 @@ export class MembershipController implements Membership {
   #isLeaving = false;
   #tunnels: readonly string[] = [];
   #isFailing = false;
-  /** When the renewal that is under way was begun. */
-  #renewingSince: number | undefined;
-  #lastRenewalMs = 0;
   #isFenceReported = true;
   #fence: Timer | undefined;
   /** Those who wait for what they announced. Another one after each renewal. */
@@ -91,12 +88,6 @@ export class MembershipController implements Membership {
 
   addListener(listener: MembershipListener): void {
     this.#listeners.push(listener);
-  }
-
-  /** How long the last renewal took, or the one that is under way so far where that is longer; ms. */
-  get renewalMs(): number {
-    const now = this.#options.clock.now();
-    return Math.max(this.#lastRenewalMs, now - (this.#renewingSince ?? now));
   }
 
   isValid(): boolean {
@@ -168,7 +159,7 @@ export class MembershipController implements Membership {
     const { clock, logger } = this.#options;
     const startedAt = clock.now();
     try {
-      await this.#timed(() => this.#lease.renew((sent) => this.#renewed(sent)));
+      await this.#lease.renew((sent) => this.#renewed(sent));
       if (this.#lease.isPublished(this.#facts())) this.#endAnnouncement();
     } catch (error) {
       this.#endAnnouncement();
@@ -180,18 +171,6 @@ export class MembershipController implements Membership {
       this.#isFailing = true;
       const retryInMs = startedAt + RETRY_MS - clock.now();
       if (retryInMs > 0) await sleep(clock, retryInMs, signal);
-    }
-  }
-
-  async #timed(renewal: () => Promise<void>): Promise<void> {
-    const { clock } = this.#options;
-    const since = clock.now();
-    this.#renewingSince = since;
-    try {
-      await renewal();
-    } finally {
-      this.#renewingSince = undefined;
-      this.#lastRenewalMs = clock.now() - since;
     }
   }
 

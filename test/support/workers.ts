@@ -35,8 +35,8 @@ export function workersFor(cores: number, sampleMs: number): Workers {
 /** The number for this machine, as busy as it is now. Takes about 0.7 s. */
 export async function workersOfThisMachine(): Promise<Workers> {
   const cores = availableParallelism();
-  const samples = await Promise.all(Array.from({ length: cores }, sampleMs));
-  return workersFor(cores, samples.reduce((sum, ms) => sum + ms, 0) / cores);
+  const samples = await Promise.all(Array.from({ length: Math.min(cores, 8) }, sampleMs));
+  return workersFor(cores, samples.reduce((sum, ms) => sum + ms, 0) / samples.length);
 }
 
 async function sampleMs(): Promise<number> {

@@ -8,19 +8,13 @@ export interface ConcurrencyLimitOptions {
   readonly onChange: (limit: number) => void;
 }
 
-/** Requests that go before those of a limit. */
-export interface MoreUrgent {
-  /** How late they are now, ms. */
-  readonly latenessMs: () => number;
-  /** From more than this on they are late. They are in time again when it is less than half of it. */
-  readonly lateAfterMs: number;
-  /** Fewer than this are never left on their account. At least 2, so that a request ends and the limit is looked at. */
-  readonly atLeast: number;
-}
-
+/** At least 2, so that a request always ends and the limit is looked at again. */
+const MIN = 2;
 const LOOK_EACH_MS = 250;
-/** Requests that were sent before a cut go on, so the effect is not seen at once. */
+/** Requests that were sent before a cut go on, so its effect is not seen at once. */
 const LOOK_AFTER_CUT_MS = 1_000;
+const LATE_MS = 2_000;
+const IN_TIME_MS = 1_000;
 /** It is calm while less than this part of the limit is in use. */
 const CALM_PART = 1 / 8;
 
@@ -32,8 +26,8 @@ export interface Traffic {
 }
 
 /**
- * Requests that make way for others: while any of those are late, half as many at a time with each look, and one more
- * with each look when all are in time again (additive increase, multiplicative decrease, as TCP). No timer: the ends of
+ * Requests that make way for others: while those are late, half as many at a time with each look, and one more with
+ * each look when they are in time again (additive increase, multiplicative decrease, as TCP). No timer: the ends of
  * requests are the times to look.
  */
 export class ConcurrencyLimit implements Traffic {
@@ -44,7 +38,7 @@ export class ConcurrencyLimit implements Traffic {
   /** In order of arrival. Emptied as requests end. */
   readonly #waiting = new Set<() => void>();
   readonly #onCalm: (() => void)[] = [];
-  readonly #others: MoreUrgent[] = [];
+  #latenessMs: () => number = () => 0;
 
   constructor(options: ConcurrencyLimitOptions) {
     this.#options = options;
@@ -60,9 +54,11 @@ export class ConcurrencyLimit implements Traffic {
     this.#onCalm.push(listener);
   }
 
-  /** While `others` are late, fewer requests run here. */
-  giveWayTo(others: MoreUrgent): void {
-    this.#others.push(others);
+  /**
+   * `latenessMs`: how late more urgent requests are, ms. While they are late, fewer requests run here. Default: never.
+   */
+  giveWayTo(latenessMs: () => number): void {
+    this.#latenessMs = latenessMs;
   }
 
   /** Resolves or rejects as `work` does, which is begun when it is its turn. */
@@ -93,7 +89,7 @@ export class ConcurrencyLimit implements Traffic {
     const { clock, max, onChange } = this.#options;
     const now = clock.now();
     if (now < this.#lookAt) return;
-    const limit = nextLimit(this.#limit, max, this.#others);
+    const limit = nextLimit(this.#limit, max, this.#latenessMs());
     this.#lookAt = now + (limit < this.#limit ? LOOK_AFTER_CUT_MS : LOOK_EACH_MS);
     if (limit === this.#limit) return;
     this.#limit = limit;
@@ -101,12 +97,7 @@ export class ConcurrencyLimit implements Traffic {
   }
 }
 
-function nextLimit(limit: number, max: number, others: readonly MoreUrgent[]): number {
-  const now = others.map((other) => ({ ...other, lateMs: other.latenessMs() }));
-  const late = now.filter(({ lateMs, lateAfterMs }) => lateMs > lateAfterMs);
-  if (late.length > 0) {
-    const atLeast = Math.min(...late.map((other) => other.atLeast));
-    return Math.min(limit, Math.max(atLeast, Math.floor(limit / 2)));
-  }
-  return now.every(({ lateMs, lateAfterMs }) => lateMs < lateAfterMs / 2) ? Math.min(max, limit + 1) : limit;
+function nextLimit(limit: number, max: number, lateMs: number): number {
+  if (lateMs > LATE_MS) return Math.max(MIN, Math.floor(limit / 2));
+  return lateMs < IN_TIME_MS ? Math.min(max, limit + 1) : limit;
 }

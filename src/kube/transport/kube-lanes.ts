@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
-import { ConcurrencyLimit, type MoreUrgent, type Traffic } from './concurrency-limit.ts';
+import { ConcurrencyLimit, type Traffic } from './concurrency-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { HttpLane } from './http-lane.ts';
 import type { RestLane } from './rest-lane.ts';
@@ -31,8 +31,8 @@ export interface KubeLanes {
   readonly watches: RestLane;
   /** Of `rest`. */
   readonly traffic: Traffic;
-  /** While `others`, which are on other lanes, are late, `rest` sends less. */
-  giveWayTo(others: MoreUrgent): void;
+  /** `latenessMs`: how late renewals of Leases are, ms. While they are late, `rest` sends less. Default: never. */
+  giveWayTo(latenessMs: () => number): void;
   /** Cuts everything in flight; to be called when all users of the lanes have ended. */
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
     members: lane(2),
     watches: lane(null),
     traffic: limit,
-    giveWayTo: (others) => limit.giveWayTo(others),
+    giveWayTo: (latenessMs) => limit.giveWayTo(latenessMs),
     close: async () => {
       closing.abort();
       await Promise.all(pools.map((pool) => pool.close()));

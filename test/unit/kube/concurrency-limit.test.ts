@@ -7,10 +7,7 @@ class LimitRig {
   readonly clock = new FakeClock();
   readonly limits: number[] = [];
   readonly begun: number[] = [];
-  /** Of renewals: late after 2 s. */
   latenessMs = 0;
-  /** Of those that are late after 700 ms, and leave 4. */
-  othersLatenessMs = 0;
   /** How often it has become calm. */
   calms = 0;
   readonly #limit: ConcurrencyLimit;
@@ -22,8 +19,7 @@ class LimitRig {
       clock: this.clock,
       onChange: (limit) => this.limits.push(limit),
     });
-    this.#limit.giveWayTo({ latenessMs: () => this.latenessMs, lateAfterMs: 2_000, atLeast: 2 });
-    this.#limit.giveWayTo({ latenessMs: () => this.othersLatenessMs, lateAfterMs: 700, atLeast: 4 });
+    this.#limit.giveWayTo(() => this.latenessMs);
     this.#limit.onCalm(() => {
       this.calms += 1;
     });
@@ -112,33 +108,6 @@ describe('a limit of what runs at a time', () => {
     await rig.end(1_000);
     for (let times = 0; times < 5; times++) await rig.end(50);
     expect(rig.limits).toEqual([8, 4, 5, 6]);
-  });
-
-  it('leaves more to the account of some than of others', async () => {
-    rig = new LimitRig(9);
-    rig.add(100);
-    rig.othersLatenessMs = 701;
-    for (let times = 0; times < 12; times++) await rig.end(1_000);
-    expect(rig.limits).toEqual([9, 4]);
-    rig.latenessMs = 2_001;
-    for (let times = 0; times < 8; times++) await rig.end(1_000);
-    expect(rig.limits).toEqual([9, 4, 2]);
-  });
-
-  it('gives those nothing back that leave more, while they are late themselves', async () => {
-    rig.add(100);
-    rig.latenessMs = 9_000;
-    for (let times = 0; times < 10; times++) await rig.end(1_000);
-    rig.latenessMs = 0;
-    rig.othersLatenessMs = 701;
-    for (let times = 0; times < 10; times++) await rig.end(1_000);
-    expect(rig.limits).toEqual([8, 4, 2]);
-    rig.othersLatenessMs = 350;
-    for (let times = 0; times < 10; times++) await rig.end(1_000);
-    expect(rig.limits).toEqual([8, 4, 2]);
-    rig.othersLatenessMs = 349;
-    await rig.end(1_000);
-    expect(rig.limits).toEqual([8, 4, 2, 3]);
   });
 
   it('grows by one with each look when they are in time, up to what it was', async () => {

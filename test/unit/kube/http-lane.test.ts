@@ -224,7 +224,7 @@ describe('HttpLane', () => {
 
   it('has fewer requests at a time while leases are late, and counts their time limit from their turn on', async () => {
     lanes = rig.connect(server.url, { restConnections: 4 });
-    lanes.giveWayTo({ latenessMs: () => 5_000, lateAfterMs: 2_000, atLeast: 2 });
+    lanes.giveWayTo(() => 5_000);
     const answers = Array.from({ length: 5 }, () => lanes.rest.request({ ...GET, timeoutMs: 500 }));
     const exchanges = [await server.next(), await server.next(), await server.next(), await server.next()];
     const end = async (index: number): Promise<void> => {

@@ -37,23 +37,6 @@ describe('a member', () => {
     expect(world.server.unguarded).toEqual([]);
   });
 
-  it('tells how long its renewals take: the last one, and the one that has no answer yet', async () => {
-    await world.pass(10_000);
-    expect(member.membership.renewalMs).toBeGreaterThan(0);
-    expect(member.membership.renewalMs).toBeLessThan(10);
-    member.link.breakage = 'Drops';
-    // Sent within a second.
-    await world.pass(1_500);
-    expect(member.membership.renewalMs).toBeGreaterThan(490);
-    expect(member.membership.renewalMs).toBeLessThan(1_510);
-    // It has failed after 2 s, and the next one was sent at once.
-    await world.pass(2_000);
-    expect(Math.round(member.membership.renewalMs)).toBe(2_000);
-    member.link.breakage = undefined;
-    await world.pass(4_000);
-    expect(member.membership.renewalMs).toBeLessThan(10);
-  });
-
   it('sees another one come, change and end', async () => {
     const other = world.start('b');
     await world.pass(1_000);
