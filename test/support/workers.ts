@@ -23,7 +23,7 @@ const ON_A_VERY_SLOW_MACHINE: Workers = { calm: 3, integration: 4, e2e: 1, repli
 
 /** How many milliseconds two cores, both at work, take for the sample at most. */
 const FAST_MS = 11;
-const SLOW_MS = 16;
+const SLOW_MS = 14;
 
 /** What cores of this speed can bear: see `docs/contribute.md`. `sampleMs`: what `work-sample.ts` prints. */
 export function workersFor(cores: number, sampleMs: number): Workers {

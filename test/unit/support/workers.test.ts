@@ -5,9 +5,9 @@ const GROUPS = ['calm', 'integration', 'e2e', 'replicas'] as const satisfies rea
 
 describe('the number of test files at a time', () => {
   it('is lower where two cores are slow or busy with something else, and still lower where they are very slow', () => {
-    const [fast, slow, verySlow] = [workersFor(2, 8), workersFor(2, 15), workersFor(2, 30)];
+    const [fast, slow, verySlow] = [workersFor(2, 8), workersFor(2, 13), workersFor(2, 30)];
     expect(workersFor(2, 11)).toEqual(fast);
-    expect(workersFor(2, 16)).toEqual(slow);
+    expect(workersFor(2, 14)).toEqual(slow);
     for (const group of GROUPS) expect(slow[group], group).toBeLessThan(fast[group]);
     for (const group of GROUPS) expect(verySlow[group], group).toBeLessThan(slow[group]);
   });
@@ -17,6 +17,6 @@ describe('the number of test files at a time', () => {
   });
 
   it('is one of the three for this machine', async () => {
-    expect([8, 15, 30].map((sampleMs) => workersFor(2, sampleMs))).toContainEqual(await workersOfThisMachine());
+    expect([8, 13, 30].map((sampleMs) => workersFor(2, sampleMs))).toContainEqual(await workersOfThisMachine());
   });
 });
