@@ -22,7 +22,7 @@ export function burstFiguresOf(thing: 'Node' | 'Pod') {
   return {
     ...COST_FIGURES,
     stageShare: { ...COST_FIGURES.stageShare, atMost: 10 },
-    cpuEach: { text: `CPU time for each ${thing}`, unit: 'ms' },
+    cpuEach: { text: `CPU time for each ${thing}`, unit: 'ms', timesFloorAtMost: 2 },
     controlPlaneCpuEach: { text: `CPU time of the control plane for each ${thing}`, unit: 'ms' },
   } as const satisfies Record<string, Figure>;
 }

@@ -1,5 +1,5 @@
 import { benchCase } from '../suite.ts';
-import { burst, burstFiguresOf, quantile } from './cost.ts';
+import { burst, burstFiguresOf, COST_FIGURES, quantile } from './cost.ts';
 import type { ScaleStage } from './stage.ts';
 import { SUBJECTS } from './subject.ts';
 
@@ -15,6 +15,7 @@ export const ROLL = benchCase({
     },
     startupP99: { text: 'from bound to Ready without the install, p99', unit: 'ms' },
     ...burstFiguresOf('Pod'),
+    requests: { ...COST_FIGURES.requests, timesFloorAtMost: 1.3 },
   },
 
   async prepare(stage: ScaleStage) {
