@@ -72,12 +72,14 @@ export class HoldTable extends Map<string, Hold> {
 
   /**
    * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, hands it over, or
-   * is the holder of the lease. A replica that was fenced leads nothing until each lease is confirmed. If confirmations
+   * is the holder of the lease, or was the last one. A replica that was fenced leads nothing until each lease is confirmed. If confirmations
    * came after renewals, an overloaded API server could delay some until their Nodes are taken for dead.
    */
   isOwnOrReleasing(nodeName: string): boolean {
     const hold = this.get(nodeName);
-    return hold?.term !== undefined || hold?.handOver !== undefined || hold?.lease?.holder === this.#options.holder;
+    if (hold === undefined) return false;
+    const { term, handOver, lease, deleted } = hold;
+    return term !== undefined || handOver !== undefined || (lease ?? deleted)?.holder === this.#options.holder;
   }
 
   /** Why this replica may write it now; undefined while another replica may lead. */

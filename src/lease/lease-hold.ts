@@ -30,6 +30,8 @@ export interface Hold {
   isGiven: boolean;
   /** To be given away. */
   handOver: PendingHandOver | undefined;
+  /** Until then another ENV has the name, as far as is known; on the local clock. */
+  foreignUntil: number;
 }
 
 export interface PendingHandOver {
@@ -53,6 +55,7 @@ export function newHold(now: number, deleted?: DeletedLease): Hold {
     isClaiming: false,
     isGiven: false,
     handOver: undefined,
+    foreignUntil: Number.NEGATIVE_INFINITY,
   };
 }
 

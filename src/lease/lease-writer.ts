@@ -183,6 +183,7 @@ export class LeaseWriter {
     const lease = projectLease(answer, this.#options.env);
     if (isOlderThan(lease, known)) onRolledBack();
     if (this.#isForeign(answer)) {
+      hold.foreignUntil = this.#options.clock.now() + FOREIGN_AFTER_MS;
       onRefused(nodeName, hold, 'Foreign');
       queue.addAfter(nodeName, FOREIGN_AFTER_MS);
       return;

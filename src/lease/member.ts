@@ -162,7 +162,8 @@ export function memberPatchOf(
       resourceVersion: lease.resourceVersion,
       // Each time: without them the others do not see it.
       labels: { [COMPONENT_LABEL]: COMPONENT.member, [ENV_LABEL]: env },
-      annotations: annotationsOf(facts),
+      // An earlier process of this CLIENT_ID may have had an address.
+      annotations: { ...annotationsOf(facts), [MEMBER_ANNOTATION.address]: facts.address ?? null },
     },
     spec: { renewTime: nowText, ...(isTakeOver && { leaseDurationSeconds: LEASE_DURATION_SECONDS, ...acquired }) },
   };

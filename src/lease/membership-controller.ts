@@ -9,6 +9,7 @@ import { GoneMembers } from './gone-members.ts';
 import type { CachedLease } from './lease.ts';
 import {
   FENCE_AFTER_MS,
+  isSameFacts,
   MEMBER_GAP_MS,
   MEMBER_RENEW_MS,
   type Member,
@@ -158,9 +159,14 @@ export class MembershipController implements Membership {
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const startedAt = clock.now();
+    const facts = this.#facts();
     try {
       await this.#lease.renew((sent) => this.#renewed(sent));
-      if (this.#lease.isPublished(this.#facts())) this.#endAnnouncement();
+      const isPublished = this.#lease.isPublished(this.#facts());
+      // Somebody alters what is written, such as a webhook. That is no reason to write all the time.
+      const isAltered = !isPublished && isSameFacts(facts, this.#facts());
+      if (isPublished || isAltered) this.#endAnnouncement();
+      if (isAltered) await sleep(clock, RETRY_MS, signal);
     } catch (error) {
       this.#endAnnouncement();
       if (this.#lease.isTaken) throw error;

@@ -60,6 +60,8 @@ export class NodeLeaseController {
   readonly #deleted: DeletedLeases;
   readonly #free: FreeLeases;
   readonly #listeners: LeaseListener[] = [];
+  /** Of the last `reconsider`. */
+  #term = 0;
 
   constructor(options: NodeLeaseControllerOptions) {
     this.#options = options;
@@ -188,7 +190,14 @@ export class NodeLeaseController {
   /** This replica's renewals have proven more of the silence of others; also at the start of each membership term. */
   reconsider(): void {
     this.#deleted.sweep();
-    for (const [nodeName, hold] of this.#holds) if (!this.isHeld(nodeName)) this.#consider(nodeName, hold);
+    const { term } = this.#options.membership;
+    const isNewTerm = term !== this.#term;
+    this.#term = term;
+    for (const [nodeName, hold] of this.#holds) {
+      if (this.isHeld(nodeName)) continue;
+      // One whose write is refused waits for its next try, except after an outage.
+      if (isNewTerm || !this.#queue.isRetrying(nodeName)) this.#consider(nodeName, hold);
+    }
   }
 
   /** The membership is over for now. */
@@ -239,9 +248,9 @@ export class NodeLeaseController {
 
   /** Held, or alone: at once. Free: when it is this replica's turn. */
   #consider(nodeName: string, hold: Hold): void {
-    const { isCluster } = this.#options;
+    const { isCluster, clock } = this.#options;
     const reason = this.#holds.reasonToTake(hold);
-    if (reason === undefined) return;
+    if (reason === undefined || clock.now() < hold.foreignUntil) return;
     if (!isCluster || reason === 'Own') {
       this.#queue.add(nodeName);
     } else if (!hold.isClaiming) {

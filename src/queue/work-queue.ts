@@ -61,7 +61,8 @@ export class WorkQueue {
   readonly #failures = new Map<string, number>();
   #timer: Timer | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
-  #started = false;
+  /** When work began; infinite before. */
+  #startedAt = Number.POSITIVE_INFINITY;
   #isStarting = false;
   #stopped = false;
   #onIdle: (() => void) | undefined;
@@ -79,9 +80,11 @@ export class WorkQueue {
     return this.#heap.length;
   }
 
-  /** How long the oldest urgent key waits, ms; 0 when there is none. */
+  /** How long the urgent key that is next waits for its turn, ms; 0 when there is none, and before work has begun. */
   get urgentWaitMs(): number {
-    for (const addedAt of this.#urgent.values()) return this.#options.clock.now() - addedAt;
+    for (const addedAt of this.#urgent.values()) {
+      return Math.max(0, this.#options.clock.now() - Math.max(addedAt, this.#startedAt));
+    }
     return 0;
   }
 
@@ -148,6 +151,11 @@ export class WorkQueue {
     this.#waiting.delete(key);
   }
 
+  /** Whether the last sync of the key has failed: it is tried again with a delay. */
+  isRetrying(key: string): boolean {
+    return this.#failures.has(key);
+  }
+
   /** Whether a sync of the key is under way. */
   isWorkingOn(key: string): boolean {
     return this.#running.has(key);
@@ -155,7 +163,7 @@ export class WorkQueue {
 
   /** Works until `signal` is aborted; resolves when the syncs that were under way have ended. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#started = true;
+    this.#startedAt = this.#options.clock.now();
     this.#startWorkers();
     if (!signal.aborted) {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -180,7 +188,8 @@ export class WorkQueue {
   }
 
   #startWorkers(): void {
-    while (this.#started && !this.#stopped && this.#running.size < this.#options.workers) {
+    const isStarted = Number.isFinite(this.#startedAt);
+    while (isStarted && !this.#stopped && this.#running.size < this.#options.workers) {
       const waiting = this.#urgent.size > 0 ? this.#urgent : this.#waiting;
       const next = waiting.entries().next();
       if (next.done) break;

@@ -29,9 +29,12 @@ export class MemberWorld {
     };
   }
 
-  /** A process with that CLIENT_ID; it runs from now on. */
-  start(clientId: string): MemberProcess {
-    const process = new MemberProcess(this, clientId, `${clientId}#${this.#nonces++}`);
+  /** A process with that CLIENT_ID; it runs from now on. `address`: undefined = nowhere. */
+  start(
+    clientId: string,
+    { address }: { address: string | undefined } = { address: `${clientId}:7777` },
+  ): MemberProcess {
+    const process = new MemberProcess(this, { clientId, nonce: `${clientId}#${this.#nonces++}`, address });
     this.#members.push(process);
     process.start();
     return process;
@@ -50,6 +53,12 @@ export class MemberWorld {
   }
 }
 
+interface MemberNames {
+  readonly clientId: string;
+  readonly nonce: string;
+  readonly address: string | undefined;
+}
+
 /** One real MembershipController, and what it says. */
 export class MemberProcess {
   readonly host: Host;
@@ -62,7 +71,8 @@ export class MemberProcess {
   readonly said: string[] = [];
   readonly requests: string[] = [];
 
-  constructor({ timeline, dice, server, machine, logger }: MemberWorld, clientId: string, nonce: string) {
+  constructor(world: MemberWorld, { clientId, nonce, address }: MemberNames) {
+    const { timeline, dice, server, machine, logger } = world;
     this.host = new Host({ timeline, dice, rate: 1 });
     const onRequest = (request: string): void => void this.requests.push(request);
     this.link = new Link({ host: this.host, server, machine, dice, maxLatencyMs: 2, onRequest });
@@ -74,7 +84,7 @@ export class MemberProcess {
       env: ENV,
       clientId,
       nonce,
-      address: `${clientId}:7777`,
+      address,
       onRolledBack: () => this.watch.wasRolledBack(),
       clock: this.host,
       logger,

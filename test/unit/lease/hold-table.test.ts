@@ -61,6 +61,8 @@ describe('a VNode', () => {
     ['that was led in an earlier term is', { ...HELD, term: 0 }, true],
     ['that names this replica, which was fenced, is', { ...HELD, term: undefined }, true],
     ['that is being given away is', { handOver: HAND_OVER }, true],
+    ['that this replica held, and somebody has deleted, is', { deleted: lease('me') }, true],
+    ['that another one held, and somebody has deleted, is not', { deleted: lease('other') }, false],
     ['of another replica is not', { lease: lease('other') }, false],
     ['that is not known is not', undefined, false],
   ])('%s written about before one that would be gained', (_, hold, isFirst) => {

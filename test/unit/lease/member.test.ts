@@ -134,6 +134,11 @@ describe('a membership lease', () => {
     expect(spec).toEqual({ renewTime: about.nowText });
   });
 
+  it('has no address any more when an earlier process of the name had one', () => {
+    const patch = memberPatchOf(lease, { ...about, facts: { ...facts, address: undefined } }, true);
+    expect(patch.metadata).toMatchObject({ annotations: { 'member.koupleless.io/address': null } });
+  });
+
   it('is taken over from an earlier process with all that belongs to it', () => {
     const { metadata, spec } = memberPatchOf(lease, about, true) as unknown as LeaseObject;
     expect(metadata).toMatchObject({

@@ -86,6 +86,42 @@ describe('a member', () => {
     expect(world.annotationOf('a', 'state')).toBe('Leaving');
   });
 
+  it('does not keep the address of an earlier process of its name', async () => {
+    member.host.kill();
+    const next = world.start('a', { address: undefined });
+    await world.pass(10_000);
+    expect(next.membership.isValid()).toBe(true);
+    expect(world.annotationOf('a', 'address')).toBeUndefined();
+    next.requests.length = 0;
+    await world.pass(10_000);
+    expect(next.requests.length).toBeLessThanOrEqual(11);
+  });
+
+  it('renews twice a second at most while somebody alters what it says, and goes on', async () => {
+    const patch = world.server.patch.bind(world.server);
+    world.server.patch = (namespace, name, body) => {
+      const patched = patch(namespace, name, body);
+      world.server.put({
+        ...patched,
+        metadata: {
+          ...patched.metadata,
+          annotations: { ...patched.metadata.annotations, 'member.koupleless.io/tunnels': 'other' },
+        },
+      });
+      return world.server.get(namespace, name);
+    };
+    member.requests.length = 0;
+    let isAnnounced = false;
+    void member.membership.announce({ isLeaving: true }).then(() => {
+      isAnnounced = true;
+    });
+    await world.pass(10_000);
+    expect(isAnnounced).toBe(true);
+    expect(member.membership.isValid()).toBe(true);
+    expect(member.requests.length).toBeGreaterThan(10);
+    expect(member.requests.length).toBeLessThanOrEqual(21);
+  });
+
   it('says that it has left, and deletes its lease, when it ends', async () => {
     member.requests.length = 0;
     member.stopping.abort();

@@ -163,6 +163,32 @@ describe('the lease of a base', () => {
     expect(rig.api.node(NODE)).toBeUndefined();
     expect((await rig.metrics.nodeNameConflicts.get()).values[0]?.value).toBeGreaterThan(0);
   });
+
+  it('of another ENV is asked for once a minute by one of several replicas too', async () => {
+    await started({ isCluster: true });
+    rig.leaseInformer.isPaused = true;
+    putLease('theirs', 'prod');
+    await rig.foundBase('b1');
+    await rig.pass(5_000);
+    rig.api.take();
+    await rig.pass(300_000);
+    const posts = rig.api.take('post lease').length;
+    expect(posts).toBeGreaterThanOrEqual(4);
+    expect(posts).toBeLessThanOrEqual(5);
+  });
+
+  it('that this replica holds and cannot renew is tried each 7 s, though each second proves its membership', async () => {
+    await started({ isCluster: true });
+    await rig.foundBase('b1');
+    await rig.pass(20_000);
+    rig.api.fail('patch lease', 403, 1_000);
+    await rig.pass(60_000);
+    rig.api.take();
+    await rig.pass(70_000);
+    const patches = rig.api.take('patch lease').length;
+    expect(patches).toBeGreaterThanOrEqual(9);
+    expect(patches).toBeLessThanOrEqual(20);
+  });
 });
 
 describe('a lease of another holder', () => {

@@ -15,9 +15,9 @@ class QueueRig {
   /** Besides those whose names say so. */
   readonly urgent = new Set<string>();
   readonly queue: WorkQueue;
-  readonly ended: Promise<void>;
+  ended = Promise.resolve();
 
-  constructor({ workers = 2, slackMs = 0, restMs = 0 } = {}) {
+  constructor({ workers = 2, slackMs = 0, restMs = 0, isStarted = true } = {}) {
     const { clock, metrics } = this;
     const sync = (key: string): Promise<void> => {
       this.started.push(key);
@@ -34,6 +34,10 @@ class QueueRig {
       metrics,
       logger: silentLogger,
     });
+    if (isStarted) this.start();
+  }
+
+  start(): void {
     this.ended = this.queue.run(this.#abort.signal);
   }
 
@@ -132,6 +136,29 @@ describe('a work queue', () => {
     rig.queue.add('urgent 1');
     for (const key of ['busy', 'b', 'urgent 1', 'a']) await rig.end(key);
     expect(await rig.take()).toEqual(['busy', 'b', 'urgent 1', 'a']);
+  });
+
+  it('counts no wait before it works', async () => {
+    const rig = new QueueRig({ workers: 1, isStarted: false });
+    rig.queue.add('urgent 1');
+    rig.queue.add('urgent 2');
+    rig.clock.advance(5_000);
+    expect(rig.queue.urgentWaitMs).toBe(0);
+    rig.start();
+    await settle();
+    rig.clock.advance(300);
+    expect(rig.queue.urgentWaitMs).toBe(300);
+  });
+
+  it('tells whether a key has failed and waits for its next try', async () => {
+    const rig = new QueueRig();
+    rig.queue.add('a');
+    expect(rig.queue.isRetrying('a')).toBe(false);
+    await rig.end('a', broken);
+    expect(rig.queue.isRetrying('a')).toBe(true);
+    rig.queue.add('a');
+    await rig.end('a');
+    expect(rig.queue.isRetrying('a')).toBe(false);
   });
 
   it('forgets an urgent key', async () => {
