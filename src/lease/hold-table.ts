@@ -72,8 +72,8 @@ export class HoldTable extends Map<string, Hold> {
 
   /**
    * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, hands it over, or
-   * is the holder of the lease, or was the last one. A replica that was fenced leads nothing until each lease is confirmed. If confirmations
-   * came after renewals, an overloaded API server could delay some until their Nodes are taken for dead.
+   * is the last holder of the lease. A replica that was fenced leads nothing until each lease is confirmed. If
+   * confirmations came after renewals, an overloaded API server could delay some until their Nodes are taken for dead.
    */
   isOwnOrReleasing(nodeName: string): boolean {
     const hold = this.get(nodeName);
