@@ -5,6 +5,7 @@ import { isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-er
 import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
+import { MAX_RECORDS } from '../module/module-ledger.ts';
 import { fingerprintOf } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
@@ -45,7 +46,7 @@ export interface PodControllerOptions {
   readonly metrics: Metrics;
 }
 
-/** A base with fewer Pods and modules than this never rests: its next Pod waits for nothing. */
+/** A base with fewer containers and modules than this never rests: its next Pod waits for nothing. */
 const REST_FROM_SIZE = 200;
 const REST_FROM_MS = 1;
 /** A base that keeps the process busy for 20 ms rests for 80 ms: it has a fifth of a core. */
@@ -166,9 +167,12 @@ export class PodController {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** The time that one sync keeps all other bases waiting. It grows with the Pods and modules of the base. */
-  #noteCost({ nodeName, ledger }: LedBase, plan: BasePlan, costMs: number): void {
-    if (costMs < REST_FROM_MS || plan.views.size + ledger.recordCount < REST_FROM_SIZE) return;
+  /** The time that one sync keeps all other bases waiting. It grows with the containers and modules of the base. */
+  #noteCost({ nodeName, ledger, pendingRemovals }: LedBase, plan: BasePlan, costMs: number): void {
+    if (costMs < REST_FROM_MS) return;
+    let size = ledger.recordCount + pendingRemovals.size;
+    for (const { containers } of plan.views.keys()) size += containers.length;
+    if (size < REST_FROM_SIZE) return;
     this.#restMs.set(nodeName, Math.min(REST_FACTOR * costMs, MAX_REST_MS));
   }
 
@@ -227,6 +231,8 @@ export class PodController {
     const owners = nameOwnersOf({ pods: [...pods, ...vanishedPods], pendingRemovals, ledger, ownerOf });
     for (const pod of vanishedPods) {
       for (const { name, version } of owners.specsOf(pod)) {
+        // What is left out is removed later, as a module that no Pod asks for.
+        if (pendingRemovals.size >= MAX_RECORDS) break;
         pendingRemovals.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
       }
     }

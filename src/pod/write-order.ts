@@ -1,6 +1,6 @@
 import { moduleSpecsOf } from './module-spec.ts';
 import type { VPod, VPodStatus } from './vpod.ts';
-import { NAME_TAKEN } from './waiting-reason.ts';
+import { isAdmissionReason, NAME_TAKEN } from './waiting-reason.ts';
 
 /** A status that is to be written. */
 export interface StatusChange {
@@ -47,12 +47,18 @@ export function namesOf({ pod, next }: StatusChange): string[] {
   return ownNamesOf(pod, next);
 }
 
-/** The names of the Pod's modules, without those that belong to another namespace by the status; none without one. */
+/**
+ * The names of the Pod's modules, without those that belong to another namespace by the status, and none of a Pod that
+ * was not admitted: nothing of it was ever on the base. None without a status.
+ */
 export function ownNamesOf(pod: VPod, status: VPodStatus | undefined): string[] {
   if (status === undefined) return [];
-  const taken = status.containerStatuses.filter(({ state }) => state?.waiting?.reason === NAME_TAKEN);
-  const isOwn = (name: string): boolean => !taken.some((container) => container.name === name);
+  const notOwn = new Set<string>();
+  for (const { name, state } of status.containerStatuses) {
+    const reason = state?.waiting?.reason;
+    if (reason === NAME_TAKEN || isAdmissionReason(reason)) notOwn.add(name);
+  }
   return moduleSpecsOf(pod)
     .map(({ name }) => name)
-    .filter(isOwn);
+    .filter((name) => !notOwn.has(name));
 }

@@ -1,5 +1,6 @@
 import { LruMap } from '../../lru-map.ts';
 import { TokenBucket } from '../../token-bucket.ts';
+import { cutMessage } from './event-message.ts';
 
 const MAX_KEYS = 4096;
 /** This many different messages of one reason are written one by one; later ones are combined. */
@@ -61,7 +62,9 @@ export class EventCorrelator {
   readonly #series = new LruMap<EventSeries>(MAX_KEYS);
   readonly #buckets = new LruMap<TokenBucket>(MAX_KEYS);
 
-  correlate(input: EventInput, now: number): Correlated {
+  correlate(event: EventInput, now: number): Correlated {
+    // Whole texts would be kept for as long as the event, and a Pod may have thousands of names that they list.
+    const input = { ...event, message: cutMessage(event.message) };
     const { subject, type, reason } = input;
     const { apiVersion, kind, namespace, name, uid } = subject;
     // No name, UID, type or reason has a line break in it. `join` makes a flat text; a concatenation keeps its parts.

@@ -3,10 +3,9 @@ import { secondsTime } from '../micro-time.ts';
 import type { EventObject } from '../objects.ts';
 import type { CachedObject } from '../watch/informer-types.ts';
 import type { EventSeries, EventSubject } from './event-correlator.ts';
+import { cutMessage } from './event-message.ts';
 
 const COMPONENT = 'module-controller';
-/** The kubelet's limit of the API for a message. */
-const MAX_MESSAGE_BYTES = 1024;
 const MAX_NAME_LENGTH = 253;
 
 export interface EventWriting {
@@ -59,13 +58,4 @@ export function buildEvent(series: EventSeries, writing: EventWriting): EventObj
 
 export function eventCountPatch(series: EventSeries, lastTime: Date): Patch {
   return { count: series.count, message: cutMessage(series.message), lastTimestamp: secondsTime(lastTime) };
-}
-
-/** Cuts at the limit of bytes, but not inside a character. */
-export function cutMessage(message: string): string {
-  const bytes = Buffer.from(message);
-  if (bytes.length <= MAX_MESSAGE_BYTES) return message;
-  let end = MAX_MESSAGE_BYTES;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
 }

@@ -164,11 +164,18 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
 
   #onChange({ type, object: raw }: WatchEvent, isListed: boolean): void {
     const object = this.#project(raw);
-    if (!object) return;
-    if (isListed && type === 'DELETED') this.#listed.delete(objectKey(object));
-    else if (isListed) this.#listed.set(objectKey(object), object);
-    else if (type === 'DELETED') this.#store.remove(object);
-    else this.#store.put(object);
+    if (type === 'DELETED') this.#onDeleted(raw, object, isListed);
+    else if (object && isListed) this.#listed.set(objectKey(object), object);
+    else if (object) this.#store.put(object);
+  }
+
+  /** `object`: undefined where `project` cannot handle it. It is gone all the same. */
+  #onDeleted({ metadata }: KubeObject, object: T | undefined, isListed: boolean): void {
+    const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+    const deleted = object ?? { namespace, name, uid, resourceVersion };
+    if (isListed) this.#listed.delete(objectKey(deleted));
+    // Of what this process wrote since, the watch may say more: that it is selected again.
+    else if (this.#store.remove(deleted, object)) this.#ownWrites.clear();
   }
 
   async #takeList(rolledBack: boolean): Promise<void> {
@@ -246,11 +253,19 @@ export class InformerStore<T extends CachedObject> {
     return true;
   }
 
-  /** Takes a deleted object in its last state; a deletion older than what is cached is one of an earlier life. */
-  remove(object: T): void {
-    const old = this.#objects.get(objectKey(object));
-    if (!old || compareResourceVersions(object.resourceVersion, old.resourceVersion) < 0) return;
-    this.#delete(old, old.uid === object.uid ? object : old);
+  /**
+   * Takes a deletion; one that is older than another incarnation in the cache is of an earlier life. `last`: the last
+   * state, where it is known. Returns whether the cache had a newer version of the same incarnation: an answer to a
+   * write of this process, about an object that had lost its label before. No further event would tell that.
+   */
+  remove(deleted: CachedObject, last?: T): boolean {
+    const old = this.#objects.get(objectKey(deleted));
+    if (!old) return false;
+    const isSame = old.uid === deleted.uid;
+    const isOlder = compareResourceVersions(deleted.resourceVersion, old.resourceVersion) < 0;
+    if (isOlder && !isSame) return false;
+    this.#delete(old, last !== undefined && isSame && !isOlder ? last : old);
+    return isOlder;
   }
 
   /** Takes the answer to a write: only a newer version of the incarnation that is cached. False where it is not. */

@@ -3,7 +3,8 @@ import { ControllerError } from '../../errors.ts';
 import type { KubeObject } from '../objects.ts';
 import { WorkSlice } from './work-slice.ts';
 
-const MAX_LINE_BYTES = 2 * 1024 * 1024;
+/** etcd takes 1.5 MiB for an object; in JSON a byte of it may be six, such as `\u003c`. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
 export interface WatchEvent {

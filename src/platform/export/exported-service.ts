@@ -264,5 +264,8 @@ const MAX_QUOTED = 80;
 
 /** As a message repeats what somebody has written: short, and without characters that do anything. */
 function quoted(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  // It may be nested more deeply than JSON.stringify can go.
+  if (typeof value === 'object' && value !== null) return 'an object';
   return shortened(JSON.stringify(value) ?? '', MAX_QUOTED);
 }

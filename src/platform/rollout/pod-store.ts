@@ -9,7 +9,7 @@ import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import { type CachedModuleDeployment, type ModuleDeploymentObject, selectorOf } from './module-deployment.ts';
 import { ownerReferenceOf } from './revision.ts';
-import { buildPod, type PodParts, podNameOf } from './rollout-pod.ts';
+import { buildPod, type PodParts, podNamesOf } from './rollout-pod.ts';
 
 /** A Pod that the cache does not show after this long has gone before the cache saw it. */
 const UNSEEN_MS = 60_000;
@@ -149,11 +149,7 @@ export class PodStore {
     for (const { name } of this.podsOf(deployment)) taken.add(name);
     const isTaken = (name: string): boolean =>
       taken.has(name) || informer.get(`${deployment.namespace}/${name}`) !== undefined;
-    return hashes.map((hash) => {
-      const name = podNameOf(deployment, hash, isTaken);
-      taken.add(name);
-      return name;
-    });
+    return podNamesOf(deployment, hashes, isTaken);
   }
 
   /**

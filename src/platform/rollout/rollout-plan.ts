@@ -118,11 +118,14 @@ function stateOf(input: RolloutInput): State {
   };
 }
 
-/** A Pod that only one Node may take, and that Node does not take it: another Pod may find another one. */
+/**
+ * A Pod that the controller pinned to the Node of the one that it replaces, and that Node does not take it: another Pod
+ * may find another one. A Node that the template itself names stays the same, so such a Pod waits.
+ */
 function strandedOf({ isUsable, template }: RolloutInput, { live }: State): PodDeletion[] {
   return live
     .filter(({ nodeName, pinnedTo, replaces }) => {
-      if (nodeName !== undefined || pinnedTo === undefined) return false;
+      if (nodeName !== undefined || pinnedTo === undefined || replaces === undefined) return false;
       const isTaken = live.some(
         (other) => other.nodeName === pinnedTo && other.uid !== replaces && cannotShare(other, template),
       );

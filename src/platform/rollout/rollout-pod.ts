@@ -5,19 +5,27 @@ import type { CachedModuleDeployment, ModuleTemplate } from './module-deployment
 import { digestOf, ownerReferenceOf } from './revision.ts';
 
 /**
- * The name of a new Pod. Whoever decides from the same state finds the same name: a Pod that was created by a call
- * without an answer, or by another process, is not created a second time. `isTaken`: whether a Pod has a
- * name.
+ * The names of new Pods, one for each of `hashes`. Whoever decides from the same state finds the same names: a Pod that
+ * was created by a call without an answer, or by another process, is not created a second time. `isTaken`: whether a
+ * Pod has a name.
  */
-export function podNameOf(
+export function podNamesOf(
   { name, uid }: Pick<CachedModuleDeployment, 'name' | 'uid'>,
-  hash: string,
+  hashes: readonly string[],
   isTaken: (name: string) => boolean,
-): string {
-  for (let index = 0; ; index++) {
-    const candidate = `${name}-${hash}-${digestOf(`${uid}/${hash}/${index}`, 5)}`;
-    if (!isTaken(candidate)) return candidate;
-  }
+): string[] {
+  // Of each hash the index to go on with: thousands of names that begin at 0 would take minutes.
+  const nextIndex = new Map<string, number>();
+  const given = new Set<string>();
+  return hashes.map((hash) => {
+    for (let index = nextIndex.get(hash) ?? 0; ; index++) {
+      const candidate = `${name}-${hash}-${digestOf(`${uid}/${hash}/${index}`, 5)}`;
+      if (given.has(candidate) || isTaken(candidate)) continue;
+      nextIndex.set(hash, index + 1);
+      given.add(candidate);
+      return candidate;
+    }
+  });
 }
 
 export interface PodParts {
@@ -29,7 +37,9 @@ export interface PodParts {
 }
 
 export function buildPod(deployment: CachedModuleDeployment, { name, hash, template, replaces }: PodParts): PodObject {
-  const { labels, annotations } = template.metadata;
+  // Which Pod it replaces is not for the template to say.
+  const { [ANNOTATION.replaces]: _, ...annotations } = template.metadata.annotations ?? {};
+  const { labels } = template.metadata;
   return {
     metadata: {
       name,

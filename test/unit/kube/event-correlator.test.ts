@@ -17,6 +17,11 @@ describe('EventCorrelator', () => {
       correlator.correlate({ subject: subject(name), type: 'Normal', reason, message }, now);
   };
 
+  it('keeps no more of a message than is written', () => {
+    const { series } = start()('a', 'FieldsIgnored', 'x'.repeat(100_000));
+    expect([series.message.length, series.input.message.length]).toEqual([1_024, 1_024]);
+  });
+
   it('counts an event that happens again', () => {
     const correlate = start();
     const first = correlate('a', 'Pulled', 'm', 1000).series;

@@ -72,6 +72,27 @@ describe('SharedInformer.upsert', () => {
     expect(await rig.take(2)).toEqual(['update a@99 a@101', 'delete a@101']);
   });
 
+  it('is followed by a deletion that is older: the object had lost its label before, and nothing else would tell it', async () => {
+    rig.informer.upsert(pod('a', 101));
+    watch.send(deleted(pod('a', 100)), added(pod('b', 102)));
+    expect(await rig.take(3)).toEqual(['update a@99 a@101', 'delete a@101', 'add b@102']);
+    expect(rig.informer.get('ns/a')).toBeUndefined();
+  });
+
+  it('is seen again where the object comes back with its label', async () => {
+    rig.informer.upsert(pod('a', 103));
+    watch.send(deleted(pod('a', 100)), added(pod('a', 102)), modified(pod('a', 103)));
+    expect(await rig.take(4)).toEqual(['update a@99 a@103', 'delete a@103', 'add a@102', 'update a@102 a@103']);
+  });
+
+  it('is not removed by a deletion of an earlier life', async () => {
+    watch.send(deleted(pod('a', 100)), added(pod('a', 101, { uid: 'second' })));
+    await rig.take(2);
+    rig.informer.upsert(pod('a', 105, { uid: 'second' }));
+    watch.send(deleted(pod('a', 103)), added(pod('b', 106)));
+    expect(await rig.take(2)).toEqual(['update a@101 a@105', 'add b@106']);
+  });
+
   it('does not move the point where the watch resumes', async () => {
     rig.informer.upsert(pod('a', 150));
     watch.end();

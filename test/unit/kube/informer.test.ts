@@ -124,4 +124,21 @@ describe('SharedInformer with an object that project cannot handle', () => {
     expect(await rig.total('informerHandlerErrors')).toBe(1);
     await rig.stop();
   });
+
+  it('removes that one when it is deleted', async () => {
+    let isBad = false;
+    const rig = await InformerRig.start({
+      project: (raw) => {
+        if (isBad) throw new TypeError('no spec');
+        const { namespace = '', name, uid = '', resourceVersion = '' } = raw.metadata;
+        return { namespace, name, uid, resourceVersion, nodeName: undefined };
+      },
+    });
+    const watch = await rig.sync(5, added(pod('bad', 1)));
+    expect(rig.informer.get('ns/bad')).toBeDefined();
+    isBad = true;
+    watch.send(deleted(pod('bad', 6)));
+    await until(() => rig.informer.get('ns/bad') === undefined, 'the deletion');
+    await rig.stop();
+  });
 });

@@ -86,13 +86,16 @@ describe('readWatchStream', () => {
   });
 
   it.each([
-    [2_097_152, ['ADDED', 'BOOKMARK'], []],
-    [2_097_153, ['BOOKMARK'], ['longer than 2097152 bytes']],
-  ])('leaves out a line over 2 MiB and reads on: a line of %i bytes', async (byteCount, types, unreadable) => {
-    const long = '{"type":"ADDED","object":{"metadata":{}}}'.padEnd(byteCount);
-    const result = await read(chunksOf(Buffer.from(`${long}\n${line(bookmark(1))}`)));
-    expect(result).toEqual({ types, unreadable, error: undefined });
-  });
+    [16_777_216, ['ADDED', 'BOOKMARK'], []],
+    [16_777_217, ['BOOKMARK'], ['longer than 16777216 bytes']],
+  ])(
+    'leaves out a line over 16 MiB, more than any object can have, and reads on: a line of %i bytes',
+    async (byteCount, types, unreadable) => {
+      const long = '{"type":"ADDED","object":{"metadata":{}}}'.padEnd(byteCount);
+      const result = await read(chunksOf(Buffer.from(`${long}\n${line(bookmark(1))}`)));
+      expect(result).toEqual({ types, unreadable, error: undefined });
+    },
+  );
 
   it('lets other work run after 5 ms of its own', async () => {
     const clock = new FakeClock();

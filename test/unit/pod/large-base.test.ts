@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ModuleRecord } from '../../../src/module/module-record.ts';
 import { type LedgerView, planBase } from '../../../src/pod/base-plan.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
-import { makeLedger, makeList, makePod, runningStatus } from '../../support/builders.ts';
+import { makeLedger, makeList, makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 let rig: CoreRig | undefined;
@@ -63,12 +63,12 @@ describe('the work of one plan grows with the Pods of the base', () => {
 describe('a base whose syncs take long', () => {
   const COST_MS = 20;
 
-  /** How many syncs a Pod each 10 ms costs in a second, on a base with so many Pods. */
-  async function syncsWith(count: number): Promise<number> {
+  /** How many syncs a Pod each 10 ms costs in a second, on a base with these Pods. */
+  async function syncsWith(pods: readonly PodOptions[]): Promise<number> {
     rig = new CoreRig({ maxCommands: 10_000 });
     await rig.start();
     await rig.foundBase('b1');
-    for (let index = 0; index < count; index++) rig.addPod({ name: `p${index}`, modules: [`biz${index}:1`] });
+    for (const pod of pods) rig.addPod(pod);
     await rig.pass(30_000);
     const { clock, podInformer } = rig;
     let syncs = 0;
@@ -85,13 +85,20 @@ describe('a base whose syncs take long', () => {
     return syncs;
   }
 
-  it('is left alone for four times as long, when it is large', async () => {
-    const syncs = await syncsWith(300);
+  const podsOf = (count: number): PodOptions[] =>
+    Array.from({ length: count }, (_, index) => ({ name: `p${index}`, modules: [`biz${index}:1`] }));
+  const containers = Array.from({ length: 300 }, (_, index) => ({ name: `c${index}`, image: 'a.jar' }));
+
+  it.each([
+    ['has many Pods', podsOf(300)],
+    ['has one Pod with many containers that name no version', [{ spec: { containers } }]],
+  ])('is left alone for four times as long, when it %s', async (_, pods) => {
+    const syncs = await syncsWith(pods);
     expect(syncs).toBeGreaterThan(10);
     expect(syncs).toBeLessThan(45);
   });
 
   it('is synced at once, when it is small', async () => {
-    expect(await syncsWith(3)).toBeGreaterThanOrEqual(200);
+    expect(await syncsWith(podsOf(3))).toBeGreaterThanOrEqual(200);
   });
 });

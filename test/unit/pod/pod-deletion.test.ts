@@ -98,6 +98,16 @@ describe('a deleted vPod', () => {
     expect(rig.store.get('vnode.b1')?.pendingRemovals.size).toBe(0);
   });
 
+  it('owes a base that lists nothing no more removals than it may have modules', async () => {
+    await rig.foundBase('b2', { answersLists: false });
+    const modules = Array.from({ length: 5_000 }, (_, index) => `m${index}:1`);
+    rig.addPod({ name: 'large', node: 'vnode.b2', modules });
+    await rig.pass(1_000);
+    rig.api.drop('pod', 'large');
+    await rig.pass(1_000);
+    expect(rig.store.get('vnode.b2')?.pendingRemovals.size).toBe(4_000);
+  });
+
   it('that the cluster has forgotten leaves a module that no Pod asks for: nobody deleted it', async () => {
     rig.podInformer.isPaused = true;
     rig.api.drop('pod', 'p1');

@@ -176,6 +176,17 @@ describe('a Pod with a module name of another namespace', () => {
     expect(rig.commands()).toEqual(['install b1 biz1:1.1.0']);
     expect(rig.podState('p2')).toBe('Running True');
   });
+
+  it('that the base does not admit, and whose status cannot be written, holds back no command of the owner', async () => {
+    await ownedModule();
+    rig.api.fail('patch pod/status tenant/', 500, 1_000);
+    rig.addPod({ ...ATTACK, modules: [NEWER], spec: { nodeSelector: { zone: 'elsewhere' } } });
+    await rig.pass(1_000);
+    rig.addPod({ ...NEXT, strategy: 'uninstallThenInstall' });
+    await rig.pass(10_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.1.0']);
+    expect(rig.podState('p2')).toBe('Running True');
+  });
 });
 
 it('two namespaces that an earlier version let have one name: the older Pod that runs keeps it, for good', async () => {

@@ -169,11 +169,18 @@ describe('faults of an exported Service', () => {
     [`{"http":{"domainName":"a.b","path":"/${'x'.repeat(1_024)}"}}`, '.http.path'],
     [`{"http":{"domainName":"${'a'.repeat(60)}.${'b'.repeat(193)}"}}`, 'is not a host name'],
     ['null', 'is not an object with the names of ports'],
+    ['{"http":{"domainName":"a.b","path":{}}}', '.http.path: an object must begin'],
     ['{"http":null}', '.http: is not an object with domainName, path, protocol'],
   ])('are named in %s', (text, fault) => {
     const { faults } = withPorts(text);
     expect(faults[0]).toContain(`metadata.annotations[${PORTS}]`);
     expect(faults[0]).toContain(fault);
+  });
+
+  it('are named in a value that is nested more deeply than JSON can be written', () => {
+    const nested = '['.repeat(50_000) + ']'.repeat(50_000);
+    const { faults } = withPorts(`{"http":{"domainName":${nested}}}`);
+    expect(faults).toEqual([expect.stringContaining('a list is not a host name')]);
   });
 
   it('of one port leave the description of the next one as it is', () => {

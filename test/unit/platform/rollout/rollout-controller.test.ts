@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PodObject } from '../../../../src/kube/objects.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
+import { ANNOTATION } from '../../../../src/labels.ts';
 import { hashOf } from '../../../../src/platform/rollout/revision.ts';
-import { podNameOf } from '../../../../src/platform/rollout/rollout-pod.ts';
+import { buildPod, podNamesOf } from '../../../../src/platform/rollout/rollout-pod.ts';
 import { BASES, ControllerWorld } from './controller-world.ts';
 
 const CONFIRM = 'platform.koupleless.io/confirm-batch';
@@ -229,10 +230,40 @@ describe('new Pods', () => {
   );
 
   it('have names that every version of the controller finds from the same state', () => {
-    expect(podNameOf({ name: 'shop', uid: 'u1' }, 'hash', () => false)).toBe('shop-hash-wszsg');
-    expect(podNameOf({ name: 'shop', uid: 'u1' }, 'hash', (name) => name === 'shop-hash-wszsg')).toBe(
-      'shop-hash-fz89f',
-    );
+    const shop = { name: 'shop', uid: 'u1' };
+    expect(podNamesOf(shop, ['hash'], () => false)).toEqual(['shop-hash-wszsg']);
+    expect(podNamesOf(shop, ['hash'], (name) => name === 'shop-hash-wszsg')).toEqual(['shop-hash-fz89f']);
+    const [first, other, second] = podNamesOf(shop, ['hash', 'new', 'hash'], () => false);
+    expect([first, second]).toEqual(['shop-hash-wszsg', 'shop-hash-fz89f']);
+    expect(other).toMatch(/^shop-new-/);
+  });
+
+  it('have names that are found with little work, however many they are', () => {
+    let asked = 0;
+    const isTaken = (): boolean => {
+      asked += 1;
+      return false;
+    };
+    const names = podNamesOf({ name: 'shop', uid: 'u1' }, new Array<string>(10_000).fill('hash'), isTaken);
+    expect(new Set(names).size).toBe(10_000);
+    // Some names of five characters come twice.
+    expect(asked).toBeLessThan(10_100);
+  });
+
+  it('replace no Pod that the template names', () => {
+    const world = new ControllerWorld();
+    world.apply('1.0.0', { replicas: 1 });
+    const template = {
+      metadata: { labels: {}, annotations: { [ANNOTATION.replaces]: 'u9', mine: 'kept' } },
+      spec: { containers: [] },
+    };
+    const pod = buildPod(world.deployment as never, {
+      name: 'p',
+      hash: 'h',
+      template: template as never,
+      replaces: undefined,
+    });
+    expect(pod.metadata.annotations).toEqual({ mine: 'kept' });
   });
 
   it('carry a hash of their template that is the same in every version of the controller', () => {

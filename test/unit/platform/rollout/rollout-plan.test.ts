@@ -240,6 +240,16 @@ describe('a rollout on the same bases', () => {
     expect(world.plan().creations[0]?.replaces?.nodeName).not.toBe(pinned?.pinnedTo);
   });
 
+  it('leaves a Pod alone whose template names a base that can take nothing', () => {
+    const world = settled();
+    world.use(V2);
+    world.act();
+    const [pinned] = world.of('r2');
+    if (pinned) world.change(pinned, { replaces: undefined });
+    world.usable.delete(pinned?.pinnedTo ?? '');
+    expect(world.plan().deletions.map(({ why }) => why)).not.toContain('Stranded');
+  });
+
   it('takes Pods that do not serve before those that do', () => {
     const world = settled({ replicas: 3, limits: { maxUnavailable: 1 } });
     const failing = world.pods[1];
