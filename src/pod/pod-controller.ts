@@ -231,7 +231,7 @@ export class PodController {
     const owners = nameOwnersOf({ pods: [...pods, ...vanishedPods], pendingRemovals, ledger, ownerOf });
     for (const pod of vanishedPods) {
       for (const { name, version } of owners.specsOf(pod)) {
-        // What is left out is removed later, as a module that no Pod asks for.
+        // Further modules are removed later, as those that no Pod asks for.
         if (pendingRemovals.size >= MAX_RECORDS) break;
         pendingRemovals.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
       }

@@ -256,7 +256,7 @@ export class InformerStore<T extends CachedObject> {
   /**
    * Takes a deletion; one that is older than another incarnation in the cache is of an earlier life. `last`: the last
    * state, where it is known. Returns whether the cache had a newer version of the same incarnation: an answer to a
-   * write of this process, about an object that had lost its label before. No further event would tell that.
+   * write of this process, about an object that had lost its label before. No further event would show that.
    */
   remove(deleted: CachedObject, last?: T): boolean {
     const old = this.#objects.get(objectKey(deleted));

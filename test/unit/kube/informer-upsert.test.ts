@@ -72,7 +72,7 @@ describe('SharedInformer.upsert', () => {
     expect(await rig.take(2)).toEqual(['update a@99 a@101', 'delete a@101']);
   });
 
-  it('is followed by a deletion that is older: the object had lost its label before, and nothing else would tell it', async () => {
+  it('is followed by a deletion that is older: the object had lost its label before, and nothing else would show it', async () => {
     rig.informer.upsert(pod('a', 101));
     watch.send(deleted(pod('a', 100)), added(pod('b', 102)));
     expect(await rig.take(3)).toEqual(['update a@99 a@101', 'delete a@101', 'add b@102']);
