@@ -47,6 +47,8 @@ export interface NodeLeaseControllerOptions extends LeaseSubjects {
   readonly metrics: Metrics;
 }
 
+/** A renewal that was due while the membership was in doubt is tried again this soon. */
+const AGAIN_AFTER_MS = 1_000;
 /** A Lease gets its owner with the first renewal after its Node was made; one without for this long has no Node. */
 const ORPHAN_AFTER_MS = 60_000;
 
@@ -268,6 +270,8 @@ export class NodeLeaseController {
     if (!isHeld && !membership.isCurrent()) {
       // `reconsider` looks at it then, and leaves out what is being claimed already.
       hold.isClaiming = false;
+      // It also leaves out what is led again: the membership may be valid soon, in the same term.
+      if (hold.term === membership.term) this.#queue.addAfter(nodeName, AGAIN_AFTER_MS);
       return;
     }
     const reason = this.#holds.reasonToTake(hold);

@@ -177,6 +177,18 @@ describe('the lease of a base', () => {
     expect(posts).toBeLessThanOrEqual(5);
   });
 
+  it('that is due while the membership is in doubt for a moment is renewed a second later', async () => {
+    await started({ isCluster: true });
+    await rig.foundBase('b1');
+    await rig.pass(20_000);
+    rig.membership.valid = false;
+    await rig.pass(10_300);
+    rig.api.take();
+    rig.membership.valid = true;
+    await rig.pass(1_100);
+    expect(rig.api.take('patch lease')).toHaveLength(1);
+  });
+
   it('that this replica holds and cannot renew is tried each 7 s, though each second proves its membership', async () => {
     await started({ isCluster: true });
     await rig.foundBase('b1');
