@@ -45,7 +45,10 @@ export class BaseInquirer {
     this.#send(vnode, 'queryHealth');
   }
 
-  /** Nothing is lost with a question that cannot be sent: when the link is up again, all bases are asked. */
+  /**
+   * Nothing is lost with a question that cannot be sent: all bases are asked when the link is up again and at intervals,
+   * and sooner where a plan waits for a list.
+   */
   #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
     const tunnel = this.#tunnels.get(vnode.tunnel);
     if (vnode.isDisplaced || tunnel === undefined) return;

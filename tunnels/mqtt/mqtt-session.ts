@@ -228,7 +228,7 @@ export interface PublishWindowOptions {
   readonly timeoutMs: number;
   /** Writes one message; `acknowledged` is called once at most. */
   readonly send: (message: Message, acknowledged: (error?: Error) => void) => void;
-  /** A message found no room for a whole `timeoutMs`: the broker has stopped to acknowledge. */
+  /** A message found no room for a whole `timeoutMs`, and no acknowledgement came: the broker stopped sending them. */
   readonly onStuck: () => void;
 }
 
@@ -247,6 +247,7 @@ export class PublishWindow {
   /** In order; emptied by acknowledgements, timeouts and `close`. */
   readonly #waiting = new Set<Publish>();
   readonly #inFlight = new Set<Publish>();
+  #acknowledgedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(options: PublishWindowOptions) {
@@ -301,13 +302,20 @@ export class PublishWindow {
 
   #onAcknowledged(publish: Publish, error: Error | undefined): void {
     if (!this.#inFlight.delete(publish)) return;
+    this.#acknowledgedAt = this.#options.clock.now();
     publish.settle(error && sendFailed('the broker refused it', error));
     this.#fill();
   }
 
   #onTimeout(publish: Publish): void {
-    publish.settle(sendFailed(`the broker did not acknowledge within ${this.#options.timeoutMs} ms`));
-    if (this.#waiting.delete(publish)) this.#options.onStuck();
+    const { clock, timeoutMs, onStuck } = this.#options;
+    if (!this.#waiting.delete(publish)) {
+      publish.settle(sendFailed(`the broker did not acknowledge within ${timeoutMs} ms`));
+      return;
+    }
+    publish.settle(notWritten());
+    // A broker that is only slow keeps its link: a new one would bring all questions again, and be as slow.
+    if (clock.now() - this.#acknowledgedAt >= timeoutMs) onStuck();
   }
 }
 
@@ -317,6 +325,13 @@ export function notConnected(): ControllerError {
 
 function notAllowed(): ControllerError {
   return new ControllerError('Tunnel.NotConnected', 'command not sent: another replica may lead the base');
+}
+
+function notWritten(): ControllerError {
+  return new ControllerError(
+    'Tunnel.NotConnected',
+    'command not sent: the broker acknowledges earlier ones too slowly',
+  );
 }
 
 function sendFailed(reason: string, cause?: Error): ControllerError {

@@ -74,8 +74,32 @@ describe('PublishWindow', () => {
     expect(await first).toBe('Tunnel.SendFailed');
     expect(stuckCount()).toBe(0);
     clock.advance(1);
-    expect(await second).toBe('Tunnel.SendFailed');
+    expect(await second).toBe('Tunnel.NotConnected');
     expect(stuckCount()).toBe(1);
+  });
+
+  it('does not call the link of a broker stuck that acknowledges slowly, until it acknowledges no more', async () => {
+    const { clock, sent, acknowledge, publish, stuckCount } = openWindow(1);
+    const ends = ['a', 'b', 'c', 'd'].map((payload) => publish(payload));
+    clock.advance(4_000);
+    acknowledge[0]?.();
+    clock.advance(4_000);
+    acknowledge[1]?.();
+    const last = publish('e');
+    clock.advance(2_000);
+    expect(stuckCount()).toBe(0);
+    expect(await Promise.all(ends)).toEqual([
+      'acknowledged',
+      'acknowledged',
+      'Tunnel.SendFailed',
+      'Tunnel.NotConnected',
+    ]);
+    clock.advance(7_999);
+    expect(stuckCount()).toBe(0);
+    clock.advance(1);
+    expect(stuckCount()).toBe(1);
+    expect(await last).toBe('Tunnel.NotConnected');
+    expect(sent).toEqual(['a', 'b', 'c']);
   });
 
   it('asks for each message when there is room for it, and writes the next one in place of one that may not leave', async () => {
