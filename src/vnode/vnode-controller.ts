@@ -5,7 +5,7 @@ import type { NodeCondition } from '../kube/objects.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import { nodeNameOf } from '../labels.ts';
 import { MAX_RECORDS, type OperationEnd } from '../module/module-ledger.ts';
-import { noteOperationEnd } from '../pod/led-base.ts';
+import { type Contact, noteOperationEnd } from '../pod/led-base.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import { type BaseAddress, type Envelope, isByAddress, type TunnelHandler, type TunnelName } from '../tunnel/tunnel.ts';
@@ -189,7 +189,7 @@ export class VNodeController implements TunnelHandler {
       return;
     }
     // Here, since a plan may come late: by then the base may have been restarted, and its list may lack what it had.
-    for (const module of vnode.contact.listed ? modules : []) vnode.contact.listed?.set(moduleKeyOf(module), module);
+    noteListed(vnode.contact, modules);
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -363,6 +363,19 @@ export class VNodeController implements TunnelHandler {
     const fields = { node: vnode.nodeName, command, module: module && moduleKeyOf(module), outcome, ...admitted };
     if (outcome === 'failed') logger.warn({ ...fields, code, reason: message }, 'base answered with a failure');
     else logger.info({ ...fields, tookMs: end && Math.round(end.tookMs) }, 'base answered');
+  }
+}
+
+/**
+ * Adds a list to those before the first plan. A base may restart before each plan and list other names each time, so
+ * no more modules are noted than a ledger knows: the record keeps all modules of a base with far fewer that no Pod
+ * asks for.
+ */
+function noteListed({ listed }: Contact, modules: readonly ModuleStatus[]): void {
+  if (listed === undefined) return;
+  for (const module of modules) {
+    if (listed.size >= MAX_RECORDS) return;
+    listed.set(moduleKeyOf(module), module);
   }
 }
 

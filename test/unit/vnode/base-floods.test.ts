@@ -127,6 +127,23 @@ describe('lists that nobody asked for', () => {
     expect(rig.commands()).toEqual([]);
   });
 
+  it('before the first plan of a base that restarts behind each one are not noted without end', async () => {
+    await rig.foundBase('b2', { answersLists: false });
+    const contact = rig.store.get('vnode.b2')?.contact;
+    for (let round = 0; round < 30; round++) {
+      const names = Array.from({ length: 2_000 }, (_, index) => `r${round}-${index}:1`);
+      rig.vnodes.onModuleList(rig.envelope('b2'), makeList(...names));
+      rig.restart('b2');
+      await rig.pass(1_000);
+    }
+    expect(contact?.kept).toBeUndefined();
+    expect(contact?.listed?.size).toBeLessThanOrEqual(4_000);
+    rig.vnodes.onModuleList(rig.envelope('b2'), makeList('last:1'));
+    await rig.pass(5_000);
+    expect(rig.recordOf('b2')).toBe('all');
+    expect(contact?.listed).toBeUndefined();
+  });
+
   it('that find no room are refused, with a line and a count, and what they lack goes on', async () => {
     rig.addPod();
     await rig.pass(5_000);
