@@ -57,13 +57,16 @@ export class WireValue {
     return text;
   }
 
-  /** Text of 0 to `maxLength` characters. */
+  /**
+   * Text of 0 to `maxLength` characters. A lone surrogate becomes U+FFFD, as the API server stores it: otherwise what
+   * was written would differ from what is read back, and would be written again and again.
+   */
   optionalText(maxLength: number): string | undefined {
     const value = this.#value;
     if (value === undefined) return undefined;
     if (typeof value !== 'string') throw this.fault('is not a string');
     if (value.length > maxLength) throw this.fault(`has ${value.length} characters, ${maxLength} are allowed`);
-    return value;
+    return value.toWellFormed();
   }
 
   /** A finite number; some agents send digits as text. */

@@ -11,6 +11,9 @@ import {
   placeAnnotationsOf,
 } from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode, showsMetaspace } from '../../../src/vnode/node-plan.ts';
+import { baseInfoOf } from '../../../tunnels/arklet/convert.ts';
+import { parse, published } from '../../../tunnels/arklet/parse.ts';
+import { readHeart } from '../../../tunnels/arklet/read.ts';
 import { MIB, makeBase, makeHealth } from '../../support/builders.ts';
 
 const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
@@ -315,6 +318,24 @@ describe('the memory of a Node', () => {
       },
     };
     expect(plan({ node: projectNode(shown) }).status).toBeUndefined();
+  });
+});
+
+describe('a name with half a character', () => {
+  it('is not written again, though the API server stores another character in its place', () => {
+    const json = JSON.stringify({
+      data: { baseMetadata: { identity: 'b1', name: '\ud800' }, localIP: '198.51.100.1' },
+    });
+    const source = { tunnel: 'mqtt_tunnel_provider', identity: 'b1' } as const;
+    const parsed = parse(source, Buffer.from(json), published(readHeart));
+    if (parsed.invalid) throw new Error('the heartbeat is refused');
+    const made = facts({ base: baseInfoOf(parsed.message.data) });
+    const node = nodeOf(made);
+    const stored: NodeObject = {
+      ...node,
+      status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, osImage: '\ufffd' } },
+    };
+    expect(plan({ node: projectNode(stored), facts: made }).status).toBeUndefined();
   });
 });
 

@@ -25,6 +25,13 @@ describe('a text of a message', () => {
   });
 });
 
+describe('half a character in a text', () => {
+  it('becomes U+FFFD, and a whole one stays', () => {
+    const { calls } = hearData('heart', withField(HEART, ['localHostName'], '\ud800 \udc00 😀'));
+    expect(calls).toMatchObject([{ base: { hostName: '\ufffd \ufffd 😀' } }]);
+  });
+});
+
 describe('the port of a base', () => {
   it.each([
     [0, true],
