@@ -25,9 +25,10 @@ import {
   subjectOf,
 } from './module-deployment.ts';
 import type { PodStore } from './pod-store.ts';
-import { type Revision, rollbackOf } from './revision.ts';
+import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
-import { progressEvents, scalingEvents } from './rollout-events.ts';
+import { rollBack } from './rollback.ts';
+import { progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
 import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { conditionOf, type PodCounts, statusOf } from './rollout-status.ts';
 
@@ -91,7 +92,10 @@ export class RolloutController {
     const followed = await this.#followPeers(deployment);
     if (followed !== undefined) return followed;
     if (deployment.spec.rollbackTo !== undefined) {
-      await this.#rollBack(deployment);
+      const { client, permit } = this.#options;
+      const history = revisions.historyOf(deployment);
+      const report = (event: RolloutEvent): void => this.#event(deployment, ...event);
+      await rollBack(deployment, { client, history, permit, report });
       return undefined;
     }
     let update = revisions.newestOf(deployment);
@@ -335,24 +339,6 @@ export class RolloutController {
     this.#scaledAt.set(deployment.uid, clock.now());
     this.#event(deployment, 'Normal', 'PeerScaled', `${wanted} bases fit: scaled from ${replicas} to ${wanted}`);
     return {};
-  }
-
-  /** Restores an earlier template. Only of the version that it was decided from: done twice, it would go back again. */
-  async #rollBack(deployment: CachedModuleDeployment): Promise<void> {
-    const { client, revisions, permit } = this.#options;
-    const { template, rollbackTo } = deployment.spec;
-    const { target, fault } = rollbackOf(revisions.historyOf(deployment), template, rollbackTo?.revision);
-    await client.jsonPatch(
-      deployment,
-      [
-        { op: 'replace', path: '/metadata/resourceVersion', value: deployment.resourceVersion },
-        ...(target ? [{ op: 'replace' as const, path: '/spec/template', value: target.template }] : []),
-        { op: 'remove', path: '/spec/rollbackTo' },
-      ],
-      { permit },
-    );
-    if (target) this.#event(deployment, 'Normal', 'RollbackDone', `template of revision ${target.number} is restored`);
-    else this.#event(deployment, 'Warning', 'RollbackRevisionNotFound', `${fault}: nothing was changed`);
   }
 
   async #removeConfirmation(deployment: CachedModuleDeployment): Promise<boolean> {

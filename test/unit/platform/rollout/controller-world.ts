@@ -55,10 +55,14 @@ export class ControllerWorld {
   readonly clock = new FakeClock();
   /** `Normal NewRevision`. */
   readonly events: string[] = [];
+  /** Of those events. */
+  readonly messages: string[] = [];
   /** Pods of this version never become Ready. */
   brokenVersion: string | undefined;
   /** Before each write of a Pod; what it throws the controller gets. */
   onPodWrite: () => void = () => {};
+  /** Before each write of the spec of a ModuleDeployment; what it throws the controller gets. */
+  onSpecWrite: (patch: object) => void = () => {};
   /** How often the API server was asked for all Pods. */
   podLists = 0;
   readonly #deployments = new FakeObjects<ModuleDeploymentObject, CachedModuleDeployment>({
@@ -236,10 +240,24 @@ export class ControllerWorld {
   #start(): RolloutController {
     const permit = (): boolean => true;
     const recorder: EventRecorder = {
-      event: (_subject, type, reason) => void this.events.push(`${type} ${reason}`),
+      event: (_subject, type, reason, message) => {
+        this.events.push(`${type} ${reason}`);
+        this.messages.push(message);
+      },
     };
     const { clock, nodes: all } = this;
-    const client = this.#deployments.client(() => {});
+    const writer = this.#deployments.client(() => {});
+    const client: typeof writer = {
+      ...writer,
+      mergePatch: async (ref, patch, options) => {
+        if (options?.subresource === undefined) this.onSpecWrite(patch);
+        return await writer.mergePatch(ref, patch, options);
+      },
+      jsonPatch: async (ref, patch, options) => {
+        this.onSpecWrite(patch);
+        return await writer.jsonPatch(ref, patch, options);
+      },
+    };
     const nodes = { get: (name: string) => all.get(name), list: () => [...all.values()] };
     const podClient = this.#pods.client(({ metadata }) => {
       this.#change(metadata.name, (pod) => {

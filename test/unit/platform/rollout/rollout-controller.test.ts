@@ -98,6 +98,7 @@ describe('a rollback', () => {
     world.apply('3.0.0');
     await world.rest();
     world.events.length = 0;
+    world.messages.length = 0;
   });
 
   it.each([
@@ -124,6 +125,70 @@ describe('a rollback', () => {
     expect(world.deployment.spec.rollbackTo).toBeUndefined();
     expect(world.versions).toEqual(['3.0.0', '3.0.0', '3.0.0']);
     expect(world.events).toEqual(['Warning RollbackRevisionNotFound']);
+  });
+
+  /** The API server does not allow patches that name one of these fields. */
+  function refuse(status: number, ...fields: string[]): ApiError {
+    const refused = new ApiError('not allowed', { status });
+    world.onSpecWrite = (patch) => {
+      if (fields.some((field) => JSON.stringify(patch).includes(field))) throw refused;
+    };
+    return refused;
+  }
+
+  it.each([
+    ['by a policy', 403],
+    ['by the schema', 422],
+  ])('that is refused %s changes nothing, and lost Pods are replaced', async (_what, status) => {
+    refuse(status, '/spec/template');
+    world.edit(({ spec }) => {
+      spec.rollbackTo = { revision: 1 };
+    });
+    await world.look();
+    expect(world.deployment.spec.rollbackTo).toBeUndefined();
+    expect(world.events).toEqual(['Warning RollbackRefused']);
+    expect(world.messages).toEqual(['template of revision 1: not allowed']);
+    world.removePod(world.pods[0]?.metadata.name ?? '');
+    await world.rest();
+    expect(world.versions).toEqual(['3.0.0', '3.0.0', '3.0.0']);
+    expect(world.events).not.toContain('Normal RollbackDone');
+  });
+
+  it('that is refused together with the removal of its field is reported, and tried again', async () => {
+    const refused = refuse(403, 'rollbackTo');
+    world.edit(({ spec }) => {
+      spec.rollbackTo = {};
+    });
+    await expect(world.look()).rejects.toBe(refused);
+    expect(world.events).toEqual(['Warning RollbackRefused']);
+  });
+
+  it('whose field was removed meanwhile is not reported as refused', async () => {
+    const rejected = new ApiError('does not fit', { status: 422 });
+    world.edit(({ spec }) => {
+      spec.rollbackTo = {};
+    });
+    world.onSpecWrite = (patch) => {
+      if (!Array.isArray(patch)) return;
+      world.edit(({ spec }) => {
+        delete spec.rollbackTo;
+      });
+      throw rejected;
+    };
+    await expect(world.look()).rejects.toMatchObject({ status: 409 });
+    expect(world.events).toEqual([]);
+  });
+
+  it('that fails in another way is tried again', async () => {
+    const unavailable = refuse(503, '/spec/template');
+    world.edit(({ spec }) => {
+      spec.rollbackTo = {};
+    });
+    await expect(world.look()).rejects.toBe(unavailable);
+    expect(world.deployment.spec.rollbackTo).toEqual({});
+    world.onSpecWrite = () => {};
+    await world.rest();
+    expect(world.deployment.spec.template.metadata.labels.version).toBe('2.0.0');
   });
 });
 
