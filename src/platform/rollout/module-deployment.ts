@@ -40,7 +40,12 @@ const template = Type.Object(
     }),
     spec: Type.Unsafe<PodObject['spec']>(
       Type.Object(
-        { containers: Type.Array(container, { minItems: 1, maxItems: MAX_CONTAINERS, description: 'The modules.' }) },
+        {
+          containers: Type.Array(container, { minItems: 1, maxItems: MAX_CONTAINERS, description: 'The modules.' }),
+          restartPolicy: Type.Optional(
+            enumOf(['Always'], { description: 'Only `Always`, the default, as of a Deployment.' }),
+          ),
+        },
         OPEN,
       ),
     ),
@@ -221,7 +226,7 @@ export const MODULE_DEPLOYMENT_CRD = crdOf({
   kind: MODULE_DEPLOYMENTS,
   shortNames: ['md'],
   description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   subresources: {

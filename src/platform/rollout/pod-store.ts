@@ -62,7 +62,7 @@ export class PodStore {
     this.#known.delete(uid);
   }
 
-  /** Its own Pods that have not ended. */
+  /** Its own Pods. One that has ended holds its place until it is deleted, so that its replacement can wait. */
   podsOf(deployment: CachedModuleDeployment): ModulePod[] {
     const known = this.#knownOf(deployment);
     const pods = new Map(this.#cachedOf(deployment).map((pod) => [pod.uid, pod]));
@@ -78,7 +78,7 @@ export class PodStore {
       if (pod === undefined || pod.isDeleting) known.deleted.delete(uid);
       else pods.set(uid, { ...pod, isDeleting: true });
     }
-    return [...pods.values()].filter(({ isTerminal }) => !isTerminal);
+    return [...pods.values()].filter(({ isTerminal, isDeleting }) => !(isTerminal && isDeleting));
   }
 
   /** The cache has to show what was written within this time, ms; until then the Pods have to be looked at again. */

@@ -11,11 +11,12 @@ import { fitsNode, placementOf } from '../../kube/placement.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
+import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
 import { type BatchState, batchState, confirmedBatch } from './batches.ts';
+import { EndedPods } from './ended-pods.ts';
 import { FirstSeen } from './first-seen.ts';
 import {
   type CachedModuleDeployment,
@@ -28,9 +29,9 @@ import type { PodStore } from './pod-store.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollback.ts';
-import { progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
+import { type Deletion, deletionEvent, progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
 import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
-import { conditionOf, type PodCounts, statusOf } from './rollout-status.ts';
+import { conditionOf, isReadyPod, type PodCounts, statusOf } from './rollout-status.ts';
 
 export interface RolloutControllerOptions {
   readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'upsert'>;
@@ -78,9 +79,11 @@ export class RolloutController {
 
   /** When its replicas were set to the number of bases, by UID: while these come one by one, once a second at most. */
   readonly #scaledAt = new Map<string, number>();
+  readonly #ended: EndedPods;
 
   constructor(options: RolloutControllerOptions) {
     this.#options = options;
+    this.#ended = new EndedPods(options.clock);
   }
 
   /** `key`: of the ModuleDeployment. */
@@ -118,19 +121,31 @@ export class RolloutController {
   async #advance(rollout: Rollout): Promise<Result | undefined> {
     const { deployment, seen } = rollout;
     const { pods } = this.#options;
+    const ended = await this.#replaceEnded(rollout);
     let plan = this.#planOf(rollout);
     if (plan.deletions.length > 0 && !pods.isChecked(deployment)) {
       await pods.check(deployment);
       plan = this.#planOf(rollout);
     }
     for (const event of scalingEvents(deployment, rollout.update)) this.#event(deployment, ...event);
-    const failure = await this.#carryOut(rollout, plan);
+    const failure = ended.failure ?? (await this.#carryOut(rollout, plan));
     const waits = await this.#writeStatus(rollout, failure);
     seen.retain(new Set([...PROGRESS_MARKS, ...pods.podsOf(deployment).map(({ uid }) => uid)]));
     if (failure) throw failure.error;
     await this.#prune(rollout);
-    const waitMs = Math.min(...waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
+    const waitMs = Math.min(ended.waitMs, ...waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
     return Number.isFinite(waitMs) ? { requeueAfterMs: waitMs } : undefined;
+  }
+
+  /** Deletes Pods that have ended, unless they have to wait: their replacements are in the next plan. */
+  async #replaceEnded({ deployment, update }: Rollout): Promise<{ failure?: Failure | undefined; waitMs: number }> {
+    const ended = this.#options.pods.podsOf(deployment).filter(({ isTerminal }) => isTerminal);
+    if (ended.length === 0) return { waitMs: Number.POSITIVE_INFINITY };
+    const waitMs = this.#ended.waitMs(deployment.uid, update.hash);
+    if (waitMs > 0) return { waitMs };
+    this.#ended.replaced(deployment.uid, update.hash);
+    const deletions = ended.map((pod) => ({ pod, why: 'Ended' as const }));
+    return { failure: await this.#delete(deployment, deletions), waitMs: Number.POSITIVE_INFINITY };
   }
 
   #planOf(rollout: Rollout): RolloutPlan {
@@ -163,17 +178,9 @@ export class RolloutController {
 
   /** Deletes, then creates. Stops at the first failure and returns it. */
   async #carryOut({ deployment, update, current }: Rollout, plan: RolloutPlan): Promise<Failure | undefined> {
-    const { pods, logger, env } = this.#options;
-    for (const { pod, why } of plan.deletions) {
-      try {
-        await pods.delete(deployment, pod);
-      } catch (error) {
-        return this.#failed(deployment, ['Warning', 'FailedDelete'], `Pod ${pod.name}`, error);
-      }
-      logger.debug({ deployment: nameOf(deployment), pod: pod.name, why }, 'pod deleted');
-      if (why === 'Replaced') this.#event(deployment, 'Normal', 'PodReplaced', `Pod ${pod.name} on ${pod.nodeName}`);
-      else this.#event(deployment, 'Normal', 'SuccessfulDelete', `deleted Pod ${pod.name}: ${WHY[why]}`);
-    }
+    const { pods, env } = this.#options;
+    const failure = await this.#delete(deployment, plan.deletions);
+    if (failure) return failure;
     const templates = new Map([current, update].flatMap((one) => (one?.template ? [[one.hash, one.template]] : [])));
     const names = pods.namesOf(
       deployment,
@@ -191,6 +198,20 @@ export class RolloutController {
       const failed = results.find((result) => result.status === 'rejected');
       if (failed) return this.#failed(deployment, ['Warning', 'FailedCreate'], 'a Pod', failed.reason);
       done += group.length;
+    }
+    return undefined;
+  }
+
+  async #delete(deployment: CachedModuleDeployment, deletions: readonly Deletion[]): Promise<Failure | undefined> {
+    const { pods, logger } = this.#options;
+    for (const { pod, why } of deletions) {
+      try {
+        await pods.delete(deployment, pod);
+      } catch (error) {
+        return this.#failed(deployment, ['Warning', 'FailedDelete'], `Pod ${pod.name}`, error);
+      }
+      logger.debug({ deployment: objectKey(deployment), pod: pod.name, why }, 'pod deleted');
+      this.#event(deployment, ...deletionEvent(pod, why));
     }
     return undefined;
   }
@@ -293,7 +314,7 @@ export class RolloutController {
       counts: {
         replicas: live.length,
         updated: updated.length,
-        ready: live.filter(({ isReady }) => isReady).length,
+        ready: live.filter(isReadyPod).length,
         available: live.filter(isAvailable).length,
         updatedAvailable: updated.filter(isAvailable).length,
       },
@@ -303,10 +324,10 @@ export class RolloutController {
   }
 
   /** 0: it is available. Infinity: it is not ready. */
-  #availableInMs({ deployment, seen }: Rollout, { uid, isReady, readyChangedAt }: ModulePod): number {
-    if (!isReady) return Number.POSITIVE_INFINITY;
+  #availableInMs({ deployment, seen }: Rollout, pod: ModulePod): number {
+    if (!isReadyPod(pod)) return Number.POSITIVE_INFINITY;
     const wantedMs = (deployment.spec.minReadySeconds ?? 0) * 1000;
-    return wantedMs === 0 ? 0 : Math.max(0, wantedMs - seen.ageMs(uid, String(readyChangedAt)));
+    return wantedMs === 0 ? 0 : Math.max(0, wantedMs - seen.ageMs(pod.uid, String(pod.readyChangedAt)));
   }
 
   /** The template that Pods have until it is the turn of the newest one. */
@@ -362,6 +383,7 @@ export class RolloutController {
       pods.forget(known.uid);
       revisions.forget(known.uid);
       this.#scaledAt.delete(known.uid);
+      this.#ended.forget(known.uid);
       this.#seen.delete(key);
     }
     if (uid === undefined) return undefined;
@@ -374,13 +396,3 @@ export class RolloutController {
 const PROGRESS_MARK = 'progress';
 const BATCH_MARK = 'batch';
 const PROGRESS_MARKS = [PROGRESS_MARK, BATCH_MARK];
-
-const WHY = {
-  Surplus: 'there are more Pods than replicas',
-  Outdated: 'it makes room for a newer one',
-  Stranded: 'its base accepts no Pods',
-} as const;
-
-function nameOf({ namespace, name }: CachedModuleDeployment): string {
-  return `${namespace}/${name}`;
-}

@@ -1,11 +1,31 @@
+import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { EventType } from '../../kube/events/event-correlator.ts';
 import { ANNOTATION } from '../../labels.ts';
 import type { CachedModuleDeployment, ModuleDeploymentStatus } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
+import type { PodDeletion } from './rollout-plan.ts';
 import { conditionOf } from './rollout-status.ts';
 
 /** Type, reason and message. */
 export type RolloutEvent = readonly [EventType, string, string];
+
+export interface Deletion {
+  readonly pod: ModulePod;
+  /** `Ended`: it is Failed or Succeeded. */
+  readonly why: PodDeletion['why'] | 'Ended';
+}
+
+const WHY = {
+  Surplus: 'there are more Pods than replicas',
+  Outdated: 'it makes room for a newer one',
+  Stranded: 'its base accepts no Pods',
+  Ended: 'it has ended',
+} as const;
+
+export function deletionEvent({ name, nodeName }: ModulePod, why: Deletion['why']): RolloutEvent {
+  if (why === 'Replaced') return ['Normal', 'PodReplaced', `Pod ${name} on ${nodeName}`];
+  return ['Normal', 'SuccessfulDelete', `deleted Pod ${name}: ${WHY[why]}`];
+}
 
 /** Once for each change of `replicas`: the status that is written next has seen it. */
 export function scalingEvents(

@@ -7,7 +7,7 @@ export interface RolloutInput {
   /** How many Pods there should be. */
   readonly replicas: number;
   readonly limits: RolloutLimits;
-  /** Its own Pods that have not ended, in any order; those that are being deleted too. */
+  /** Its own Pods, in any order; those that are being deleted too, unless they have ended. */
   readonly pods: readonly ModulePod[];
   /** Hash of the newest template. */
   readonly updateRevision: string;

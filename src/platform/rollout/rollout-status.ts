@@ -1,3 +1,4 @@
+import type { ModulePod } from '../../kinds/module-pod.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { ConditionStatus } from '../../kube/objects.ts';
 import type { BatchStatus } from './batches.ts';
@@ -11,6 +12,11 @@ export interface PodCounts {
   readonly ready: number;
   readonly available: number;
   readonly updatedAvailable: number;
+}
+
+/** A Pod that has ended may still have the condition. */
+export function isReadyPod({ isReady, isTerminal }: ModulePod): boolean {
+  return isReady && !isTerminal;
 }
 
 export interface StatusInput {

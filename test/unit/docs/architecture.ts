@@ -43,7 +43,7 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'src/platform/admission': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/manager.ts', 'src/reconcile', 'src/server'],
   'src/platform/export': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/manager.ts', 'src/reconcile', 'src/server'],
   'src/platform/peer': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/reconcile'],
-  'src/platform/rollout': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/reconcile'],
+  'src/platform/rollout': [...EVERYWHERE, 'src/kinds', ...KUBE, 'src/queue', 'src/reconcile'],
   'src/server': [...EVERYWHERE, 'src/manager.ts'],
   'src/tunnel': EVERYWHERE,
   'src/module': [...EVERYWHERE, 'src/queue', 'src/tunnel'],

@@ -59,6 +59,8 @@ export class ControllerWorld {
   readonly messages: string[] = [];
   /** Pods of this version never become Ready. */
   brokenVersion: string | undefined;
+  /** Pods of this version are Failed as soon as they are bound. */
+  endingVersion: string | undefined;
   /** Before each write of a Pod; what it throws the controller gets. */
   onPodWrite: () => void = () => {};
   /** Before each write of the spec of a ModuleDeployment; what it throws the controller gets. */
@@ -306,12 +308,13 @@ export class ControllerWorld {
       const isFree = (name: string): boolean =>
         !this.#pods.all.some((other) => other.spec.nodeName === name && cannotShare(pod, projectModulePod(other)));
       const nodeName = pod.nodeName ?? (pod.pinnedTo === undefined ? BASES : [pod.pinnedTo]).find(isFree);
-      if (nodeName === undefined || pod.isReady) continue;
+      if (nodeName === undefined || pod.isReady || pod.isTerminal) continue;
       const isBroken = pod.labels.version === this.brokenVersion;
       if (isBroken && pod.nodeName !== undefined) continue;
       this.#change(pod.name, (object) => {
         object.spec.nodeName = nodeName;
         if (!isBroken) object.status = this.#statusOfPod(true);
+        if (pod.labels.version === this.endingVersion) object.status = { phase: 'Failed' };
       });
     }
   }

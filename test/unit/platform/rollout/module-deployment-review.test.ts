@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MODULE_LABEL } from '../../../../src/labels.ts';
 import {
   MODULE_DEPLOYMENT_CRD,
+  MODULE_DEPLOYMENT_SCHEMAS,
   type ModuleDeploymentObject,
   projectModuleDeployment,
 } from '../../../../src/platform/rollout/module-deployment.ts';
@@ -127,4 +128,11 @@ describe('a ModuleDeployment', () => {
 
 it('the name of a ModuleDeployment has at most 63 characters, since labels hold it', () => {
   expect(JSON.stringify(MODULE_DEPLOYMENT_CRD)).toContain('"rule":"size(self.metadata.name) <= 63"');
+});
+
+it('the Pods of a ModuleDeployment have restartPolicy Always, as those of a Deployment', () => {
+  const { template } = MODULE_DEPLOYMENT_SCHEMAS.spec.properties;
+  expect(JSON.parse(JSON.stringify(template))).toMatchObject({
+    properties: { spec: { properties: { restartPolicy: { type: 'string', enum: ['Always'] } } } },
+  });
 });

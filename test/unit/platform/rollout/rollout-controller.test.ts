@@ -348,6 +348,92 @@ describe('new Pods', () => {
   });
 });
 
+describe('Pods that have ended', () => {
+  const creations = () => world.events.filter((event) => event === 'Normal SuccessfulCreate').length;
+  const phases = () => world.pods.map(({ status }) => status?.phase);
+  const end = (phase: string) =>
+    world.putPod({ ...world.pods[0], status: { phase, conditions: [{ type: 'Ready', status: 'True' }] } } as PodObject);
+
+  it('are replaced at once, then after 10 s, 20 s, up to 5 min, all of them together', async () => {
+    world.endingVersion = '1.0.0';
+    world.apply('1.0.0');
+    await world.rest();
+    expect([creations(), phases()]).toEqual([6, ['Failed', 'Failed', 'Failed']]);
+    let expected = 6;
+    for (const seconds of [10, 20, 40, 80, 160, 300, 300]) {
+      world.clock.advance(seconds * 1000 - 1);
+      expect(await world.look()).toEqual({ requeueAfterMs: 1 });
+      await world.rest();
+      expect(creations()).toBe(expected);
+      world.clock.advance(1);
+      await world.rest();
+      expected += 3;
+      expect([creations(), phases()]).toEqual([expected, ['Failed', 'Failed', 'Failed']]);
+    }
+  });
+
+  it('and work again later are replaced at once', async () => {
+    await settled();
+    for (const waitMs of [0, 600_000, 600_000]) {
+      world.clock.advance(waitMs);
+      end('Failed');
+      await world.rest();
+      expect(phases()).toEqual(['Running', 'Running', 'Running']);
+    }
+    world.clock.advance(9_999);
+    end('Failed');
+    await world.rest();
+    expect(phases().sort()).toEqual(['Failed', 'Running', 'Running']);
+  });
+
+  it.each(['Failed', 'Succeeded'])('are not available while they wait, though one is Ready: %s', async (phase) => {
+    await settled();
+    for (const _ of [1, 2]) {
+      end(phase);
+      await world.rest();
+    }
+    expect(world.deployment.status).toMatchObject({ replicas: 3, readyReplicas: 2, availableReplicas: 2 });
+  });
+
+  it('do not delay those of a new template, and are gone after it', async () => {
+    world.endingVersion = '1.0.0';
+    world.apply('1.0.0');
+    await world.rest();
+    world.apply('2.0.0');
+    await world.rest();
+    expect([world.versions, world.progress]).toEqual([['2.0.0', '2.0.0', '2.0.0'], 'RolloutComplete']);
+  });
+
+  it('of a new version stop its rollout at the deadline', async () => {
+    await settled({ progressDeadlineSeconds: 30 });
+    world.endingVersion = '2.0.0';
+    world.apply('2.0.0', { spec: { progressDeadlineSeconds: 30 } });
+    await world.rest();
+    for (let second = 0; second < 60; second++) {
+      world.clock.advance(1_000);
+      await world.look();
+    }
+    expect(world.progress).toBe('ProgressDeadlineExceeded');
+    expect(world.deployment.status).toMatchObject({ availableReplicas: 3 });
+    expect(world.pods.length).toBeLessThanOrEqual(4);
+  });
+
+  it('are deleted again after a refusal, when the delay is over', async () => {
+    await settled();
+    const refused = new ApiError('no', { status: 403, reason: 'Forbidden' });
+    world.onPodWrite = () => {
+      throw refused;
+    };
+    end('Failed');
+    await expect(world.look()).rejects.toBe(refused);
+    expect(world.events).toContain('Warning FailedDelete');
+    world.onPodWrite = () => {};
+    world.clock.advance(10_000);
+    await world.rest();
+    expect(phases()).toEqual(['Running', 'Running', 'Running']);
+  });
+});
+
 describe('before its first deletion', () => {
   it('a process asks the API server for all Pods, once', async () => {
     await settled();
