@@ -160,6 +160,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     },
     isLeaving,
     isLed: (nodeName) => leases.isHeld(nodeName),
+    isInterrupted: (nodeName) => leases.isInterrupted(nodeName),
     isInUse: (nodeName) => store.get(nodeName) !== undefined || informers.nodes.get(nodeName) !== undefined,
     tunnels,
     recorder,

@@ -71,6 +71,16 @@ export class HoldTable extends Map<string, Hold> {
   }
 
   /**
+   * Whether this replica leads the VNode in this term, but not at this moment: its lease is read or made again, or the
+   * membership is not valid. When that ends well, nobody is called, so what was left undone has to be looked at again.
+   */
+  isInterrupted(nodeName: string): boolean {
+    const hold = this.get(nodeName);
+    if (hold?.term !== this.#options.membership.term || hold.handOver) return false;
+    return !this.isHeld(nodeName);
+  }
+
+  /**
    * Whether a write about it comes before one that would gain a lease: this replica leads the VNode, hands it over, or
    * is the last holder of the lease. A replica that was fenced leads nothing until each lease is confirmed. If
    * confirmations came after renewals, an overloaded API server could delay some until their Nodes are taken for dead.

@@ -126,6 +126,11 @@ export class NodeLeaseController {
     return this.#holds.isHeld(nodeName);
   }
 
+  /** Whether it is held in this term, but not now: it may be held again without a call of `onHeld`. */
+  isInterrupted(nodeName: string): boolean {
+    return this.#holds.isInterrupted(nodeName);
+  }
+
   /** Whether another replica may lead it: then this one listens and sends nothing. */
   isFollowed(nodeName: string): boolean {
     return this.#options.isCluster && !this.isHeld(nodeName);

@@ -33,6 +33,8 @@ export interface PodControllerOptions {
   readonly isLeaving: () => boolean;
   /** Whether this process leads the Node, asked at the last moment before a write. */
   readonly isLed: (nodeName: string) => boolean;
+  /** Whether this process leads the Node, but may not act at this moment; nobody is called when that ends. */
+  readonly isInterrupted: (nodeName: string) => boolean;
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
   readonly env: string;
@@ -46,6 +48,8 @@ export interface PodControllerOptions {
   readonly metrics: Metrics;
 }
 
+/** A base that this process may not act on for a moment is looked at again after this long. */
+const LOOK_AGAIN_MS = 1_000;
 /** A base with fewer containers and modules than this never rests: its next Pod waits for nothing. */
 const REST_FROM_SIZE = 200;
 const REST_FROM_MS = 1;
@@ -132,6 +136,11 @@ export class PodController {
   async #sync(nodeName: string): Promise<void> {
     const base = this.#options.baseOf(nodeName);
     if (base === undefined) {
+      // Nobody else has written meanwhile, so what is remembered of its Pods still counts.
+      if (this.#options.isInterrupted(nodeName)) {
+        this.#queue.addAfter(nodeName, LOOK_AGAIN_MS);
+        return;
+      }
       // Whoever leads it now writes what it sees.
       const pods = this.#options.informer.byIndex('node', nodeName);
       this.#memory.forgetNode(nodeName, pods);

@@ -46,7 +46,10 @@ export interface NodeControllerOptions {
 
 /** A new Node waits this long for the base's health, to be created with its memory in one write. */
 const WAIT_FOR_HEALTH_MS = 1_000;
-/** A Node that the watch still shows but that is gone is looked at again after this long. */
+/**
+ * After this long a Node is looked at again that the watch still shows but that is gone, or that this replica may not
+ * write for a moment.
+ */
 const LOOK_AGAIN_MS = 1_000;
 
 /**
@@ -102,6 +105,11 @@ export class NodeController {
     const { store, leases, known } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
+    // Nothing queues the Node when this replica leads it again.
+    if (leases.isInterrupted(nodeName)) {
+      this.#queue.addAfter(nodeName, LOOK_AGAIN_MS);
+      return;
+    }
     if (!leases.isHeld(nodeName)) {
       this.#follow(vnode);
       return;

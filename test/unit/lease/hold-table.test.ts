@@ -52,6 +52,23 @@ describe('a VNode', () => {
     expect(tableOf({ [NODE]: HELD }).isHeld(NODE)).toBe(false);
   });
 
+  it.each<[string, Partial<Hold>, boolean]>([
+    ['that is led is not', {}, false],
+    ['that is not led while its lease is in doubt is', { isDoubted: true }, true],
+    ['that is not led while its lease is made again is', { lease: undefined }, true],
+    ['that is not held is not', { term: undefined, isDoubted: true }, false],
+    ['that was led in an earlier term is not', { term: 0 }, false],
+    ['that is being given away is not', { handOver: HAND_OVER }, false],
+  ])('%s interrupted', (_, more, isInterrupted) => {
+    expect(tableOf({ [NODE]: { ...HELD, ...more } }).isInterrupted(NODE)).toBe(isInterrupted);
+  });
+
+  it('is interrupted while the membership is not valid, and one that is not known is not', () => {
+    membership.valid = false;
+    const table = tableOf({ [NODE]: HELD });
+    expect([table.isInterrupted(NODE), table.isInterrupted('vnode.b2')]).toEqual([true, false]);
+  });
+
   it('is not led when nothing is known of it', () => {
     expect(tableOf({}).isHeld(NODE)).toBe(false);
   });

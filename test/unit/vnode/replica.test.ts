@@ -254,6 +254,74 @@ describe('a replica that may lead nothing for a while', () => {
   });
 });
 
+describe('a replica that may not write for a moment, within one term of its membership', () => {
+  it('removes a dead base after that', async () => {
+    await leading();
+    let go = (): void => {};
+    rig.api.delay = (request) =>
+      request.startsWith('delete pod') ? new Promise<void>((resolve) => (go = resolve)) : undefined;
+    setSilent(true);
+    await rig.pass(61_000);
+    expect(rig.store.get(NODE)?.liveness).toBe('Dead');
+    rig.api.delay = () => undefined;
+    rig.membership.valid = false;
+    go();
+    await rig.pass(300);
+    expect(rig.api.pod('p1')).toBeDefined();
+    rig.membership.valid = true;
+    await rig.pass(600_000);
+    expect(rig.api.node(NODE)).toBeUndefined();
+    expect(rig.api.pod('p1')).toBeUndefined();
+    expect(rig.api.lease(NODE)).toBeUndefined();
+    expect(rig.store.get(NODE)).toBeUndefined();
+  });
+
+  it('installs the module of a Pod that came meanwhile within seconds', async () => {
+    await leading();
+    await rig.pass(20_000);
+    forget();
+    rig.membership.valid = false;
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(300);
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+    rig.membership.valid = true;
+    await rig.pass(5_000);
+    expect(rig.commands()).toContain('install b1 biz2:1');
+    expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('does the same when the moment is that in which a deleted Lease is made again', async () => {
+    await leading();
+    await rig.pass(20_000);
+    let go = (): void => {};
+    rig.api.delay = (request) =>
+      request.startsWith('post lease') ? new Promise<void>((resolve) => (go = resolve)) : undefined;
+    rig.api.drop('lease', NODE);
+    await rig.pass(100);
+    forget();
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(300);
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+    go();
+    await rig.pass(5_000);
+    expect(rig.commands()).toContain('install b1 biz2:1');
+  });
+
+  it('stops looking at a base that another replica has taken in that moment', async () => {
+    await leading();
+    rig.membership.valid = false;
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    await rig.pass(300);
+    putLease('other');
+    await rig.pass(2_000);
+    const before = await rig.podAdds();
+    rig.membership.valid = true;
+    await rig.pass(10_000);
+    expect(await rig.podAdds()).toBe(before);
+    expect(said()).toEqual({ requests: [], base: [], events: [] });
+  });
+});
+
 describe('a replica that ends', () => {
   it('begins nothing, and hears what it has begun', async () => {
     await leading();
