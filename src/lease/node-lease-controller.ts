@@ -131,6 +131,11 @@ export class NodeLeaseController {
     return this.#holds.isInterrupted(nodeName);
   }
 
+  /** Whether the Lease names this replica, held now or not. */
+  isHolder(nodeName: string): boolean {
+    return this.#holds.get(nodeName)?.lease?.holder === this.#options.holder;
+  }
+
   /** Whether another replica may lead it: then this one listens and sends nothing. */
   isFollowed(nodeName: string): boolean {
     return this.#options.isCluster && !this.isHeld(nodeName);

@@ -124,11 +124,15 @@ export class NodeController {
     else if (!node.isDeleting) await this.#update(vnode, node, written);
   }
 
-  /** Another replica may lead it. The rest is removed when its Node is gone and the base is silent. */
+  /**
+   * Another replica may lead it. The rest is removed when its Node is gone and the base is silent. The only replica does
+   * so with a dead base that has no Lease, because another ENV has its name; a Lease of its own it would delete first.
+   */
   #follow(vnode: VNode): void {
     const { leases, informer } = this.#options;
     const { nodeName, wasHeard, liveness } = vnode;
-    if (!leases.isFollowed(nodeName) || informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
+    if (!leases.isFollowed(nodeName) && (liveness !== 'Dead' || leases.isHolder(nodeName))) return;
+    if (informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
     leases.forget(nodeName);
     this.#forget(vnode);
   }

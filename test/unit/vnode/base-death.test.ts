@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NodeObject } from '../../../src/kube/objects.ts';
+import { sleep } from '../../../src/clock.ts';
+import type { LeaseObject, NodeObject } from '../../../src/kube/objects.ts';
 import { CoreRig } from '../../support/core-rig.ts';
+import type { RigBase } from '../../support/rig-base.ts';
 
 const NODE = 'vnode.b1';
 let rig: CoreRig;
@@ -87,6 +89,15 @@ describe('a base that is silent', () => {
     silence(false);
     await rig.pass(15_000);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('and dead is taken away also when its Lease cannot be deleted at first, and each write of a Lease is slow', async () => {
+    rig.api.fail('delete lease', 500);
+    rig.api.delay = (request) => (request.startsWith('patch lease') ? sleep(rig.clock, 300) : undefined);
+    silence();
+    await rig.pass(80_000);
+    expect(rig.api.lease(NODE)).toBeUndefined();
+    expect(rig.store.size).toBe(0);
   });
 
   it.each(['delete pod', 'delete node', 'delete lease'])(
@@ -233,5 +244,52 @@ describe('a base that is silent', () => {
     silence(false);
     await rig.pass(15_000);
     expect(rig.tunnel.take('uninstall')).toEqual(['uninstall b1 biz1:1.0.0']);
+  });
+});
+
+it('a base that goes down while its first Lease is made leaves nothing', async () => {
+  const made = Promise.withResolvers<void>();
+  rig.api.delay = (request) => (request.startsWith('post lease') ? made.promise : undefined);
+  const base = await rig.foundBase('b2');
+  base.isSilent = true;
+  rig.vnodes.onGoingDown(rig.envelope('b2'), base.info);
+  await rig.pass(1_000);
+  made.resolve();
+  await rig.pass(15_000);
+  expect(rig.store.get('vnode.b2')).toBeUndefined();
+  expect([rig.api.lease('vnode.b2'), rig.api.node('vnode.b2')]).toEqual([undefined, undefined]);
+});
+
+describe('a base whose name belongs to another ENV', () => {
+  const THEIRS = 'vnode.b2';
+  const component = 'virtual-kubelet.koupleless.io/component';
+  const labels = { 'virtual-kubelet.koupleless.io/env': 'other' };
+
+  it.each<[string, number, (base: RigBase) => void]>([
+    ['is silent', 120_000, (base) => (base.isSilent = true)],
+    ['says that it goes down', 1_000, (base) => rig.vnodes.onGoingDown(rig.envelope('b2'), base.info)],
+  ])('is forgotten when it is dead because it %s, and what the other ENV has is left alone', async (_, waitMs, end) => {
+    // The watches select by ENV.
+    rig.leaseInformer.isPaused = true;
+    rig.nodeInformer.isPaused = true;
+    const spec = { holderIdentity: 'theirs', leaseTransitions: 1, renewTime: '2026-01-01T00:00:00.000000Z' };
+    const name = THEIRS;
+    const leaseLabels = { ...labels, [component]: 'vnode-lease' };
+    rig.api.put('lease', {
+      metadata: { name, namespace: 'kube-node-lease', labels: leaseLabels },
+      spec,
+    } as LeaseObject);
+    rig.api.put('node', { metadata: { name, labels: { ...labels, [component]: 'vnode' } } });
+    const before = [rig.api.lease(THEIRS), rig.api.node(THEIRS)];
+    const base = await rig.foundBase('b2');
+    expect(rig.store.get(THEIRS)).toBeDefined();
+    end(base);
+    base.isSilent = true;
+    await rig.pass(waitMs);
+    expect(rig.store.get(THEIRS)).toBeUndefined();
+    rig.api.take();
+    await rig.pass(600_000);
+    expect(rig.api.take().filter((request) => request.includes(THEIRS))).toEqual([]);
+    expect([rig.api.lease(THEIRS), rig.api.node(THEIRS)]).toEqual(before);
   });
 });
