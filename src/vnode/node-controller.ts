@@ -6,7 +6,7 @@ import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import type { NodeCondition, NodeObject } from '../kube/objects.ts';
-import { isAlreadyExists, isInvalidUid, isNotFound, unlessGone } from '../kube/transport/api-error.ts';
+import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } from '../kube/transport/api-error.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Permit } from '../kube/transport/rest-lane.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
@@ -178,6 +178,8 @@ export class NodeController {
       }
     } catch (error) {
       metrics.nodeStatusWrites.inc({ result: 'error' });
+      // What the create answered is old. The watch may never show a Node without labels, so the next sync reads it.
+      if (isConflict(error)) this.#options.known.forgetCreated(node.name);
       // Another Node has the name, or none: the watch will show it, and the next sync makes it right.
       if (!isNotFound(error) && !isInvalidUid(error)) throw error;
       this.#options.known.forgetCreated(node.name);

@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
+import { providerIdOf } from '../../../src/vnode/node-object.ts';
 import { MIB, makeHealth } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
@@ -89,6 +90,36 @@ describe('a base that is found', () => {
       metadata: { name: NODE, labels: { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'dev' } },
     });
     await rig.foundBase('b1');
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
+  });
+
+  it('takes a Node without labels and taints, which the watch never shows, also when others write it meanwhile', async () => {
+    rig.nodeInformer.isPaused = true;
+    const node = { metadata: { name: NODE }, spec: { providerID: providerIdOf('dev', 'b1') } };
+    rig.api.put('node', node);
+    let isFirst = true;
+    rig.api.delay = (request) => {
+      if (isFirst && request.startsWith('patch node ')) {
+        isFirst = false;
+        rig.api.put('node', { ...node, metadata: { ...node.metadata, annotations: { theirs: 'x' } } } as never);
+      }
+      return undefined;
+    };
+    rig.api.take();
+    await rig.foundBase('b1');
+    await rig.pass(5_000);
+    const requests = rig.api.take().filter((request) => /^(get|patch) node /.test(request));
+    const [look, patch] = [`get node ${NODE}`, `patch node ${NODE}`];
+    expect(requests).toEqual([look, `${patch} = 409`, look, patch]);
+    // It has the labels now, so the watch shows it.
+    rig.nodeInformer.resume();
+    await rig.pass(120_000);
+    expect(rig.api.take('patch node')).toEqual([]);
+    expect(rig.api.node(NODE)?.metadata).toMatchObject({
+      labels: { [COMPONENT_LABEL]: COMPONENT.vnode, [ENV_LABEL]: 'dev' },
+      annotations: { theirs: 'x' },
+    });
+    expect(rig.api.node(NODE)?.spec?.taints).toHaveLength(2);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
