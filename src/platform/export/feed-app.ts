@@ -67,9 +67,15 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
 
   function watch(response: Response, scope: FeedScope, watcher: Watcher): void {
     if (response.closed) return;
+    if (response.socket === null) {
+      // Until the answers before it have ended, Node keeps all that is written to it, even when it is destroyed.
+      refuse(response, 400, 'watch: must not be pipelined behind another request');
+      return;
+    }
     response.type('application/x-ndjson');
     const close = watches.open(scope, response, watcher);
-    if (close === undefined) refuse(response, 503, 'there are too many watches: ask another replica');
+    if (close === undefined)
+      refuse(response, 503, 'there are too many watches, or too much of them is unread: ask another replica');
     else response.once('close', close);
   }
 

@@ -5,7 +5,7 @@ import { type FeedScope, scopeKey } from './feed-access.ts';
 
 /** Where the changes go; the part of a response of Node that is used. */
 export interface WatchStream {
-  write(text: string): unknown;
+  write(text: string | Uint8Array): unknown;
   end(): unknown;
   destroy(): unknown;
   /** Bytes that the other side has not taken yet. */
@@ -28,6 +28,12 @@ export interface Watcher {
 
 interface Watch extends Watcher {
   readonly stream: WatchStream;
+  readonly channel: Channel;
+  readonly pool: WatchPool;
+  /** Unread bytes at the last look, and all that was written since then. */
+  unreadBytes: number;
+  /** Nothing may be written any more: that would be an error which ends the process. */
+  isEnded: boolean;
 }
 
 /** All watches of one scope see the same. */
@@ -40,10 +46,89 @@ interface Channel {
 
 /** Of balancers, and of all others together: whoever has a token of the cluster keeps no balancer out. */
 export const MAX_WATCHES = 500;
-/** A balancer that leaves more than this unread is cut off: it comes again, and gets everything. */
-const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/** A watch that leaves more than this unread is cut off: its balancer comes again, and gets everything. */
+const MAX_UNREAD_BYTES = 8 * MIB;
+/** Of all balancers together. Unread bytes take two to three times as much memory: they are kept encrypted too. */
+const MAX_UNREAD_BYTES_OF_BALANCERS = 128 * MIB;
+/** Of all others together: a tenant takes no room of balancers, and cannot fill the memory of the process. */
+const MAX_UNREAD_BYTES_OF_OTHERS = 32 * MIB;
 /** Shorter than the idle timeouts of what may stand between: an empty line is sent, and rights are looked at again. */
 export const BEAT_MS = 15_000;
+const SYNCED = '{"type":"SYNCED"}\n';
+
+/** The watches of balancers, or of all others: they share a number of bytes that may be unread. */
+class WatchPool {
+  readonly #maxUnreadBytes: number;
+  readonly #watches = new Set<Watch>();
+  /** The sum of all watches. */
+  #unreadBytes = 0;
+
+  constructor(maxUnreadBytes: number) {
+    this.#maxUnreadBytes = maxUnreadBytes;
+  }
+
+  get watches(): ReadonlySet<Watch> {
+    return this.#watches;
+  }
+
+  add(watch: Watch): void {
+    this.#watches.add(watch);
+  }
+
+  /** Returns false if it was not there. */
+  delete(watch: Watch): boolean {
+    if (!this.#watches.delete(watch)) return false;
+    this.#unreadBytes -= watch.unreadBytes;
+    return true;
+  }
+
+  write(watch: Watch, text: string | Uint8Array): void {
+    watch.stream.write(text);
+    watch.unreadBytes += text.length;
+    this.#unreadBytes += text.length;
+  }
+
+  /** Returns the unread bytes of one watch as they are now. */
+  look(watch: Watch): number {
+    const { writableLength } = watch.stream;
+    this.#unreadBytes += writableLength - watch.unreadBytes;
+    watch.unreadBytes = writableLength;
+    return writableLength;
+  }
+
+  /**
+   * By how many bytes the bound is passed if `bytes` more are written; 0 or less: they have room. Looks at all watches
+   * only if they seem to have none.
+   */
+  excess(bytes: number): number {
+    const excess = this.#unreadBytes + bytes - this.#maxUnreadBytes;
+    if (excess <= 0) return excess;
+    for (const watch of this.#watches) this.look(watch);
+    return this.#unreadBytes + bytes - this.#maxUnreadBytes;
+  }
+
+  /**
+   * The watches to cut before `changes` are written, as many as are needed: those with the most unread bytes, and of
+   * equal ones the newest, so that nobody cuts older watches by opening more.
+   */
+  surplus(changes: ReadonlyMap<Watch, string>): Watch[] {
+    const lengthOf = (watch: Watch): number => changes.get(watch)?.length ?? 0;
+    let bytes = 0;
+    for (const [{ pool }, { length }] of changes) if (pool === this) bytes += length;
+    let excess = this.excess(bytes);
+    if (excess <= 0) return [];
+    return [...this.#watches]
+      .reverse()
+      .sort((a, b) => b.unreadBytes - a.unreadBytes)
+      .filter((watch) => {
+        const freed = watch.unreadBytes + lengthOf(watch);
+        if (excess <= 0 || freed === 0) return false;
+        excess -= freed;
+        return true;
+      });
+  }
+}
 
 /**
  * Streams of changes, one JSON object in a line: `{"type":"ADDED|MODIFIED|DELETED","object":…}`. A stream begins with
@@ -52,7 +137,8 @@ export const BEAT_MS = 15_000;
 export class FeedWatches {
   readonly #options: FeedWatchesOptions;
   readonly #channels = new Map<string, Channel>();
-  readonly #counts = { balancers: 0, others: 0 };
+  readonly #balancers = new WatchPool(MAX_UNREAD_BYTES_OF_BALANCERS);
+  readonly #others = new WatchPool(MAX_UNREAD_BYTES_OF_OTHERS);
   #beat: Timer | undefined;
 
   constructor(options: FeedWatchesOptions) {
@@ -61,38 +147,49 @@ export class FeedWatches {
     options.metrics.exportWatches.set(0);
   }
 
-  /** Undefined: there are too many. Else `stream` gets everything from now on; the answer ends that. */
+  /**
+   * Undefined: there are too many, or too much would be unread. Else `stream` gets everything from now on; the answer
+   * ends that.
+   */
   open(scope: FeedScope, stream: WatchStream, watcher: Watcher): (() => void) | undefined {
-    if (this.#counts[kindOf(watcher)] >= MAX_WATCHES) return undefined;
-    const channel = this.#channelOf(scope);
-    const watch: Watch = { stream, ...watcher };
-    channel.watches.add(watch);
-    this.#counted(watch, 1);
-    const lines = [...channel.sent.values()].map((json) => lineOf('ADDED', json));
-    stream.write(`${lines.join('')}{"type":"SYNCED"}\n`);
-    return () => this.#close(channel, watch);
-  }
-
-  #channelOf(scope: FeedScope): Channel {
+    const pool = watcher.isBalancer ? this.#balancers : this.#others;
+    if (pool.watches.size >= MAX_WATCHES) return undefined;
     const name = scopeKey(scope);
-    const known = this.#channels.get(name);
-    if (known) return known;
-    const channel: Channel = { scope, sent: new Map(), watches: new Set() };
-    for (const { key, view } of entriesIn(this.#options.table, scope)) channel.sent.set(key, view.json);
+    const channel = this.#channels.get(name) ?? newChannel(this.#options.table, scope);
+    if (pool.excess(firstLength(channel)) > 0) return undefined;
     this.#channels.set(name, channel);
-    return channel;
+    const watch: Watch = { stream, channel, pool, unreadBytes: 0, isEnded: false, ...watcher };
+    channel.watches.add(watch);
+    pool.add(watch);
+    this.#count();
+    const lines = [...channel.sent.values()].map((json) => lineOf('ADDED', json));
+    // An unread string would take half as much memory again as these bytes.
+    pool.write(watch, Buffer.from(`${lines.join('')}${SYNCED}`));
+    return () => this.#close(watch);
   }
 
-  #close(channel: Channel, watch: Watch): void {
-    if (!channel.watches.delete(watch)) return;
-    this.#counted(watch, -1);
-    if (channel.watches.size > 0) return;
-    this.#channels.delete(scopeKey(channel.scope));
+  #close(watch: Watch): void {
+    if (!watch.pool.delete(watch)) return;
+    const { scope, watches } = watch.channel;
+    watches.delete(watch);
+    this.#count();
+    if (watches.size === 0) this.#channels.delete(scopeKey(scope));
   }
 
-  #counted(watch: Watch, by: number): void {
-    this.#counts[kindOf(watch)] += by;
-    const count = this.#counts.balancers + this.#counts.others;
+  /** Its unread bytes count no longer, although the stream closes a little later. */
+  #cut(watch: Watch): void {
+    watch.stream.destroy();
+    this.#close(watch);
+  }
+
+  /** What was written can still be read, until the next beat. */
+  #end(watch: Watch): void {
+    watch.isEnded = true;
+    watch.stream.end();
+  }
+
+  #count(): void {
+    const count = this.#balancers.watches.size + this.#others.watches.size;
     this.#options.metrics.exportWatches.set(count);
     if (count === 0) {
       this.#beat?.cancel();
@@ -103,27 +200,43 @@ export class FeedWatches {
   }
 
   #onChange(keys: ReadonlySet<string>): void {
+    const changes = new Map<Watch, string>();
     for (const { scope, sent, watches } of this.#channels.values()) {
       const lines = [...keys].map((key) => changeOf(sent, key, jsonIn(this.#options.table, scope, key))).join('');
-      if (lines !== '') for (const { stream } of watches) send(stream, lines);
+      if (lines !== '') for (const watch of watches) if (this.#isOpen(watch)) changes.set(watch, lines);
     }
+    for (const pool of [this.#balancers, this.#others]) {
+      for (const watch of pool.surplus(changes)) {
+        changes.delete(watch);
+        this.#cut(watch);
+      }
+    }
+    for (const [watch, lines] of changes) watch.pool.write(watch, lines);
+  }
+
+  /** Whether more may be written to it. Cuts it if it leaves too much unread. */
+  #isOpen(watch: Watch): boolean {
+    if (watch.isEnded) return false;
+    if (watch.pool.look(watch) <= MAX_UNREAD_BYTES) return true;
+    this.#cut(watch);
+    return false;
   }
 
   #onBeat(): void {
     this.#beat = this.#options.clock.setTimer(() => this.#onBeat(), BEAT_MS);
-    for (const { watches } of this.#channels.values()) {
-      for (const { stream, isAllowed } of watches) {
-        send(stream, '\n');
-        // Balancers go to another replica.
-        if (!this.#options.table.isCurrent()) stream.end();
-        void isAllowed().then((isStill) => isStill || stream.end());
-      }
+    for (const watch of [...this.#balancers.watches, ...this.#others.watches]) {
+      if (watch.isEnded) this.#cut(watch);
+      else if (this.#isOpen(watch)) this.#onBeatOf(watch);
     }
   }
-}
 
-function kindOf({ isBalancer }: Watcher): 'balancers' | 'others' {
-  return isBalancer ? 'balancers' : 'others';
+  #onBeatOf(watch: Watch): void {
+    // Empty lines behind what is unread keep nothing alive, and each takes memory.
+    if (watch.unreadBytes === 0) watch.pool.write(watch, '\n');
+    // Balancers go to another replica.
+    if (!this.#options.table.isCurrent()) this.#end(watch);
+    void watch.isAllowed().then((isStill) => isStill || this.#end(watch));
+  }
 }
 
 /** What balancers of a scope get, sorted. */
@@ -138,6 +251,19 @@ function jsonIn(table: ExportTable, { group, namespace }: FeedScope, key: string
   return namespace === undefined || entry.namespace === namespace ? entry.view.json : undefined;
 }
 
+/** A channel that nobody watches yet. */
+function newChannel(table: ExportTable, scope: FeedScope): Channel {
+  const sent = new Map(entriesIn(table, scope).map(({ key, view }) => [key, view.json]));
+  return { scope, sent, watches: new Set() };
+}
+
+/** Length of the first content of a watch, without making it. */
+function firstLength({ sent }: Channel): number {
+  let length = SYNCED.length + sent.size * lineOf('ADDED', '').length;
+  for (const json of sent.values()) length += json.length;
+  return length;
+}
+
 /** The line about a change, which `sent` then has; '' for none. */
 function changeOf(sent: Map<string, string>, key: string, after: string | undefined): string {
   const before = sent.get(key);
@@ -148,11 +274,6 @@ function changeOf(sent: Map<string, string>, key: string, after: string | undefi
   }
   sent.set(key, after);
   return lineOf(before === undefined ? 'ADDED' : 'MODIFIED', after);
-}
-
-function send(stream: WatchStream, text: string): void {
-  if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
-  else stream.write(text);
 }
 
 function lineOf(type: 'ADDED' | 'MODIFIED' | 'DELETED', json: string): string {

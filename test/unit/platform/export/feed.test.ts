@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -16,10 +16,11 @@ import {
 import { feedApp } from '../../../../src/platform/export/feed-app.ts';
 import { FeedWatches, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
+import { ExportWorld, fleet, podOf, serviceOf, TCP_PORT } from './export-world.ts';
 
 const BEAT_MS = 15_000;
 const MAX_WATCHES = 500;
+const MIB = 1_048_576;
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -320,6 +321,151 @@ describe('a watch of the feed', () => {
     state.text = '';
     own.put(podOf('shop', 'shop-1', { isReady: false }));
     expect(state).toMatchObject({ isDestroyed: true, text: '' });
+  });
+
+  /** A stream that nobody reads. */
+  function unreadStreamOf() {
+    const { state, stream } = streamOf();
+    stream.write = (text) => {
+      stream.writableLength += text.length;
+      state.text = String(text);
+    };
+    return { state, stream };
+  }
+
+  /** A world whose feed is some hundred KiB long, and watches of it that nobody reads. */
+  function unread(own = largeWorld()) {
+    const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
+    const open = (isBalancer: boolean) => {
+      const { state, stream } = unreadStreamOf();
+      const close = watches.open({ group: 'external', namespace: undefined }, stream, {
+        isAllowed: async () => true,
+        isBalancer,
+      });
+      return close && { state, stream, close };
+    };
+    const openAll = (isBalancer: boolean) => {
+      const opened: NonNullable<ReturnType<typeof open>>[] = [];
+      for (let one = open(isBalancer); one !== undefined; one = open(isBalancer)) opened.push(one);
+      return opened;
+    };
+    return { own, watches, open, openAll };
+  }
+
+  function largeWorld() {
+    const ports = Array.from({ length: 20 }, (_, index) => ({ ...TCP_PORT, name: `p${index}`, port: 1_000 + index }));
+    return new ExportWorld().put(serviceOf('shop', { ports }), ...fleet('shop', 240));
+  }
+
+  const sumOf = (opened: readonly { stream: WatchStream }[]) =>
+    opened.reduce((sum, { stream }) => sum + stream.writableLength, 0);
+
+  it('is refused while others leave 32 MiB unread, until they read', () => {
+    const { open, openAll } = unread();
+    const opened = openAll(false);
+    const [first] = opened;
+    const length = first?.stream.writableLength ?? 0;
+    expect(length).toBeGreaterThan(MIB / 4);
+    expect(opened).toHaveLength(Math.floor((32 * MIB) / length));
+    // Balancers have room of their own.
+    expect(open(true)).toBeDefined();
+    expect(open(false)).toBeUndefined();
+    if (first) first.stream.writableLength = 0;
+    expect(open(false)).toBeDefined();
+    expect(open(false)).toBeUndefined();
+    opened[1]?.close();
+    expect(open(false)).toBeDefined();
+  });
+
+  it('is not refused however much was read', () => {
+    const { open } = unread();
+    for (let index = 0; index < 200; index++) {
+      const one = open(false);
+      expect(one).toBeDefined();
+      if (one) one.stream.writableLength = 0;
+    }
+  });
+
+  it('is refused behind another one on the same connection, where nothing could cut it off', async () => {
+    const own = new ExportWorld();
+    const { port, asked } = await serve(own);
+    const request = 'GET /v1/exportservices?group=external&watch=1 HTTP/1.1\r\nHost: feed\r\n\r\n';
+    const socket = connect(port, '127.0.0.1', () => socket.write(request.repeat(3)));
+    await vi.waitFor(() => expect(asked).toHaveLength(3));
+    const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
+    await vi.waitFor(async () => expect(await count()).toBe(1));
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() => expect(asked).toHaveLength(4));
+    socket.destroy();
+    await vi.waitFor(async () => expect(await count()).toBe(0));
+  });
+
+  it('is refused with 503 while too much is unread', async () => {
+    const own = largeWorld();
+    const { get, watches } = await serve(own);
+    const scope = { group: 'external', namespace: undefined };
+    const open = () => watches.open(scope, unreadStreamOf().stream, { isAllowed: async () => true, isBalancer: false });
+    while (open() !== undefined);
+    const answer = await get('?group=external&watch=1');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await answer.text()).toContain('too much of them is unread');
+    // The list is no watch.
+    expect((await get('?group=external')).status).toBe(200);
+  });
+
+  describe.each([
+    ['others', false, 32],
+    ['balancers', true, 128],
+  ] as const)('of %s', (_kind, isBalancer, max) => {
+    it('is cut when a change would make too much unread: the one with the most first', () => {
+      const { own, open, openAll } = unread();
+      const opened = openAll(isBalancer);
+      const other = open(!isBalancer);
+      const [oldest, reader, , most] = opened;
+      const newest = opened.at(-1);
+      if (!oldest || !reader || !most || !newest || !other) throw new Error('too few watches');
+      reader.stream.writableLength = 0;
+      most.stream.writableLength += 10;
+      // What the reader took is room for a small change.
+      own.put(serviceOf('cart', { ports: [{ port: 1 }] }));
+      expect(opened.filter(({ state }) => state.isDestroyed)).toEqual([]);
+      own.put(podOf('shop', 'shop-1', { isReady: false }));
+      expect([most, newest].map(({ state }) => state.isDestroyed)).toEqual([true, true]);
+      expect([reader, oldest, other].map(({ state }) => state.isDestroyed)).toEqual([false, false, false]);
+      const left = opened.filter(({ state }) => !state.isDestroyed);
+      expect(left.every(({ state }) => state.text.includes('MODIFIED'))).toBe(true);
+      expect(opened.filter(({ state }) => state.isDestroyed && state.text.includes('MODIFIED'))).toEqual([]);
+      expect(sumOf(left)).toBeLessThanOrEqual(max * MIB);
+      // No more than needed.
+      expect(sumOf(left)).toBeGreaterThan(max * MIB - 3 * reader.stream.writableLength);
+    });
+  });
+
+  it('that nobody reads gets no empty lines: each would take memory', () => {
+    const own = new ExportWorld();
+    const { state, stream } = watched(own);
+    state.text = '';
+    stream.writableLength = 1;
+    own.clock.advance(BEAT_MS);
+    expect(state.text).toBe('');
+    stream.writableLength = 0;
+    own.clock.advance(BEAT_MS);
+    expect(state.text).toBe('\n');
+  });
+
+  it('that has ended gets nothing more, and is cut off when nobody reads the rest', async () => {
+    const own = new ExportWorld();
+    const { state, access, stream } = watched(own);
+    stream.writableLength = 1;
+    access.isAllowed = false;
+    state.text = '';
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() => expect(state.isEnded).toBe(true));
+    own.put(serviceOf('shop'));
+    expect(state).toMatchObject({ text: '', isDestroyed: false });
+    own.clock.advance(BEAT_MS);
+    expect(state).toMatchObject({ text: '', isDestroyed: true });
+    expect(own.clock.pending).toBe(0);
   });
 
   it('is counted while it lasts', async () => {
