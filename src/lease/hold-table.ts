@@ -72,7 +72,7 @@ export class HoldTable extends Map<string, Hold> {
 
   /**
    * Whether this replica leads the VNode in this term, but not at this moment: its lease is read or made again, or the
-   * membership is not valid. When that ends well, nobody is called, so what was left undone has to be looked at again.
+   * membership is not valid. When that ends well, nobody is called. So whoever left work undone looks again later.
    */
   isInterrupted(nodeName: string): boolean {
     const hold = this.get(nodeName);

@@ -280,8 +280,8 @@ export class NodeLeaseController {
     if (!isHeld && !membership.isCurrent()) {
       // `reconsider` looks at it then, and leaves out what is being claimed already.
       hold.isClaiming = false;
-      // It also leaves out what is led again: the membership may be valid soon, in the same term.
-      if (hold.term === membership.term) this.#queue.addAfter(nodeName, AGAIN_AFTER_MS);
+      // It also leaves out a lease that is held again: the membership may be valid soon, in the same term.
+      if (this.isInterrupted(nodeName)) this.#queue.addAfter(nodeName, AGAIN_AFTER_MS);
       return;
     }
     const reason = this.#holds.reasonToTake(hold);
