@@ -27,6 +27,7 @@ import {
   type TokenReviewObject,
 } from './feed-access.ts';
 import { feedApp } from './feed-app.ts';
+import { FeedLists } from './feed-lists.ts';
 import { FeedWatches } from './feed-watches.ts';
 
 const NAME = 'export';
@@ -97,7 +98,8 @@ async function feedOf({ config, resourcesOf, ...shared }: ControllerContext, tab
     ...shared,
   });
   const watches = new FeedWatches({ table, ...shared });
-  const app = feedApp({ table, access, watches, metrics });
+  const lists = new FeedLists({ table, ...shared });
+  const app = feedApp({ table, access, watches, lists, metrics });
   const server = new HttpServer({ name: SERVER, port: feed.port, app, tls, limits: LIMITS, logger });
   return [tls, server, ...(tokens === undefined ? [] : [tokens])];
 }

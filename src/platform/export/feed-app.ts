@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto';
 import express, { type Express, type Request, type Response } from 'express';
 import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
-import { type Access, type FeedAccess, type FeedScope, scopeKey } from './feed-access.ts';
-import { entriesIn, type FeedWatches, type Watcher } from './feed-watches.ts';
+import type { Access, FeedAccess, FeedScope } from './feed-access.ts';
+import type { FeedLists } from './feed-lists.ts';
+import type { FeedWatches, Watcher } from './feed-watches.ts';
 
 export interface FeedAppOptions {
   readonly table: ExportTable;
   readonly access: Pick<FeedAccess, 'of'>;
   readonly watches: FeedWatches;
+  readonly lists: FeedLists;
   readonly metrics: Pick<Metrics, 'exportRequests'>;
 }
 
@@ -26,18 +27,8 @@ const REFUSALS: Readonly<Record<Exclude<Access, Admitted>, readonly [status: num
   Unknown: [503, 'the API server does not say whether this token may read: try again later'],
 };
 
-interface Body {
-  readonly version: number;
-  readonly text: string;
-  readonly etag: string;
-}
-
-/** Bodies that are kept: whoever asks for many groups that there are not costs no memory. */
-const MAX_BODIES = 100;
-
 /** `GET /v1/exportservices?group=…[&namespace=…][&watch=1]`: what balancers of a group take, from the caches. */
-export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Express {
-  const bodies = new Map<string, Body>();
+export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -51,27 +42,20 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
     if (!isAdmitted(found)) return refuse(response, ...REFUSALS[found]);
     // An empty answer would take all traffic away.
     if (!table.isCurrent()) return refuse(response, 503, 'the caches of this replica are not current: ask another one');
+    if (response.closed) return;
+    // Until the answers before it have ended, Node keeps all that is written to it, even when it is destroyed.
+    if (response.socket === null) return refuse(response, 400, 'must not be pipelined behind another request');
     response.set('Cache-Control', 'private, no-cache').set('Vary', 'Authorization');
+    const isBalancer = found === 'Balancer';
     if (isWatch(request)) {
       const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
-      watch(response, scope, { isAllowed, isBalancer: found === 'Balancer' });
-      return;
-    }
-    const { etag, text } = bodyOf(scope);
-    response.set('ETag', etag);
-    if (isKnown(request, etag)) response.status(304).end();
-    else response.type('application/json').send(text);
+      watch(response, scope, { isAllowed, isBalancer });
+    } else list(request, response, scope, isBalancer);
   });
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
   function watch(response: Response, scope: FeedScope, watcher: Watcher): void {
-    if (response.closed) return;
-    if (response.socket === null) {
-      // Until the answers before it have ended, Node keeps all that is written to it, even when it is destroyed.
-      refuse(response, 400, 'watch: must not be pipelined behind another request');
-      return;
-    }
     response.type('application/x-ndjson');
     const close = watches.open(scope, response, watcher);
     if (close === undefined)
@@ -79,18 +63,13 @@ export function feedApp({ table, access, watches, metrics }: FeedAppOptions): Ex
     else response.once('close', close);
   }
 
-  function bodyOf(scope: FeedScope): Body {
-    const name = scopeKey(scope);
-    const known = bodies.get(name);
-    if (known?.version === table.version) return known;
-    const text = `[${entriesIn(table, scope)
-      .map(({ view }) => view.json)
-      .join(',')}]`;
-    const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;
-    const body = { version: table.version, text, etag };
-    if (bodies.size >= MAX_BODIES) bodies.clear();
-    bodies.set(name, body);
-    return body;
+  function list(request: Request, response: Response, scope: FeedScope, isBalancer: boolean): void {
+    const { etag, bytes } = lists.of(scope);
+    if (isKnown(request, etag)) {
+      response.set('ETag', etag).status(304).end();
+    } else if (lists.hold(response, bytes, isBalancer)) {
+      response.set('ETag', etag).type('application/json').send(bytes);
+    } else refuse(response, 503, 'too much of the lists is unread: ask another replica');
   }
 }
 

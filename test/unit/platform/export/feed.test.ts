@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -7,6 +8,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { collectionPathOf } from '../../../../src/kube/resource.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import { ConsumerTokens, digestOf } from '../../../../src/platform/export/consumer-tokens.ts';
+import type { ExportTable } from '../../../../src/platform/export/export-table.ts';
 import {
   type Access,
   FeedAccess,
@@ -14,6 +16,7 @@ import {
   TOKEN_REVIEWS,
 } from '../../../../src/platform/export/feed-access.ts';
 import { feedApp } from '../../../../src/platform/export/feed-app.ts';
+import { FeedLists } from '../../../../src/platform/export/feed-lists.ts';
 import { FeedWatches, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { ExportWorld, fleet, podOf, serviceOf, TCP_PORT } from './export-world.ts';
@@ -52,10 +55,12 @@ async function readLines(
 async function serve(world: ExportWorld, access: () => Access = () => 'Allowed') {
   const { table, clock, metrics } = world;
   const watches = new FeedWatches({ table, clock, metrics });
+  const lists = new FeedLists({ table, clock });
   const asked: unknown[] = [];
   const app = feedApp({
     table,
     watches,
+    lists,
     metrics,
     access: {
       of: async (caller, scope) => {
@@ -70,7 +75,7 @@ async function serve(world: ExportWorld, access: () => Access = () => 'Allowed')
   const { port } = server.address() as AddressInfo;
   const get = (query: string, headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${port}/v1/exportservices${query}`, { headers });
-  return { get, asked, port, watches };
+  return { get, asked, port, watches, lists };
 }
 
 describe('the feed', () => {
@@ -168,6 +173,136 @@ describe('the feed', () => {
       ['200', 1],
       ['400', 1],
     ]);
+  });
+});
+
+describe('a list of the feed', () => {
+  const SCOPE = { group: 'external', namespace: undefined };
+  const TEN_MIB = Buffer.alloc(10 * MIB);
+
+  /** What makes a list of so many bytes. */
+  function entriesOf(bytes: number) {
+    return [{ view: { json: ' '.repeat(bytes - 2) } }] as unknown as ReturnType<ExportTable['entriesOf']>;
+  }
+
+  /** An answer that nobody takes. */
+  function answerOf() {
+    const stream = Object.assign(new EventEmitter(), { destroy: vi.fn(() => stream.emit('close')) });
+    return stream;
+  }
+
+  describe.each([
+    ['others', false, 3],
+    ['balancers', true, 6],
+  ] as const)('of %s', (_kind, isBalancer, count) => {
+    it('is refused while too much is unread, until one is taken', () => {
+      const own = new ExportWorld();
+      const lists = new FeedLists({ table: own.table, clock: own.clock });
+      const answers = Array.from({ length: count }, answerOf);
+      for (const answer of answers) expect(lists.hold(answer, TEN_MIB, isBalancer)).toBe(true);
+      expect(lists.hold(answerOf(), TEN_MIB, isBalancer)).toBe(false);
+      expect(lists.hold(answerOf(), TEN_MIB, !isBalancer)).toBe(true);
+      answers[0]?.emit('close');
+      expect(lists.hold(answerOf(), TEN_MIB, isBalancer)).toBe(true);
+      expect(lists.hold(answerOf(), TEN_MIB, isBalancer)).toBe(false);
+    });
+  });
+
+  it('has room alone, however long it is', () => {
+    const own = new ExportWorld();
+    const lists = new FeedLists({ table: own.table, clock: own.clock });
+    expect(lists.hold(answerOf(), Buffer.alloc(33 * MIB), false)).toBe(true);
+    expect(lists.hold(answerOf(), Buffer.alloc(1), false)).toBe(false);
+  });
+
+  it('is cut off when it is not taken in 60 s', () => {
+    const own = new ExportWorld();
+    const lists = new FeedLists({ table: own.table, clock: own.clock });
+    const [slow, taken] = [answerOf(), answerOf()];
+    for (const answer of [slow, taken]) lists.hold(answer, TEN_MIB, false);
+    taken.emit('close');
+    own.clock.advance(59_999);
+    expect(slow.destroy).not.toHaveBeenCalled();
+    own.clock.advance(1);
+    expect(slow.destroy).toHaveBeenCalledOnce();
+    expect(taken.destroy).not.toHaveBeenCalled();
+    expect(own.clock.pending).toBe(0);
+  });
+
+  it('is refused with 503 while too much is unread, but not the answer that nothing has changed', async () => {
+    const own = new ExportWorld();
+    const { get, lists } = await serve(own);
+    const etag = (await get('?group=external')).headers.get('etag') ?? '';
+    lists.hold(answerOf(), Buffer.alloc(32 * MIB), false);
+    const answer = await get('?group=external');
+    expect([answer.status, answer.headers.get('retry-after'), answer.headers.get('etag')]).toEqual([503, '1', null]);
+    expect(await answer.text()).toContain('too much of the lists is unread');
+    expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(304);
+    // A watch is no list.
+    expect((await get('?group=external&watch=1')).status).toBe(200);
+  });
+
+  it('counts until it is taken', async () => {
+    const own = new ExportWorld().put(serviceOf('shop'));
+    const { get, lists } = await serve(own);
+    const hold = vi.spyOn(lists, 'hold');
+    await (await get('?group=external')).text();
+    expect(hold.mock.calls[0]?.[1]).toBe(lists.of(SCOPE).bytes);
+    await vi.waitFor(() => expect(own.clock.pending).toBe(0));
+    expect(lists.hold(answerOf(), Buffer.alloc(32 * MIB), false)).toBe(true);
+  });
+
+  it('that nobody reads counts until its connection is cut off', async () => {
+    const own = new ExportWorld();
+    const { port, lists } = await serve(own);
+    // More than the buffers of the kernel.
+    vi.spyOn(own.table, 'entriesOf').mockReturnValue(entriesOf(64 * MIB));
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.pause().write('GET /v1/exportservices?group=external HTTP/1.1\r\nHost: feed\r\n\r\n'),
+    );
+    const closed = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve));
+    await vi.waitFor(() => expect(own.clock.pending).toBe(1));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(lists.hold(answerOf(), Buffer.alloc(1), false)).toBe(false);
+    own.clock.advance(60_000);
+    await vi.waitFor(() => expect(lists.hold(answerOf(), Buffer.alloc(32 * MIB), false)).toBe(true));
+    socket.resume();
+    await closed;
+  });
+
+  it('is refused behind another request on the same connection', async () => {
+    const own = new ExportWorld().put(serviceOf('shop'));
+    let access: Access = 'Allowed';
+    const { port, asked } = await serve(own, () => access);
+    const requestOf = (query: string) => `GET /v1/exportservices?group=external${query} HTTP/1.1\r\nHost: feed\r\n\r\n`;
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(requestOf('&watch=1') + requestOf('').repeat(2)));
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+    });
+    await vi.waitFor(() => expect(text).toContain('SYNCED'));
+    await vi.waitFor(() => expect(asked).toHaveLength(3));
+    // The watch ends, so that the answers behind it come.
+    access = 'Forbidden';
+    own.clock.advance(BEAT_MS);
+    await vi.waitFor(() =>
+      expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(['200', '400', '400'].map((code) => `HTTP/1.1 ${code}`)),
+    );
+    expect(text.match(/must not be pipelined/g)).toHaveLength(2);
+    socket.destroy();
+  });
+
+  it('is kept while all together have 32 MiB, the oldest ones are dropped first', () => {
+    const own = new ExportWorld();
+    const lists = new FeedLists({ table: own.table, clock: own.clock });
+    const scopes = ['a', 'b', 'c', 'd'].map((group) => ({ group, namespace: undefined }));
+    vi.spyOn(own.table, 'entriesOf').mockReturnValue(entriesOf(10 * MIB));
+    const first = scopes.map((scope) => lists.of(scope));
+    const again = [...scopes]
+      .reverse()
+      .map((scope) => lists.of(scope))
+      .reverse();
+    expect(again.map((list, index) => list === first[index])).toEqual([false, true, true, true]);
   });
 });
 

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { ExportTable } from './export-table.ts';
+import { type FeedScope, scopeKey } from './feed-access.ts';
+import { entriesIn } from './feed-watches.ts';
+
+/** The answer that takes a list; the part of a response of Node that is used. */
+export interface ListStream {
+  /** Also comes after the other side has taken everything. */
+  once(event: 'close', listener: () => void): unknown;
+  destroy(): unknown;
+}
+
+export interface FeedListsOptions {
+  readonly table: ExportTable;
+  readonly clock: Clock;
+}
+
+export interface FeedList {
+  /** Of the table. */
+  readonly version: number;
+  /** JSON. Answers share it: a string would be copied for each of them. */
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+const MIB = 1024 * 1024;
+/** Lists that are kept: whoever asks for many groups that there are not costs no memory. */
+const MAX_LISTS = 100;
+/** All lists that are kept. The newest one is kept however long it is. */
+const MAX_BYTES = 32 * MIB;
+/** Of all balancers together. Each unread answer is kept encrypted, although all share the list. */
+const MAX_UNREAD_BYTES_OF_BALANCERS = 64 * MIB;
+/** Of all others together: they take no room of balancers, and cannot fill the memory of the process. */
+const MAX_UNREAD_BYTES_OF_OTHERS = 32 * MIB;
+/** An answer that is not taken until then is cut off. */
+const MAX_UNREAD_MS = 60_000;
+
+/** The lists of the feed, each made once for a version of the table, and the answers that are not yet taken. */
+export class FeedLists {
+  readonly #options: FeedListsOptions;
+  /** By scope, the one made first in front. */
+  readonly #lists = new Map<string, FeedList>();
+  /** Of `#lists`. */
+  #bytes = 0;
+  readonly #balancers = { unreadBytes: 0, maxUnreadBytes: MAX_UNREAD_BYTES_OF_BALANCERS };
+  readonly #others = { unreadBytes: 0, maxUnreadBytes: MAX_UNREAD_BYTES_OF_OTHERS };
+
+  constructor(options: FeedListsOptions) {
+    this.#options = options;
+  }
+
+  of(scope: FeedScope): FeedList {
+    const { table } = this.#options;
+    const name = scopeKey(scope);
+    const known = this.#lists.get(name);
+    if (known?.version === table.version) return known;
+    const json = entriesIn(table, scope).map(({ view }) => view.json);
+    const bytes = Buffer.from(`[${json.join(',')}]`);
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+    const list = { version: table.version, bytes, etag };
+    this.#drop(name);
+    this.#lists.set(name, list);
+    this.#bytes += bytes.length;
+    for (const oldest of this.#lists.keys()) {
+      if (oldest === name || (this.#lists.size <= MAX_LISTS && this.#bytes <= MAX_BYTES)) break;
+      this.#drop(oldest);
+    }
+    return list;
+  }
+
+  /**
+   * Counts `bytes` as unread until `stream` closes, which is 60 s later at the latest. Returns false if too much would
+   * be unread. One answer alone always has room.
+   */
+  hold(stream: ListStream, { length }: Buffer, isBalancer: boolean): boolean {
+    const pool = isBalancer ? this.#balancers : this.#others;
+    if (pool.unreadBytes > 0 && pool.unreadBytes + length > pool.maxUnreadBytes) return false;
+    pool.unreadBytes += length;
+    const timer = this.#options.clock.setTimer(() => stream.destroy(), MAX_UNREAD_MS);
+    stream.once('close', () => {
+      timer.cancel();
+      pool.unreadBytes -= length;
+    });
+    return true;
+  }
+
+  #drop(name: string): void {
+    this.#bytes -= this.#lists.get(name)?.bytes.length ?? 0;
+    this.#lists.delete(name);
+  }
+}
