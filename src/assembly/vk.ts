@@ -4,15 +4,13 @@ import { VNODES } from '../kinds/vnode-object.ts';
 import { ServerVersion } from '../kube/server-version.ts';
 import { renewalPeriodMsOf } from '../lease/lease.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
+import { CONTAINER_BACKOFF } from '../queue/backoff.ts';
 import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
 import { kubeletVersionOf } from '../vnode/node-object.ts';
 import { createCore, createLeadership } from './core.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { VNODE_LEASES, VPODS } from './vk-kinds.ts';
-
-/** As a kubelet's container back-off: 10 s, doubled to 5 min. */
-const MODULE_BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
 
 /** The multi-tenant Virtual Kubelet: bases become Nodes, modules become Pods. Several replicas share the bases. */
 export const VK: ControllerModule = { name: 'vk', build };
@@ -65,7 +63,7 @@ async function build(context: ControllerContext): Promise<BuiltController> {
     traffic: lanes.traffic,
     kubeletVersion: () => kubeletVersionOf(serverVersion.current, version),
     workers,
-    ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: MODULE_BACKOFF },
+    ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: CONTAINER_BACKOFF },
     newBases,
     unknownModulePolicy,
     namesBasePods,

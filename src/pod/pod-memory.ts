@@ -1,4 +1,4 @@
-import { type BackoffOptions, backoffMs } from '../queue/backoff.ts';
+import { backoffMs, CONTAINER_BACKOFF } from '../queue/backoff.ts';
 import { type AdmittingNode, type Rejection, rejectionsOf } from './pod-admission.ts';
 import { preStopSleepMs, sleptMs } from './pre-stop.ts';
 import type { SleepUntil } from './removals.ts';
@@ -20,8 +20,6 @@ interface Judgement {
   readonly now: number;
 }
 
-/** As the back-off of a failed install. */
-const BACKOFF: BackoffOptions = { baseMs: 10_000, maxMs: 300_000 };
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
@@ -137,5 +135,5 @@ export class PodMemory implements SleepUntil {
 function nextWait(before: Wait | undefined, rejection: Rejection | undefined, now: number): Wait {
   if (before !== undefined && now < before.retryAt) return { ...before, rejection };
   const failures = (before?.failures ?? 0) + 1;
-  return { rejection, failures, retryAt: now + backoffMs(failures, BACKOFF) };
+  return { rejection, failures, retryAt: now + backoffMs(failures, CONTAINER_BACKOFF) };
 }

@@ -22,7 +22,7 @@ const ROUND_MS = 50;
 const HONEST_PODS = 10;
 /** The honest Pods come one after the other. Without the bounds the first was not Ready after 60 s. */
 const READY_WITHIN_MS = 8_000;
-/** Where that is longer: so many times what the slowest of three Pods took before the flood. */
+/** On a slow machine the limit is this many times what the slowest of three Pods took before the flood. */
 const TIMES_CALM = 10;
 
 const passwordOf = (identity: string): string => `secret of ${identity}`;

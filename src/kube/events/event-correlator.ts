@@ -1,6 +1,5 @@
 import { LruMap } from '../../lru-map.ts';
 import { TokenBucket } from '../../token-bucket.ts';
-import { cutMessage } from './event-message.ts';
 
 const MAX_KEYS = 4096;
 /** This many different messages of one reason are written one by one; later ones are combined. */
@@ -9,6 +8,8 @@ const SIMILAR_WINDOW_MS = 600_000;
 /** Of one object and reason: a hundred Pods that were created do not hide that somebody has to confirm a batch. */
 const REASON_RATE = { burst: 25, refillMs: 300_000 };
 const COMBINED_PREFIX = '(combined from similar events): ';
+/** The kubelet's limit of the API for a message. */
+const MAX_MESSAGE_BYTES = 1024;
 
 /** The object that an event is about, of any kind. */
 export interface EventSubject {
@@ -32,7 +33,7 @@ export interface EventInput {
 /** One Event object of the API server and how often it has happened. */
 export interface EventSeries {
   readonly input: EventInput;
-  /** Newest text; it only changes when similar events are combined. */
+  /** Newest text, as it is written; it only changes when similar events are combined. */
   message: string;
   count: number;
   firstAt: number;
@@ -70,7 +71,7 @@ export class EventCorrelator {
     // No name, UID, type or reason has a line break in it. `join` makes a flat text; a concatenation keeps its parts.
     const similarKey = [apiVersion, kind, namespace, name, uid, type, reason].join('\n');
     const isCombined = this.#isOneTooMany(similarKey, input.message, now);
-    const message = isCombined ? COMBINED_PREFIX + input.message : input.message;
+    const message = isCombined ? cutMessage(COMBINED_PREFIX + input.message) : input.message;
     const seriesKey = isCombined ? similarKey : [similarKey, message].join('\n');
     const series = this.#series.getOrCreate(seriesKey, () => newSeries(input, now));
     series.message = message;
@@ -101,4 +102,13 @@ function newSeries(input: EventInput, now: number): EventSeries {
     objectName: undefined,
     isWritten: false,
   };
+}
+
+/** Cuts at the limit of bytes, but not inside a character. */
+export function cutMessage(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= MAX_MESSAGE_BYTES) return message;
+  let end = MAX_MESSAGE_BYTES;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
 }

@@ -3,7 +3,6 @@ import { secondsTime } from '../micro-time.ts';
 import type { EventObject } from '../objects.ts';
 import type { CachedObject } from '../watch/informer-types.ts';
 import type { EventSeries, EventSubject } from './event-correlator.ts';
-import { cutMessage } from './event-message.ts';
 
 const COMPONENT = 'module-controller';
 const MAX_NAME_LENGTH = 253;
@@ -46,7 +45,7 @@ export function buildEvent(series: EventSeries, writing: EventWriting): EventObj
     involvedObject: { apiVersion, kind, name, uid, ...(namespace !== '' && { namespace }) },
     type,
     reason,
-    message: cutMessage(series.message),
+    message: series.message,
     count: series.count,
     firstTimestamp: secondsTime(writing.firstTime),
     lastTimestamp: secondsTime(writing.lastTime),
@@ -57,5 +56,5 @@ export function buildEvent(series: EventSeries, writing: EventWriting): EventObj
 }
 
 export function eventCountPatch(series: EventSeries, lastTime: Date): Patch {
-  return { count: series.count, message: cutMessage(series.message), lastTimestamp: secondsTime(lastTime) };
+  return { count: series.count, message: series.message, lastTimestamp: secondsTime(lastTime) };
 }

@@ -1,8 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import { backoffMs } from '../../queue/backoff.ts';
+import { backoffMs, CONTAINER_BACKOFF } from '../../queue/backoff.ts';
 
-/** The delays between retries of a module on its base. */
-const BACKOFF = { baseMs: 10_000, maxMs: 300_000 };
 /** Without a replacement for this long, the delays start again. */
 const RESET_MS = 600_000;
 
@@ -32,7 +30,7 @@ export class EndedPods {
   /** After how many ms they may be replaced; 0: now. */
   waitMs(uid: string, revision: string): number {
     const last = this.#lastOf(uid, revision);
-    return last === undefined ? 0 : Math.max(0, last.at + backoffMs(last.count, BACKOFF) - this.#clock.now());
+    return last === undefined ? 0 : Math.max(0, last.at + backoffMs(last.count, CONTAINER_BACKOFF) - this.#clock.now());
   }
 
   /** They are being replaced: the next ones have to wait. */

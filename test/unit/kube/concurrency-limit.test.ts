@@ -100,7 +100,7 @@ describe('a limit of what runs at a time', () => {
     expect(rig.limits).toEqual([8, 4, 2]);
   });
 
-  it('grows each 250 ms and not at each end', async () => {
+  it('grows every 250 ms and not at each end', async () => {
     rig.add(100);
     rig.latenessMs = 60_000;
     await rig.end();

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EventCorrelator, type EventSubject } from '../../../src/kube/events/event-correlator.ts';
-import { cutMessage } from '../../../src/kube/events/event-message.ts';
+import { cutMessage, EventCorrelator, type EventSubject } from '../../../src/kube/events/event-correlator.ts';
 import { buildEvent, eventNameOf } from '../../../src/kube/events/event-object.ts';
 
 const POD: EventSubject = { apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'cart', uid: 'u1' };

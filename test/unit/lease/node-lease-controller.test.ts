@@ -189,7 +189,7 @@ describe('the lease of a base', () => {
     expect(rig.api.take('patch lease')).toHaveLength(1);
   });
 
-  it('that this replica holds and cannot renew is tried each 7 s, though each second proves its membership', async () => {
+  it('that this replica holds and cannot renew is tried every 7 s, though every second proves its membership', async () => {
     await started({ isCluster: true });
     await rig.foundBase('b1');
     await rig.pass(20_000);

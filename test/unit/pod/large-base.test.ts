@@ -63,7 +63,7 @@ describe('the work of one plan grows with the Pods of the base', () => {
 describe('a base whose syncs take long', () => {
   const COST_MS = 20;
 
-  /** How many syncs a Pod each 10 ms costs in a second, on a base with these Pods. */
+  /** How many syncs a Pod every 10 ms costs in a second, on a base with these Pods. */
   async function syncsWith(pods: readonly PodOptions[]): Promise<number> {
     rig = new CoreRig({ maxCommands: 10_000 });
     await rig.start();

@@ -150,7 +150,7 @@ describe('a work queue', () => {
     expect(rig.queue.urgentWaitMs).toBe(300);
   });
 
-  it('tells whether a key has failed and waits for its next try', async () => {
+  it('shows whether a key has failed and waits for its next try', async () => {
     const rig = new QueueRig();
     rig.queue.add('a');
     expect(rig.queue.isRetrying('a')).toBe(false);

@@ -180,7 +180,7 @@ describe('a list of the feed', () => {
   const SCOPE = { group: 'external', namespace: undefined };
   const TEN_MIB = Buffer.alloc(10 * MIB);
 
-  /** What makes a list of so many bytes. */
+  /** Entries whose list has this many bytes. */
   function entriesOf(bytes: number) {
     return [{ view: { json: ' '.repeat(bytes - 2) } }] as unknown as ReturnType<ExportTable['entriesOf']>;
   }
@@ -254,7 +254,7 @@ describe('a list of the feed', () => {
 
   it('that nobody reads counts until its connection is cut off', async () => {
     const own = new ExportWorld();
-    const { port, lists } = await serve(own);
+    const { get, port, lists } = await serve(own);
     // More than the buffers of the kernel.
     vi.spyOn(own.table, 'entriesOf').mockReturnValue(entriesOf(64 * MIB));
     const socket = connect(port, '127.0.0.1', () =>
@@ -262,7 +262,7 @@ describe('a list of the feed', () => {
     );
     const closed = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve));
     await vi.waitFor(() => expect(own.clock.pending).toBe(1));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect((await get('?group=external')).status).toBe(503);
     expect(lists.hold(answerOf(), Buffer.alloc(1), false)).toBe(false);
     own.clock.advance(60_000);
     await vi.waitFor(() => expect(lists.hold(answerOf(), Buffer.alloc(32 * MIB), false)).toBe(true));
