@@ -27,7 +27,7 @@ export interface VNodeOptions {
 /** List and health are asked for this long after the last operation: a kubelet looks at its node every 10 s. */
 const REFRESH_AFTER_MS = 4_000;
 /** And this long after the first one at the latest. */
-const REFRESH_WITHIN_MS = 20_000;
+const REFRESH_WITHIN_MS = 60_000;
 
 /**
  * One base as this process knows it: plain state, no I/O, no timer, no subscription. The controllers change it,

@@ -1,17 +1,17 @@
 import type { Dispatcher } from 'undici';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
+import type { Connectors } from './connectors.ts';
 import type { Permit } from './rest-lane.ts';
 import { Pool, requestOn } from './undici-pool.ts';
 
 /** Below the 90 s after which the API server closes an idle connection, so that this side closes it. */
 const IDLE_TIMEOUT_MS = 60_000;
-const TCP_KEEPALIVE_MS = 30_000;
 
 export interface ConnectionPoolOptions {
   readonly access: ClusterAccess;
+  readonly connectors: Connectors;
   /** Limit of concurrent requests; null = one for each request in flight. */
   readonly connections: number | null;
-  readonly connectTimeoutMs: number;
 }
 
 /** Keep-alive HTTP/1.1 connections to the API server, replaced when the certificates change. */
@@ -45,19 +45,14 @@ export class ConnectionPool {
   }
 
   #connect(): Pool {
-    const { access, connections, connectTimeoutMs } = this.#options;
+    const { access, connectors, connections } = this.#options;
     return new Pool(access.server.origin, {
       connections,
       pipelining: 1,
       allowH2: false,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
       keepAliveMaxTimeout: IDLE_TIMEOUT_MS,
-      connect: {
-        ...access.tls(),
-        timeout: connectTimeoutMs,
-        keepAlive: true,
-        keepAliveInitialDelay: TCP_KEEPALIVE_MS,
-      },
+      connect: connectors.current(),
     });
   }
 

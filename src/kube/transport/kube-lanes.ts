@@ -3,6 +3,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
 import { ConcurrencyLimit, type Traffic } from './concurrency-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import { Connectors } from './connectors.ts';
 import { HttpLane } from './http-lane.ts';
 import type { RestLane } from './rest-lane.ts';
 
@@ -41,8 +42,9 @@ export function createKubeLanes(options: KubeLanesOptions): KubeLanes {
   const { access, clock, metrics, connectTimeoutMs = 5000, random = Math.random } = options;
   const closing = new AbortController();
   const pools: ConnectionPool[] = [];
+  const connectors = new Connectors(access, connectTimeoutMs);
   const lane = (connections: number | null, limit?: ConcurrencyLimit): RestLane => {
-    const pool = new ConnectionPool({ access, connections, connectTimeoutMs });
+    const pool = new ConnectionPool({ access, connectors, connections });
     pools.push(pool);
     return new HttpLane({ access, pool, clock, metrics, random, closing: closing.signal, limit });
   };

@@ -10,6 +10,10 @@ const require = createRequire(import.meta.url);
 export const Pool = require('undici/lib/dispatcher/pool.js') as typeof Undici.Pool;
 export type Pool = Undici.Pool;
 
+/** Makes the function by which a pool connects. */
+export const buildConnector = require('undici/lib/core/connect.js') as typeof Undici.buildConnector;
+export type Connector = Undici.buildConnector.connector;
+
 const request = require('undici/lib/api/api-request.js') as Undici.Dispatcher['request'];
 
 /** Resolves when the headers have come. */

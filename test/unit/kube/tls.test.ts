@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess, TlsSettings } from '../../../src/kube/auth/cluster-access.ts';
 import { createKubeLanes, type KubeLanes } from '../../../src/kube/transport/kube-lanes.ts';
+import type { RestLane } from '../../../src/kube/transport/rest-lane.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock, settle } from '../../support/fake-clock.ts';
 import { type Identity, TestAuthority } from './support/certificates.ts';
@@ -118,5 +119,28 @@ describe('lanes over TLS', () => {
     second.reply(200, { n: 2 });
     first.reply(200, { n: 1 });
     expect([await running, await next]).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  it('resumes the TLS session of another lane, until the certificates change', async () => {
+    let settings: TlsSettings = { ca: authority.ca, servername: 'kubernetes', rejectUnauthorized: true };
+    const listeners: (() => void)[] = [];
+    const { rest, leases, members } = connect({
+      ...accessWith({}),
+      tls: () => settings,
+      onTlsChange: (listener) => void listeners.push(listener),
+    });
+    const isResumed = async (lane: RestLane): Promise<boolean> => {
+      const answer = lane.request({ method: 'GET', path: '/version' });
+      const exchange = await server.next();
+      exchange.reply(200, {});
+      await answer;
+      return exchange.isResumed;
+    };
+    expect(await isResumed(rest)).toBe(false);
+    expect(await isResumed(leases)).toBe(true);
+    settings = { ...settings };
+    for (const change of listeners) change();
+    expect(await isResumed(members)).toBe(false);
+    expect(await isResumed(rest)).toBe(true);
   });
 });

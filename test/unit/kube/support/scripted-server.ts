@@ -14,6 +14,8 @@ export class Exchange {
   readonly port: number | undefined;
   /** Common name of the client's certificate, when it proved to have one of the server's CA. */
   readonly clientName: string | undefined;
+  /** Whether its connection goes on with the TLS session of an earlier one. */
+  readonly isResumed: boolean;
   isClosed = false;
   readonly #response: ServerResponse;
 
@@ -26,6 +28,7 @@ export class Exchange {
     const { socket } = request;
     if (socket instanceof TLSSocket && socket.authorized)
       this.clientName = String(socket.getPeerCertificate().subject.CN);
+    this.isResumed = socket instanceof TLSSocket && socket.isSessionReused();
     this.#response = response;
     response.on('close', () => {
       this.isClosed = true;
