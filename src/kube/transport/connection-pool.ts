@@ -33,9 +33,18 @@ export class ConnectionPool {
     return wholeAnswer(this.#pool, request);
   }
 
-  /** Resolves when the headers have come; the body is read by whoever asks, and ends with `signal`. */
-  open({ permit: _permit, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
-    return requestOn(this.#pool, { ...request, headersTimeout: 0, bodyTimeout: 0 });
+  /** Resolves when the headers have come; the body is read by whoever asks, and ends with `cut`. */
+  open({ permit: _permit, cut, ...request }: PooledRequest): Promise<Dispatcher.ResponseData> {
+    const controller = new AbortController();
+    return new Promise((resolve, reject) => {
+      // undici does not let go of a request that it only queues.
+      cut.onCut((error) => {
+        controller.abort(error);
+        reject(error);
+      });
+      const options = { ...request, signal: controller.signal, headersTimeout: 0, bodyTimeout: 0 };
+      requestOn(this.#pool, options).then(resolve, reject);
+    });
   }
 
   /** Cuts what is still in flight. */
@@ -66,13 +75,19 @@ export class ConnectionPool {
   }
 }
 
+/** How a request is ended from outside. No AbortSignal, which takes more CPU time than all else about a request. */
+export interface Cut {
+  /** Calls `listener` once, at once where the cut has come already; a further call replaces the listener. */
+  onCut(listener: (error: Error) => void): void;
+}
+
 export interface PooledRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: string | null;
-  /** Aborts it wherever it is. */
-  readonly signal: AbortSignal;
+  /** Ends it wherever it is. */
+  readonly cut: Cut;
   /** Asked when the request comes to its connection; where it says no, it is rejected unsent. */
   readonly permit: Permit | undefined;
 }
@@ -91,16 +106,17 @@ export function retryAfterOf({ 'retry-after': retryAfter }: Headers): string | u
 }
 
 /** A request and all of its answer, without the streams between that undici's `request` makes: half of its CPU time. */
-export function wholeAnswer(pool: Dispatcher, { signal, permit, ...request }: PooledRequest): Promise<WholeAnswer> {
+export function wholeAnswer(pool: Dispatcher, { cut, permit, ...request }: PooledRequest): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
-    const receiver = new Receiver({ signal, permit, resolve, reject });
+    const receiver = new Receiver({ permit, resolve, reject });
+    cut.onCut((error) => receiver.cut(error));
     // Deadlines are kept by the lane, which also counts the wait for a free connection.
     // reset: undici closes the connection behind a DELETE with a body unless `reset` is false.
     pool.dispatch({ ...request, headersTimeout: 0, bodyTimeout: 0, reset: false }, receiver);
   });
 }
 
-interface ReceiverOptions extends Pick<PooledRequest, 'signal' | 'permit'> {
+interface ReceiverOptions extends Pick<PooledRequest, 'permit'> {
   readonly resolve: (answer: WholeAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -108,21 +124,26 @@ interface ReceiverOptions extends Pick<PooledRequest, 'signal' | 'permit'> {
 class Receiver implements Dispatcher.DispatchHandler {
   readonly #options: ReceiverOptions;
   readonly #chunks: Buffer[] = [];
-  readonly #onAbort = (): void => this.#controller?.abort(this.#options.signal.reason);
   #controller: Dispatcher.DispatchController | undefined;
+  #error: Error | undefined;
   #statusCode = 0;
   #retryAfter: string | undefined;
 
   constructor(options: ReceiverOptions) {
     this.#options = options;
-    options.signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  /** Also while undici only queues the request, which it does not let go of. */
+  cut(error: Error): void {
+    this.#error = error;
+    this.#controller?.abort(error);
+    this.#options.reject(error);
   }
 
   /** Just before it is written to its connection: what throws here is not written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const { signal, permit } = this.#options;
-    signal.throwIfAborted();
-    if (permit?.() === false) throw new Error('no longer permitted');
+    if (this.#error) throw this.#error;
+    if (this.#options.permit?.() === false) throw new Error('no longer permitted');
     this.#controller = controller;
   }
 
@@ -136,7 +157,7 @@ class Receiver implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#end();
+    this.#controller = undefined;
     const [first, ...more] = this.#chunks;
     const bytes = first !== undefined && more.length === 0 ? first : Buffer.concat(this.#chunks);
     const { resolve } = this.#options;
@@ -144,13 +165,7 @@ class Receiver implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#end();
-    this.#options.reject(error);
-  }
-
-  /** The signal may outlive the request. */
-  #end(): void {
-    this.#options.signal.removeEventListener('abort', this.#onAbort);
     this.#controller = undefined;
+    this.#options.reject(error);
   }
 }

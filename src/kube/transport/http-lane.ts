@@ -4,7 +4,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { ClusterAccess } from '../auth/cluster-access.ts';
 import { ApiError, apiErrorOf, isUnauthorized } from './api-error.ts';
 import type { ConcurrencyLimit } from './concurrency-limit.ts';
-import { type ConnectionPool, type PooledRequest, retryAfterOf } from './connection-pool.ts';
+import { type ConnectionPool, type Cut, type PooledRequest, retryAfterOf } from './connection-pool.ts';
 import { mayResend, retryDelayMs, type TriesSoFar } from './request-retry.ts';
 import { describeRequest, type RestLane, type RestRequest } from './rest-lane.ts';
 
@@ -125,15 +125,14 @@ export class HttpLane implements RestLane {
     const deadline = new Deadline(clock, request.timeoutMs ?? DEFAULT_TIMEOUT_MS, request.signal);
     let code = '<error>';
     try {
-      const sending = send({
+      const answer = await send({
         method,
         path: this.#pathOf(request),
         headers: headersOf(request, text, authorization),
         body: text,
-        signal: deadline.signal,
+        cut: deadline,
         permit: request.permit,
       });
-      const answer = await deadline.bound(sending);
       code = String(answer.statusCode);
       if (answer.statusCode >= 300) throw await errorOf(request, answer);
       const value = answer.value();
@@ -143,7 +142,7 @@ export class HttpLane implements RestLane {
       deadline.unlink();
       if (error instanceof ApiError) throw error;
       assertPermitted(request);
-      const why = deadline.reason ?? messageOf(error);
+      const why = messageOf(deadline.error ?? error);
       throw new ControllerError('Kube.ConnectionFailed', `${describeRequest(request)}: ${why}`, { cause: error });
     } finally {
       deadline.clear();
@@ -180,55 +179,45 @@ async function errorOf(request: RestRequest, { statusCode, retryAfter, text }: A
   return apiErrorOf(describeRequest(request), { status: statusCode, retryAfter }, await text());
 }
 
-/** An abort signal that fires with another one, or after a time. */
-class Deadline {
-  readonly #controller = new AbortController();
+/** Comes with an abort signal, or after a time. */
+class Deadline implements Cut {
   readonly #timer: Timer;
   readonly #outer: AbortSignal | undefined;
-  readonly #onOuterAbort = (): void => this.#abort('aborted');
-  #reason: string | undefined;
-  #reject: ((error: unknown) => void) | undefined;
+  readonly #onOuterAbort = (): void => this.#cut('aborted');
+  #error: Error | undefined;
+  #listener: ((error: Error) => void) | undefined;
 
   constructor(clock: Clock, timeoutMs: number, outer: AbortSignal | undefined) {
-    this.#timer = clock.setTimer(() => this.#abort(`no complete answer within ${timeoutMs} ms`), timeoutMs);
+    this.#timer = clock.setTimer(() => this.#cut(`no complete answer within ${timeoutMs} ms`), timeoutMs);
     this.#outer = outer;
     if (outer?.aborted) this.#onOuterAbort();
     else outer?.addEventListener('abort', this.#onOuterAbort, { once: true });
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  /** Why it has come. */
+  get error(): Error | undefined {
+    return this.#error;
   }
 
-  /** Why `signal` was aborted, in words. */
-  get reason(): string | undefined {
-    return this.#reason;
+  onCut(listener: (error: Error) => void): void {
+    if (this.#error) listener(this.#error);
+    else this.#listener = listener;
   }
 
-  /** `work`, or a rejection as soon as `signal` is aborted: undici does not let go of a request that it only queues. */
-  bound<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      work.then(resolve, reject);
-      if (this.signal.aborted) reject(this.signal.reason);
-    });
-  }
-
-  /** Stops the time; the other signal still aborts. */
+  /** Stops the time; the signal still counts. */
   clear(): void {
     this.#timer.cancel();
   }
 
-  /** Lets go of the other signal, which may live as long as the process. */
+  /** Lets go of the signal, which may live as long as the process. */
   unlink(): void {
     this.#outer?.removeEventListener('abort', this.#onOuterAbort);
   }
 
-  #abort(reason: string): void {
-    this.#reason = reason;
+  #cut(reason: string): void {
     this.#timer.cancel();
-    const error = new Error(reason);
-    this.#controller.abort(error);
-    this.#reject?.(error);
+    this.#error ??= new Error(reason);
+    this.#listener?.(this.#error);
+    this.#listener = undefined;
   }
 }
