@@ -27,6 +27,14 @@ describe.each([10_000, 20_000])('the moment at which a lease is renewed, every %
     expect(fullestSecond(later)).toBeLessThan(1.3 * evenShare);
   });
 
+  it('is shared by the leases of half a second', () => {
+    const settled = NAMES.map((name) => {
+      const due = 50_000 + firstIn(name, 50_000);
+      return (due + nextIn(name, due)) % intervalMs;
+    });
+    expect(new Set(settled).size).toBe(intervalMs / 500);
+  });
+
   it('comes once an interval, and does not drift, though each renewal ends a little late', () => {
     for (const name of NAMES.slice(0, 100)) {
       let now = 50_000 + firstIn(name, 50_000);

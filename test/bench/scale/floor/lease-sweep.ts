@@ -1,13 +1,13 @@
-/** As often as the controller renews by default. */
+/** As often as the controller renews by default, and as many together. */
 export const RENEWAL_MS = 10_000;
-export const TICK_MS = 100;
+export const TICK_MS = 500;
 
 const SLOTS = RENEWAL_MS / TICK_MS;
 /**
- * A lease comes 3.1 s behind the one before it. 31 and the number of slots have no common factor: all slots are used,
+ * A lease comes 3.5 s behind the one before it. 7 and the number of slots have no common factor: all slots are used,
  * and a few leases are spread as well.
  */
-const STRIDE = 31;
+const STRIDE = 7;
 
 /** Which leases are to be renewed when: all of them once in each period, at any moment about as many. */
 export class LeaseSweep {
