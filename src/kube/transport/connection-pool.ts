@@ -77,7 +77,7 @@ export class ConnectionPool {
 
 /** How a request is ended from outside. An AbortSignal for each takes a tenth more CPU time. */
 export interface Cut {
-  /** Calls `listener` once, at once where the cut has come already; a further call replaces the listener. */
+  /** For whoever carries the request out. Calls `listener` once, at once where the cut has come already. */
   onCut(listener: (error: Error) => void): void;
 }
 

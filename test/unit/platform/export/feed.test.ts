@@ -52,6 +52,11 @@ async function readLines(
     .map((line) => JSON.parse(line));
 }
 
+/** As a client writes it that does not wait for answers. */
+function requestOf(query: string): string {
+  return `GET /v1/exportservices?group=external${query} HTTP/1.1\r\nHost: feed\r\n\r\n`;
+}
+
 async function serve(world: ExportWorld, access: () => Access = () => 'Allowed') {
   const { table, clock, metrics } = world;
   const watches = new FeedWatches({ table, clock, metrics });
@@ -257,9 +262,7 @@ describe('a list of the feed', () => {
     const { get, port, lists } = await serve(own);
     // More than the buffers of the kernel.
     vi.spyOn(own.table, 'entriesOf').mockReturnValue(entriesOf(64 * MIB));
-    const socket = connect(port, '127.0.0.1', () =>
-      socket.pause().write('GET /v1/exportservices?group=external HTTP/1.1\r\nHost: feed\r\n\r\n'),
-    );
+    const socket = connect(port, '127.0.0.1', () => socket.pause().write(requestOf('')));
     const closed = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve));
     await vi.waitFor(() => expect(own.clock.pending).toBe(1));
     expect((await get('?group=external')).status).toBe(503);
@@ -274,7 +277,6 @@ describe('a list of the feed', () => {
     const own = new ExportWorld().put(serviceOf('shop'));
     let access: Access = 'Allowed';
     const { port, asked } = await serve(own, () => access);
-    const requestOf = (query: string) => `GET /v1/exportservices?group=external${query} HTTP/1.1\r\nHost: feed\r\n\r\n`;
     let text = '';
     const socket = connect(port, '127.0.0.1', () => socket.write(requestOf('&watch=1') + requestOf('').repeat(2)));
     socket.setEncoding('utf8').on('data', (chunk) => {
@@ -524,8 +526,7 @@ describe('a watch of the feed', () => {
   it('is refused behind another one on the same connection, where nothing could cut it off', async () => {
     const own = new ExportWorld();
     const { port, asked } = await serve(own);
-    const request = 'GET /v1/exportservices?group=external&watch=1 HTTP/1.1\r\nHost: feed\r\n\r\n';
-    const socket = connect(port, '127.0.0.1', () => socket.write(request.repeat(3)));
+    const socket = connect(port, '127.0.0.1', () => socket.write(requestOf('&watch=1').repeat(3)));
     await vi.waitFor(() => expect(asked).toHaveLength(3));
     const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
     await vi.waitFor(async () => expect(await count()).toBe(1));
