@@ -3,7 +3,7 @@ import type { EventSeries } from './event-correlator.ts';
 /** As long as a burst may keep Normals waiting, and somebody may still look for them. */
 const MAX_NORMAL_AGE_MS = 120_000;
 /** A burst leaves no more than these: the objects themselves say what has become of the others. */
-const MAX_NORMALS = 100;
+export const MAX_NORMALS = 100;
 
 interface Waiting {
   readonly series: EventSeries;

@@ -8,9 +8,15 @@ import { TokenBucket } from '../../token-bucket.ts';
 import type { KubeClient } from '../client.ts';
 import { isAlreadyExists, isNotFound, isRetriable } from '../transport/api-error.ts';
 import type { Traffic } from '../transport/concurrency-limit.ts';
-import { EventCorrelator, type EventSeries, type EventSubject, type EventType } from './event-correlator.ts';
+import {
+  EventCorrelator,
+  type EventInput,
+  type EventSeries,
+  type EventSubject,
+  type EventType,
+} from './event-correlator.ts';
 import { buildEvent, eventCountPatch, eventNameOf, eventNamespaceOf } from './event-object.ts';
-import { EventQueue } from './event-queue.ts';
+import { EventQueue, MAX_NORMALS } from './event-queue.ts';
 
 const MAX_WAITING = 1000;
 /** 20 writes a second. */
@@ -39,6 +45,10 @@ export interface ApiEventRecorderOptions {
 
 type EventResult = 'written' | 'dropped' | 'aggregated' | 'failed';
 
+interface HeldEvent extends EventInput {
+  readonly at: number;
+}
+
 /** Writes events one after the other in the background. */
 export class ApiEventRecorder implements EventRecorder {
   readonly #options: ApiEventRecorderOptions;
@@ -46,26 +56,29 @@ export class ApiEventRecorder implements EventRecorder {
   readonly #correlator = new EventCorrelator();
   readonly #queue = new EventQueue(MAX_WAITING, () => this.#count('dropped'));
   readonly #writes: TokenBucket;
+  /** Normals of a burst, the newest last. Most are given up, so that none is correlated before the burst is over. */
+  readonly #held: HeldEvent[] = [];
   #wake: () => void = () => {};
 
   constructor(options: ApiEventRecorderOptions) {
     this.#options = options;
     this.#nameSuffix = options.nameSuffix ?? (() => randomBytes(8).toString('hex'));
     this.#writes = new TokenBucket(WRITE_RATE, options.clock.now());
-    options.traffic.onCalm(() => this.#wakeWriter());
+    options.traffic.onCalm(() => {
+      for (const event of this.#held.splice(0)) this.#take(event);
+      this.#wakeWriter();
+    });
     for (const result of ['written', 'dropped', 'aggregated', 'failed'] as const) this.#count(result, 0);
   }
 
-  event(subject: EventSubject, type: EventType, reason: string, text: string): void {
-    const now = this.#options.clock.now();
-    const message = redactUrls(text);
-    const { series, isCombined, isAllowed } = this.#correlator.correlate({ subject, type, reason, message }, now);
-    if (isCombined) this.#count('aggregated');
-    if (!isAllowed) {
-      this.#count('dropped');
+  event(subject: EventSubject, type: EventType, reason: string, message: string): void {
+    const { clock, traffic } = this.#options;
+    const event = { subject, type, reason, message, at: clock.now() };
+    if (type === 'Normal' && !traffic.isCalm) {
+      this.#hold(event);
       return;
     }
-    this.#queue.add(series, now);
+    this.#take(event);
     this.#wakeWriter();
   }
 
@@ -81,6 +94,21 @@ export class ApiEventRecorder implements EventRecorder {
       else await this.#writeNext(signal);
     }
     signal.removeEventListener('abort', wake);
+  }
+
+  #hold(event: HeldEvent): void {
+    this.#held.push(event);
+    if (this.#held.length <= MAX_NORMALS) return;
+    this.#held.shift();
+    this.#count('dropped');
+  }
+
+  #take({ at, ...event }: HeldEvent): void {
+    const input = { ...event, message: redactUrls(event.message) };
+    const { series, isCombined, isAllowed } = this.#correlator.correlate(input, at);
+    if (isCombined) this.#count('aggregated');
+    if (isAllowed) this.#queue.add(series, at);
+    else this.#count('dropped');
   }
 
   #mayWrite(): boolean {

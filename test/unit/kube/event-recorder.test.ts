@@ -218,6 +218,45 @@ describe('ApiEventRecorder', () => {
     expect(writes.map(({ name }) => name.split('.')[0])).toEqual(['w', 'n']);
   });
 
+  it('keeps the newest 100 Normals of a burst, and writes those that are alike once', async () => {
+    await run();
+    traffic.isCalm = false;
+    for (let i = 0; i < 120; i++) recorder.event(pod(`n${i}`), 'Normal', 'Pulled', 'm');
+    recorder.event(pod('n119'), 'Normal', 'Pulled', 'm');
+    expect(await counts()).toMatchObject({ dropped: 21 });
+    traffic.calmDown();
+    await clock.advanceAsync(10_000);
+    expect(writes.map(({ name }) => name.split('.')[0])).toEqual(Array.from({ length: 99 }, (_, i) => `n${i + 21}`));
+    expect(writes.at(-1)).toMatchObject({ event: { count: 2 } });
+    expect(await counts()).toMatchObject({ written: 99, dropped: 21 });
+  });
+
+  it('gives a Normal of a burst the time at which it happened', async () => {
+    await run();
+    traffic.isCalm = false;
+    recorder.event(pod('n'), 'Normal', 'Pulled', 'm');
+    recorder.event(pod('old'), 'Normal', 'Pulled', 'm');
+    await clock.advanceAsync(60_000);
+    recorder.event(pod('old'), 'Normal', 'Pulled', 'm');
+    traffic.calmDown();
+    await clock.advanceAsync(0);
+    expect(writes).toMatchObject([
+      { event: { firstTimestamp: '2026-01-01T00:00:00Z', lastTimestamp: '2026-01-01T00:00:00Z' } },
+      { event: { firstTimestamp: '2026-01-01T00:00:00Z', lastTimestamp: '2026-01-01T00:01:00Z' } },
+    ]);
+  });
+
+  it('drops a Normal that has waited for the end of a burst for over two minutes', async () => {
+    await run();
+    traffic.isCalm = false;
+    recorder.event(pod('n'), 'Normal', 'Pulled', 'm');
+    await clock.advanceAsync(120_001);
+    traffic.calmDown();
+    await clock.advanceAsync(0);
+    expect(writes).toEqual([]);
+    expect(await counts()).toMatchObject({ dropped: 1 });
+  });
+
   it('drops Normals that are older than two minutes, and no Warnings', async () => {
     recorder.event(pod('n'), 'Normal', 'Pulled', 'm');
     recorder.event(pod('w'), 'Warning', 'Failed', 'm');
