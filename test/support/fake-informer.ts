@@ -42,7 +42,7 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     }
     const object = this.#project(structuredClone(event.object));
     if (event.type === 'PUT') this.#store.put(object);
-    else this.#store.remove(object, object);
+    else this.#store.remove(object);
   }
 
   /** The cluster went back to a state with these objects. Events that were held back are dropped. */

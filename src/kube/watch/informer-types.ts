@@ -23,7 +23,7 @@ export interface InformerHandler<T> {
   onAdd?(object: T): void;
   onUpdate?(old: T, object: T): void;
   /**
-   * `last` is the state that the deletion was reported with, or the last cached one after a gap. `isForgotten`: nobody
+   * `last` is the last cached state, with the version of the deletion where its event has come. `isForgotten`: nobody
    * deleted it, the cluster went back to a state in which it was not there.
    */
   onDelete?(last: T, isForgotten: boolean): void;

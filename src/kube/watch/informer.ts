@@ -5,6 +5,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../objects.ts';
 import { compareResourceVersions } from '../resource-version.ts';
 import type { RestLane } from '../transport/rest-lane.ts';
+import { readEventLine } from './event-line.ts';
 import { type CachedObject, type Informer, type InformerHandler, objectKey } from './informer-types.ts';
 import { OwnWrites } from './own-writes.ts';
 import { Reflector, type ReflectorSink } from './reflector.ts';
@@ -148,7 +149,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
         this.#listed = new Map();
       },
       onChange: (event, isListed) => this.#onChange(event, isListed),
-      takeKnown: (line) => this.#ownWrites.take(line),
+      takeKnown: (line) => this.#takeKnown(line),
       onListed: (rolledBack) => this.#takeList(rolledBack),
       onProgress: (resourceVersion) => this.#store.progressed(resourceVersion),
       onAlive: () => {
@@ -162,20 +163,29 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     };
   }
 
+  /** An event whose line needs no parsing: the object has gone, or the cache has what this process wrote. */
+  #takeKnown(line: Buffer): string | undefined {
+    const event = readEventLine(line);
+    if (event?.type === 'DELETED') this.#onDeleted(event, false);
+    else if (event === undefined || !this.#ownWrites.take(event)) return undefined;
+    return event.resourceVersion;
+  }
+
   #onChange({ type, object: raw }: WatchEvent, isListed: boolean): void {
+    if (type === 'DELETED') {
+      const { namespace = '', name, uid = '', resourceVersion = '' } = raw.metadata;
+      this.#onDeleted({ namespace, name, uid, resourceVersion }, isListed);
+      return;
+    }
     const object = this.#project(raw);
-    if (type === 'DELETED') this.#onDeleted(raw, object, isListed);
-    else if (object && isListed) this.#listed.set(objectKey(object), object);
+    if (object && isListed) this.#listed.set(objectKey(object), object);
     else if (object) this.#store.put(object);
   }
 
-  /** `object`: undefined where `project` cannot handle it. It is gone all the same. */
-  #onDeleted({ metadata }: KubeObject, object: T | undefined, isListed: boolean): void {
-    const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-    const deleted = object ?? { namespace, name, uid, resourceVersion };
+  #onDeleted(deleted: CachedObject, isListed: boolean): void {
     if (isListed) this.#listed.delete(objectKey(deleted));
     // Of what this process wrote since, the watch may say more: that it is selected again.
-    else if (this.#store.remove(deleted, object)) this.#ownWrites.clear();
+    else if (this.#store.remove(deleted)) this.#ownWrites.clear();
   }
 
   async #takeList(rolledBack: boolean): Promise<void> {
@@ -254,17 +264,18 @@ export class InformerStore<T extends CachedObject> {
   }
 
   /**
-   * Takes a deletion; one that is older than another incarnation in the cache is of an earlier life. `last`: the last
-   * state, where it is known. Returns whether the cache had a newer version of the same incarnation: an answer to a
-   * write of this process, about an object that had lost its label before. No further event would show that.
+   * Takes a deletion; one that is older than another incarnation in the cache is of an earlier life. Its event has the
+   * object as the last event before showed it, with the version of the deletion. Returns whether the cache had a newer
+   * version of the same incarnation: an answer to a write of this process, about an object that had lost its label
+   * before. No further event would show that.
    */
-  remove(deleted: CachedObject, last?: T): boolean {
-    const old = this.#objects.get(objectKey(deleted));
+  remove({ uid, resourceVersion, ...name }: CachedObject): boolean {
+    const old = this.#objects.get(objectKey(name));
     if (!old) return false;
-    const isSame = old.uid === deleted.uid;
-    const isOlder = compareResourceVersions(deleted.resourceVersion, old.resourceVersion) < 0;
+    const isSame = old.uid === uid;
+    const isOlder = compareResourceVersions(resourceVersion, old.resourceVersion) < 0;
     if (isOlder && !isSame) return false;
-    this.#delete(old, last !== undefined && isSame && !isOlder ? last : old);
+    this.#delete(old, isSame && !isOlder ? { ...old, resourceVersion } : old);
     return isOlder;
   }
 

@@ -128,7 +128,7 @@ export class SimWatch implements Informer<CachedLease> {
     const isPut = type === 'PUT' && isSelected(object);
     this.#send(() => {
       if (isPut) this.#store.put(lease);
-      else this.#store.remove(lease, lease);
+      else this.#store.remove(lease);
       this.#progress(version);
     });
   }

@@ -49,6 +49,25 @@ describe('SharedInformer', () => {
     expect(await rig.take(5)).toEqual(['add a@1', 'add b@6', 'update a@1 a@7', 'delete a@8', 'update b@6 b@9']);
   });
 
+  it('parses no deletion: the cache has the last state, and the line has its version', async () => {
+    const watch = await rig.sync(5, added(pod('a', 1, { nodeName: 'n1' })));
+    const last: (string | undefined)[] = [];
+    rig.informer.addHandler({ onDelete: ({ resourceVersion, nodeName }) => void last.push(nodeName, resourceVersion) });
+    const line = JSON.stringify(deleted(pod('a', 8, { nodeName: 'n2' })));
+    watch.send(`${line.slice(0, line.indexOf('"spec"'))}\n`);
+    watch.send(added(pod('b', 9)));
+    expect(await rig.take(3)).toEqual(['add a@1', 'delete a@8', 'add b@9']);
+    expect(last).toEqual(['n1', '8']);
+    expect(await rig.total('informerParseErrors')).toBe(0);
+  });
+
+  it('reads a deletion where another order of the fields hides what it is about', async () => {
+    const watch = await rig.sync(5, added(pod('a', 1)));
+    const { metadata, ...rest } = pod('a', 8);
+    watch.send(deleted({ metadata, ...rest }));
+    expect(await rig.take(2)).toEqual(['add a@1', 'delete a@8']);
+  });
+
   it('finds objects by index as they come, move and go', async () => {
     const nodes = () => ['n1', 'n2'].map((node) => rig.informer.byIndex('node', node).map(({ name }) => name));
     const on = (name: string, version: number, nodeName?: string) => pod(name, version, nodeName ? { nodeName } : {});

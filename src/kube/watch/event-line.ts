@@ -1,0 +1,33 @@
+/** What an event of a watch is about, read without parsing it. */
+export interface EventLine {
+  readonly type: 'MODIFIED' | 'DELETED';
+  /** '' for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** `{"type":"` comes before the first letter of the type. */
+const TYPE_AT = 9;
+const M = 0x4d;
+const D = 0x44;
+/** The longest names that the API server takes, and the field names between them. */
+const HEAD_BYTES = 1024;
+/** No name has a quotation mark or a backslash in it. */
+const HEAD =
+  /^\{"type":"(?<type>MODIFIED|DELETED)","object":\{"kind":"[^"]*","apiVersion":"[^"]*","metadata":\{"name":"(?<name>[^"\\]*)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"(?<namespace>[^"\\]*)",)?"uid":"(?<uid>[^"\\]+)","resourceVersion":"(?<resourceVersion>[^"\\]+)"/;
+
+/**
+ * Reads the head of a line; undefined for additions, and where the fields are not in the order in which the API server
+ * writes a built-in kind, the one of its Go struct: all of them come before everything that a user may have written.
+ * Objects of a CustomResourceDefinition have an order that begins with their annotations.
+ */
+export function readEventLine(line: Buffer): EventLine | undefined {
+  const first = line[TYPE_AT];
+  if (first !== M && first !== D) return undefined;
+  const found = HEAD.exec(line.toString('latin1', 0, HEAD_BYTES));
+  if (found?.groups === undefined) return undefined;
+  const { type, namespace = '', name = '', uid = '', resourceVersion = '' } = found.groups;
+  return { type: type as EventLine['type'], namespace, name, uid, resourceVersion };
+}
