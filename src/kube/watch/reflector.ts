@@ -79,7 +79,8 @@ export class Reflector {
   #canStreamList = true;
   #failures = 0;
   #silencesInRow = 0;
-  /** When the server has taken the watch that runs; a long wait for that is no health. */
+  #relistsInRow = 0;
+  /** When the server has taken the watch that runs, or ended its list; a long wait for either is no health. */
   #openedAt = Number.POSITIVE_INFINITY;
   /** The next list counts, though it may have a later version than what was seen before. */
   #isRolledBack = false;
@@ -104,7 +105,10 @@ export class Reflector {
       }
       if (signal.aborted) return;
       // A list that breaks off again and again costs too much to be called healthy.
-      if (!this.#mustList && clock.now() - this.#openedAt >= HEALTHY_MS) this.#failures = 0;
+      if (!this.#mustList && clock.now() - this.#openedAt >= HEALTHY_MS) {
+        this.#failures = 0;
+        this.#relistsInRow = 0;
+      }
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
       // What goes on at once is routine: a silent watch, a server without streaming lists.
@@ -265,6 +269,7 @@ export class Reflector {
     this.#isRolledBack = false;
     await this.#options.sink.onListed(isRolledBack);
     this.#mustList = false;
+    if (Number.isFinite(this.#openedAt)) this.#openedAt = this.#options.clock.now();
     this.#progress(resourceVersion);
   }
 
@@ -278,9 +283,9 @@ export class Reflector {
         return 0;
       }
     } else if (isGone(error)) {
-      return this.#relist('gone');
+      return this.#relistAfter('gone');
     } else if (error instanceof WatchError) {
-      if (error.kind !== 'silent') return this.#relist(error.kind);
+      if (error.kind !== 'silent') return this.#relistAfter(error.kind);
       this.#silencesInRow++;
       // Twice nothing at all, not even a bookmark: the server may wait for a version that never comes.
       return this.#silencesInRow > 1 ? this.#relist('silent') : 0;
@@ -288,6 +293,12 @@ export class Reflector {
     this.#failures++;
     const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), random() * backoffMs(this.#failures, BACKOFF));
+  }
+
+  /** From a server that ends each new watch like this, ever more rarely. */
+  #relistAfter(reason: RelistReason): number {
+    this.#relistsInRow++;
+    return Math.max(this.#relist(reason), this.#options.random() * backoffMs(this.#relistsInRow, BACKOFF));
   }
 
   /** All replicas get "gone" at the same time, hence the jitter. */

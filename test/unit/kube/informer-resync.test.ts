@@ -72,6 +72,24 @@ describe('SharedInformer after the end of a watch', () => {
     }
   });
 
+  it('lists ever more rarely while each watch ends as expired, however long its list took', async () => {
+    let watch = await rig.sync(5);
+    for (const delayMs of [1000, 1000, 1000, 1600, 3200]) {
+      watch.send(errorEvent(410, 'Expired'));
+      expect(await rig.interruption()).toBe(delayMs);
+      rig.clock.advance(delayMs);
+      watch = await rig.server.next();
+      watch.send();
+      await rig.opened();
+      rig.clock.advance(5_000);
+      watch.send(listEnd(5));
+    }
+    await until(() => rig.informer.lastEventAgeMs() === 0, 'the last list');
+    rig.clock.advance(1_000);
+    watch.send(errorEvent(410, 'Expired'));
+    expect(await rig.interruption()).toBe(1000);
+  });
+
   it('waits at most 5 s, and as long as Retry-After asks, but no hour', async () => {
     const watch = await rig.sync(5);
     watch.cut();
