@@ -22,7 +22,7 @@ import { BaseInquirer } from '../vnode/base-inquirer.ts';
 import { LivenessController } from '../vnode/liveness-controller.ts';
 import type { NewBaseLimits } from '../vnode/new-bases.ts';
 import { KnownNodes, NodeController } from '../vnode/node-controller.ts';
-import { VNodeStore } from '../vnode/vnode.ts';
+import { type VNode, VNodeStore } from '../vnode/vnode.ts';
 import { VNodeController } from '../vnode/vnode-controller.ts';
 
 interface Shared {
@@ -145,15 +145,18 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     workers,
     ...shared,
   });
+  const livingOf = (nodeName: string): VNode | undefined => {
+    const vnode = store.get(nodeName);
+    // A dead one is removed together with its Pods.
+    return vnode?.liveness === 'Dead' ? undefined : vnode;
+  };
   const pods = new PodController({
     api,
     informer: informers.pods,
     nodeInformer: informers.nodes,
-    baseOf: (nodeName) => {
-      const vnode = store.get(nodeName);
-      // A dead one is removed together with its Pods.
-      return vnode && vnode.liveness !== 'Dead' && leases.isHeld(nodeName) ? vnode : undefined;
-    },
+    baseOf: (nodeName) => (leases.isHeld(nodeName) ? livingOf(nodeName) : undefined),
+    ledBaseOf: (nodeName) =>
+      leases.isHeld(nodeName) || leases.isInterrupted(nodeName) ? livingOf(nodeName) : undefined,
     askList: (nodeName) => {
       const vnode = store.get(nodeName);
       if (vnode) inquirer.askList(vnode);

@@ -27,6 +27,8 @@ export interface PodControllerOptions {
   readonly nodeInformer: Informer<AdmittingNode>;
   /** The base behind a Node that this process leads; undefined: this process must not touch it. */
   readonly baseOf: (nodeName: string) => LedBase | undefined;
+  /** The same, also at a moment at which this process may not act. */
+  readonly ledBaseOf: (nodeName: string) => LedBase | undefined;
   /** Asks the base behind a Node for its list of modules. */
   readonly askList: (nodeName: string) => void;
   /** The process is about to end: it finishes running work and starts nothing. */
@@ -125,7 +127,7 @@ export class PodController {
   }
 
   #onPodDeleted(pod: VPod, isForgotten: boolean): void {
-    const base = pod.nodeName === undefined ? undefined : this.#options.baseOf(pod.nodeName);
+    const base = pod.nodeName === undefined ? undefined : this.#options.ledBaseOf(pod.nodeName);
     // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules
     // by. One that the cluster has forgotten leaves modules that no Pod asks for.
     if (this.#memory.forget(pod) && !isForgotten) base?.vanishedPods.add(this.#statuses.remembered(pod));

@@ -182,7 +182,8 @@ export class StatusWriter {
         return;
       }
       if (isNotPermitted(error)) throw error;
-      this.#unwritten.set(pod.uid, next);
+      // Of a Pod that has gone meanwhile nobody would ever empty it.
+      if (this.#options.informer.get(objectKey(pod))?.uid === pod.uid) this.#unwritten.set(pod.uid, next);
       this.#report(change);
       throw error;
     }

@@ -1,5 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ControllerError } from '../../../src/errors.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import type { BasePlan } from '../../../src/pod/base-plan.ts';
+import { StatusWriter } from '../../../src/pod/status-writer.ts';
+import { projectPod, type VPod } from '../../../src/pod/vpod.ts';
+import { makePodObject } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeInformer } from '../../support/fake-informer.ts';
 import type { RigBase } from '../../support/rig-base.ts';
 
 const OLD = '2026-01-01T00:00:00Z';
@@ -161,6 +170,41 @@ describe('a status that could not be written', () => {
     expect(rig.events.filter((event) => event === 'Warning Failed old')).toHaveLength(1);
     expect(rig.podState('old')).toBe('Running True');
     expect(rig.container('old')).toMatchObject({ restartCount: 1 });
+  });
+});
+
+describe('a status that could not be written of a Pod that goes meanwhile', () => {
+  it('is forgotten with the Pod', async () => {
+    const clock = new FakeClock();
+    const informer = new FakeInformer(clock, projectPod, { node: (pod: VPod) => pod.nodeName });
+    const object = makePodObject();
+    informer.deliver({ type: 'PUT', object });
+    const pod = informer.list()[0] as VPod;
+    const writer = new StatusWriter({
+      api: {
+        patchPodStatus: async () => {
+          writer.forget(pod);
+          if (isGone) informer.deliver({ type: 'DELETED', object });
+          throw new ControllerError('Kube.ConnectionFailed', 'cut');
+        },
+      } as unknown as KubeClient,
+      informer,
+      recorder: { event: () => {} },
+      isLed: () => true,
+      clock,
+      metrics: createMetrics(),
+    });
+    const views = new Map([[pod, [{ container: 'biz1', view: { kind: 'Running' as const } }]]]);
+    const plan = { views, failedKills: new Map(), hasRivals: () => false } as unknown as BasePlan;
+    const facts = { identity: 'b1', ip: '10.1.0.1', isRoutable: true, unreachable: undefined };
+    let isGone = false;
+    const write = (): Promise<{ errors: unknown[] }> => writer.write(pod.nodeName ?? '', plan, facts);
+    expect((await write()).errors).toHaveLength(1);
+    expect(writer.remembered(pod)).not.toBe(pod);
+    writer.forget(pod);
+    isGone = true;
+    expect((await write()).errors).toHaveLength(1);
+    expect(writer.remembered(pod)).toBe(pod);
   });
 });
 

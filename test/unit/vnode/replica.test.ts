@@ -307,6 +307,20 @@ describe('a replica that may not write for a moment, within one term of its memb
     expect(rig.commands()).toContain('install b1 biz2:1');
   });
 
+  it('uninstalls the module of a Pod that was forced away meanwhile, even where it keeps unknown modules', async () => {
+    await rig.stop();
+    rig = new CoreRig({ isCluster: true, unknownModulePolicy: 'keep' });
+    await leading();
+    rig.membership.valid = false;
+    rig.api.drop('pod', 'p1');
+    await rig.pass(300);
+    expect(rig.commands()).toEqual([]);
+    rig.membership.valid = true;
+    await rig.pass(5_000);
+    expect(rig.commands()).toEqual(['uninstall b1 biz1:1.0.0']);
+    expect(rig.store.get(NODE)?.pendingRemovals.size).toBe(0);
+  });
+
   it('stops looking at a base that another replica has taken in that moment', async () => {
     await leading();
     rig.membership.valid = false;
