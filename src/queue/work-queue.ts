@@ -135,8 +135,11 @@ export class WorkQueue {
    */
   lookAt(key: string, time: number): void {
     if (this.#stopped || this.#lookAt.get(key) === time) return;
-    this.#lookAt.delete(key);
-    if (!Number.isFinite(time)) return;
+    if (!Number.isFinite(time)) {
+      this.#lookAt.delete(key);
+      return;
+    }
+    // In place: a deletion before it would have the whole table copied now and then.
     this.#lookAt.set(key, time);
     this.#wakeAt({ key, dueAt: time });
   }
