@@ -11,7 +11,7 @@ import type { ProbeCalls } from './probe/probe.ts';
  * How many writes the floor has in flight. Which number is best depends on the machine and the case: too few leave the
  * API server idle, too many make everything that runs beside it wait.
  */
-const FLOOR_CONNECTIONS = [8, 16, 32, 64] as const;
+const FLOOR_CONNECTIONS = [8, 16, 32, 64, 128] as const;
 type FloorName = `floor ${(typeof FLOOR_CONNECTIONS)[number]}`;
 const FLOORS = FLOOR_CONNECTIONS.map((connections): FloorName => `floor ${connections}`);
 
