@@ -14,9 +14,9 @@ const M = 0x4d;
 const D = 0x44;
 /** The longest names that the API server takes, and the field names between them. */
 const HEAD_BYTES = 1024;
-/** No name has a quotation mark or a backslash in it. */
+/** Other names than those of the API server's built-in kinds are left to the parser. */
 const HEAD =
-  /^\{"type":"(?<type>MODIFIED|DELETED)","object":\{"kind":"[^"]*","apiVersion":"[^"]*","metadata":\{"name":"(?<name>[^"\\]*)",(?:"generateName":"[^"\\]*",)?(?:"namespace":"(?<namespace>[^"\\]*)",)?"uid":"(?<uid>[^"\\]+)","resourceVersion":"(?<resourceVersion>[^"\\]+)"/;
+  /^\{"type":"(?<type>MODIFIED|DELETED)","object":\{"kind":"\w+","apiVersion":"[\w./]+","metadata":\{"name":"(?<name>[\w.:-]+)",(?:"generateName":"[\w.:-]+",)?(?:"namespace":"(?<namespace>[\w-]+)",)?"uid":"(?<uid>[\w-]+)","resourceVersion":"(?<resourceVersion>\d+)"/;
 
 /**
  * Reads the head of a line; undefined for additions, and where the fields are not in the order in which the API server

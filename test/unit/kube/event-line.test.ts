@@ -54,6 +54,7 @@ describe('readEventLine', () => {
       modified({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '101' } }),
     ],
     ['a name with a character that JSON escapes', deleted(pod('a"b', 101))],
+    ['a name with a character of several bytes', deleted(pod('aé', 101))],
   ])('reads no %s', (_what, event) => {
     expect(read(event)).toBeUndefined();
   });
