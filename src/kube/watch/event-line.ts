@@ -1,17 +1,10 @@
+import type { CachedObject } from './informer-types.ts';
+
 /** What an event of a watch is about, read without parsing it. */
-export interface EventLine {
+export interface EventLine extends CachedObject {
   readonly type: 'MODIFIED' | 'DELETED';
-  /** '' for cluster-scoped objects. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
 }
 
-/** `{"type":"` comes before the first letter of the type. */
-const TYPE_AT = 9;
-const M = 0x4d;
-const D = 0x44;
 /** The longest names that the API server takes, and the field names between them. */
 const HEAD_BYTES = 1024;
 /** Other names than those of the API server's built-in kinds are left to the parser. */
@@ -24,8 +17,6 @@ const HEAD =
  * Objects of a CustomResourceDefinition have an order that begins with their annotations.
  */
 export function readEventLine(line: Buffer): EventLine | undefined {
-  const first = line[TYPE_AT];
-  if (first !== M && first !== D) return undefined;
   const found = HEAD.exec(line.toString('latin1', 0, HEAD_BYTES));
   if (found?.groups === undefined) return undefined;
   const { type, namespace = '', name = '', uid = '', resourceVersion = '' } = found.groups;

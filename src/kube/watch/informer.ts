@@ -269,9 +269,10 @@ export class InformerStore<T extends CachedObject> {
    * version of the same incarnation: an answer to a write of this process, about an object that had lost its label
    * before. No further event would show that.
    */
-  remove({ uid, resourceVersion, ...name }: CachedObject): boolean {
-    const old = this.#objects.get(objectKey(name));
+  remove(deleted: CachedObject): boolean {
+    const old = this.#objects.get(objectKey(deleted));
     if (!old) return false;
+    const { uid, resourceVersion } = deleted;
     const isSame = old.uid === uid;
     const isOlder = compareResourceVersions(resourceVersion, old.resourceVersion) < 0;
     if (isOlder && !isSame) return false;

@@ -1,6 +1,6 @@
-import type { EventLine } from './event-line.ts';
+import type { CachedObject } from './informer-types.ts';
 
-type Version = Pick<EventLine, 'uid' | 'resourceVersion'>;
+type Version = Pick<CachedObject, 'uid' | 'resourceVersion'>;
 
 /**
  * Writes of this process whose answers the cache has taken, and whose events the watch has yet to bring. Such an event

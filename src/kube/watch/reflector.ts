@@ -283,9 +283,9 @@ export class Reflector {
         return 0;
       }
     } else if (isGone(error)) {
-      return this.#relistAfter('gone');
+      return this.#relist('gone');
     } else if (error instanceof WatchError) {
-      if (error.kind !== 'silent') return this.#relistAfter(error.kind);
+      if (error.kind !== 'silent') return this.#relist(error.kind);
       this.#silencesInRow++;
       // Twice nothing at all, not even a bookmark: the server may wait for a version that never comes.
       return this.#silencesInRow > 1 ? this.#relist('silent') : 0;
@@ -295,18 +295,16 @@ export class Reflector {
     return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), random() * backoffMs(this.#failures, BACKOFF));
   }
 
-  /** From a server that ends each new watch like this, ever more rarely. */
-  #relistAfter(reason: RelistReason): number {
-    this.#relistsInRow++;
-    return Math.max(this.#relist(reason), this.#options.random() * backoffMs(this.#relistsInRow, BACKOFF));
-  }
-
-  /** All replicas get "gone" at the same time, hence the jitter. */
+  /**
+   * All replicas get "gone" at the same time, hence the jitter. A server that ends each new watch like this is asked
+   * ever more rarely.
+   */
   #relist(reason: RelistReason): number {
     this.#mustList = true;
     if (reason === 'rolled-back') this.#isRolledBack = true;
     this.#options.sink.onRelist(reason);
-    return this.#options.random() * RESYNC_JITTER_MS;
+    this.#relistsInRow++;
+    return this.#options.random() * Math.max(RESYNC_JITTER_MS, backoffMs(this.#relistsInRow, BACKOFF));
   }
 }
 
