@@ -165,7 +165,7 @@ export class StatusWriter {
   async #write(change: Change): Promise<void> {
     const { pod, next } = change;
     const { api, informer, metrics, isLed } = this.#options;
-    const patch = podStatusPatchOf(this.#stored(pod), next);
+    const patch = podStatusPatchOf(this.#stored(pod) ?? pod, next);
     try {
       // Empty when the write before was carried out and only its answer was lost.
       if (Object.keys(patch.status).length > 0) {
@@ -183,16 +183,16 @@ export class StatusWriter {
       }
       if (isNotPermitted(error)) throw error;
       // Of a Pod that has gone meanwhile nobody would ever empty it.
-      if (this.#options.informer.get(objectKey(pod))?.uid === pod.uid) this.#unwritten.set(pod.uid, next);
+      if (this.#stored(pod)) this.#unwritten.set(pod.uid, next);
       this.#report(change);
       throw error;
     }
   }
 
-  /** The last status that the API server is known to have. */
-  #stored(pod: VPod): VPod {
+  /** The Pod as the API server is known to have it; undefined once it has gone. */
+  #stored(pod: VPod): VPod | undefined {
     const stored = this.#options.informer.get(objectKey(pod));
-    return stored?.uid === pod.uid ? stored : pod;
+    return stored?.uid === pod.uid ? stored : undefined;
   }
 
   /** With the first status of the Pod, so that a restart of this process repeats nothing. */

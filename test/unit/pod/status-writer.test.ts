@@ -180,6 +180,7 @@ describe('a status that could not be written of a Pod that goes meanwhile', () =
     const object = makePodObject();
     informer.deliver({ type: 'PUT', object });
     const pod = informer.list()[0] as VPod;
+    let isGone = false;
     const writer = new StatusWriter({
       api: {
         patchPodStatus: async () => {
@@ -197,7 +198,6 @@ describe('a status that could not be written of a Pod that goes meanwhile', () =
     const views = new Map([[pod, [{ container: 'biz1', view: { kind: 'Running' as const } }]]]);
     const plan = { views, failedKills: new Map(), hasRivals: () => false } as unknown as BasePlan;
     const facts = { identity: 'b1', ip: '10.1.0.1', isRoutable: true, unreachable: undefined };
-    let isGone = false;
     const write = (): Promise<{ errors: unknown[] }> => writer.write(pod.nodeName ?? '', plan, facts);
     expect((await write()).errors).toHaveLength(1);
     expect(writer.remembered(pod)).not.toBe(pod);
