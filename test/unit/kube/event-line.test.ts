@@ -67,7 +67,7 @@ describe('readEventLine', () => {
 
   it('believes no annotation that looks like the metadata of an object', () => {
     expect(read(customOf({ name: 'a', resourceVersion: '101', uid: 'uid-a' }))).toBeUndefined();
-    const pretended = { kind: 'Thing', apiVersion: 'v1', spec: 'x', ...{ metadata: pod('a', 101).metadata } };
+    const pretended = { kind: 'Thing', apiVersion: 'v1', spec: 'x', metadata: pod('a', 101).metadata };
     expect(read({ type: 'MODIFIED', object: pretended })).toBeUndefined();
   });
 });

@@ -148,7 +148,7 @@ describe('access to the feed', () => {
     expect(many.filter((answer) => answer === 'Busy').length).toBeGreaterThan(880);
   });
 
-  it('costs the API server 100 questions at once and then one each 50 ms, from however many places', async () => {
+  it('costs the API server 100 questions at once and then one every 50 ms, from however many places', async () => {
     const { of, clock } = accessTo({ authenticated: false });
     let count = 0;
     const ask = () => of(`t${count}`, OF_GROUP, `10.2.0.${count++}`);
@@ -174,7 +174,7 @@ describe('access to the feed', () => {
     expect(tokenReviews).toHaveBeenCalledTimes(1_002);
   });
 
-  it('costs 20 questions of one place at once, and then one each 500 ms', async () => {
+  it('costs 20 questions of one place at once, and then one every 500 ms', async () => {
     const { of, clock } = accessTo({ authenticated: false });
     let count = 0;
     const ask = () => of(`t${count++}`);
