@@ -9,5 +9,5 @@ export const CONTAINER_BACKOFF: BackoffOptions = { baseMs: 10_000, maxMs: 300_00
 /** client-go's item backoff: `baseMs` after the first failure, doubled after each further one, at most `maxMs`. */
 export function backoffMs(failures: number, options: BackoffOptions): number {
   if (failures <= 0) return 0;
-  return Math.min(options.maxMs, options.baseMs * 2 ** Math.min(failures - 1, 30));
+  return Math.min(options.maxMs, options.baseMs * 2 ** (failures - 1));
 }

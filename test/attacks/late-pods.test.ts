@@ -5,6 +5,7 @@ import { modulePod } from '../support/manifests.ts';
 import { findNode, isReady, pods } from '../support/observe.ts';
 import { startWorld } from '../support/start-world.ts';
 import { nodePath, type World } from '../support/world.ts';
+import { beginAttack } from './begin-attack.ts';
 
 const PODS = 20;
 const WRITERS = 5;
@@ -66,8 +67,9 @@ it('an admin who deletes the Node of a base that is back loses none of its Pods'
   const mark = fleet.history.mark();
 
   // Events of the Pods come all the time, so also while there is no Node.
-  const isOver = new AbortController();
-  const events = Array.from({ length: WRITERS }, (_, writer) => touchAll(writer, isOver.signal));
+  const endChanges = beginAttack((signal) =>
+    Promise.all(Array.from({ length: WRITERS }, (_, writer) => touchAll(writer, signal))),
+  );
   for (let time = 0; time < TIMES; time++) {
     const uid = (await findNode(admin, 'base-1'))?.metadata.uid;
     await admin.delete(nodePath('base-1'));
@@ -77,8 +79,7 @@ it('an admin who deletes the Node of a base that is back loses none of its Pods'
       expect(isReady(node)).toBe(true);
     });
   }
-  isOver.abort();
-  await Promise.all(events);
+  await endChanges();
   await eventually(async () => expect((await readyPods()).sort()).toEqual(before));
   expect(fleet.history.records({ command: 'installBiz', since: mark })).toEqual([]);
   expect(fleet.history.records({ command: 'uninstallBiz', since: mark })).toEqual([]);

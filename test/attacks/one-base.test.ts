@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import { startMosquitto } from '../../samples/broker/mosquitto.ts';
 import type { NodeObject } from '../../src/kube/objects.ts';
@@ -11,6 +11,7 @@ import { pageBlock } from '../support/page-block.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, startOwnWorld } from '../support/world.ts';
+import { beginAttack } from './begin-attack.ts';
 
 /** One base is in the wrong hands: it has its own credential, and the rights that docs/install.md gives to a base. */
 const HOSTILE = 'mallory';
@@ -110,13 +111,7 @@ it('one base that floods does not slow down another one, nor fill the API server
   const since = await controlPlane.mark();
   const lineCount = controller.lines.length;
   const startedAt = Date.now();
-  const isOver = new AbortController();
-  const flooding = flood(isOver.signal);
-  // However this test ends, the next one begins without the flood.
-  onTestFinished(async () => {
-    isOver.abort();
-    await flooding;
-  });
+  const endFlood = beginAttack(flood);
 
   const honestMs: number[] = [];
   for (let index = 0; index < HONEST_PODS; index++) honestMs.push(await honestPod(`honest-${index}`, withinMs));
@@ -127,8 +122,7 @@ it('one base that floods does not slow down another one, nor fill the API server
   await eventually(async () =>
     expect(await controller.metric('module_controller_tunnel_messages_total', 'type="heart"')).toBeGreaterThan(1_000),
   );
-  isOver.abort();
-  const sent = await flooding;
+  const sent = await endFlood();
   const seconds = (Date.now() - startedAt) / 1_000;
 
   const skipped = await controller.metric('module_controller_skipped_lists_total', 'reason="rate"');
@@ -170,16 +164,12 @@ it('one base that says goodbye and comes back all the time gets a Node now and t
       expect((await refused()) > 0 || (await findNode(admin, HOSTILE)) !== undefined).toBe(true);
     });
   }
-  const isOver = new AbortController();
-  const flapping = (async () => {
-    while (!isOver.signal.aborted) {
-      await Promise.all([come(), go(), setTimeout(ROUND_MS)]);
-    }
-  })();
+  const endFlapping = beginAttack(async (signal) => {
+    while (!signal.aborted) await Promise.all([come(), go(), setTimeout(ROUND_MS)]);
+  });
   await startBase(NEWCOMER);
   await eventually(async () => expect(await findNode(admin, NEWCOMER).then(isUsable)).toBe(true), 10_000);
-  isOver.abort();
-  await flapping;
+  await endFlapping();
   const seconds = (Date.now() - startedAt) / 1_000;
   const made = await controlPlane.requestCounts({ user: CONTROLLER_USER, verb: 'create', since });
   // At least one of the hostile base, and that of the newcomer. At most five at once, and one every 15 s.

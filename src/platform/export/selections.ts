@@ -26,6 +26,11 @@ export class Selections {
   /** Keys of Services by the key of a Pod that they select. */
   readonly #ofPod = new Map<string, Set<string>>();
 
+  /** How many Services, Pods and pairs of labels it keeps. */
+  get size(): number {
+    return this.#selections.size + this.#ofPod.size + this.#byPair.size;
+  }
+
   /** The Pods of a Service; undefined when it was not put. */
   podsOf(key: string): Iterable<ModulePod> | undefined {
     return this.#selections.get(key)?.pods.values();

@@ -87,8 +87,23 @@ describe('the Pods that Services select', () => {
           apply(one, selections, naive);
           compare(selections, naive);
         }
+        for (const key of naive.services.keys()) selections.removeService(key);
+        expect(selections.size).toBe(0);
       }),
     );
+  });
+
+  it('leave nothing behind when they go, nor do Services', () => {
+    const selections = new Selections();
+    const pod = modulePod('t1', 'a', { app: 'shop' });
+    selections.putService({ namespace: 't1', name: 'shop', selector: { app: 'shop' } }, () => []);
+    expect(selections.size).toBe(2);
+    selections.putPod(pod);
+    expect(selections.size).toBe(3);
+    selections.removePod(pod);
+    expect(selections.size).toBe(2);
+    selections.removeService('t1/shop');
+    expect(selections.size).toBe(0);
   });
 
   it('are not looked for again where a Service keeps its selector', () => {
