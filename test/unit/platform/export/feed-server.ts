@@ -9,24 +9,28 @@ import type { ExportWorld } from './export-world.ts';
 
 export const BEAT_MS = 15_000;
 export const MIB = 1_048_576;
+/** What `requestOf` asks for. */
+export const SCOPE = { group: 'external', namespace: undefined };
 
-/** Reads a stream of lines, as many as are asked for. */
-export async function readLines(
-  response: Response,
-  count: number,
-): Promise<{ type: string; object?: { serviceName: string } }[]> {
+/** Of a watch, without the empty ones. */
+export function linesOf(text: string): { type: string; object?: { serviceName: string } }[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+/** Reads a watch until it has that many lines. */
+export async function readLines(response: Response, count: number): Promise<ReturnType<typeof linesOf>> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
-  while (text.split('\n').filter((line) => line !== '').length < count) {
+  while ((text.match(/.\n/g) ?? []).length < count) {
     const { value, done = true } = (await reader?.read()) ?? {};
     if (done) break;
     text += value;
   }
   reader?.releaseLock();
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
+  return linesOf(text);
 }
 
 /** As a client writes it that does not wait for answers. */

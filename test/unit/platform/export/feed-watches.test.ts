@@ -3,9 +3,13 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Access } from '../../../../src/platform/export/feed-access.ts';
 import { FeedWatches, type WatchStream } from '../../../../src/platform/export/feed-watches.ts';
 import { ExportWorld, fleet, podOf, serviceOf, TCP_PORT } from './export-world.ts';
-import { BEAT_MS, MIB, readLines, requestOf, serve } from './feed-server.ts';
+import { BEAT_MS, linesOf, MIB, readLines, requestOf, SCOPE, serve } from './feed-server.ts';
 
 const MAX_WATCHES = 500;
+
+async function watchCountOf({ metrics }: ExportWorld): Promise<number | undefined> {
+  return (await metrics.exportWatches.get()).values[0]?.value;
+}
 
 describe('a watch of the feed', () => {
   it('begins with all, and goes on with changes in order', async () => {
@@ -29,9 +33,8 @@ describe('a watch of the feed', () => {
     const own = new ExportWorld();
     const { get, watches } = await serve(own);
     const { stream } = streamOf();
-    const scope = { group: 'external', namespace: undefined };
     for (let index = 0; index < MAX_WATCHES; index++)
-      watches.open(scope, stream, { isAllowed: async () => true, isBalancer: false });
+      watches.open(SCOPE, stream, { isAllowed: async () => true, isBalancer: false });
     const answer = await get('?group=external&watch=true');
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await answer.text()).toContain('too many watches');
@@ -87,7 +90,7 @@ describe('a watch of the feed', () => {
     return { state, stream };
   }
 
-  function watched(own: ExportWorld, scope = { group: 'external', namespace: undefined as string | undefined }) {
+  function watched(own: ExportWorld, scope: { group: string; namespace: string | undefined } = SCOPE) {
     const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
     const access = { isAllowed: true };
     const { state, stream } = streamOf();
@@ -101,8 +104,8 @@ describe('a watch of the feed', () => {
     state.text = '';
     own.put(serviceOf('older'));
     own.remove(serviceOf('older'));
-    const types = state.text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line).type));
-    expect(types.filter((type) => type !== '').sort()).toEqual(['ADDED', 'ADDED', 'DELETED', 'DELETED']);
+    const types = linesOf(state.text).map(({ type }) => type);
+    expect(types.sort()).toEqual(['ADDED', 'ADDED', 'DELETED', 'DELETED']);
   });
 
   it('sees its own namespace and group only', () => {
@@ -174,7 +177,7 @@ describe('a watch of the feed', () => {
     const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
     const open = (isBalancer: boolean) => {
       const { state, stream } = unreadStreamOf();
-      const close = watches.open({ group: 'external', namespace: undefined }, stream, {
+      const close = watches.open(SCOPE, stream, {
         isAllowed: async () => true,
         isBalancer,
       });
@@ -227,19 +230,17 @@ describe('a watch of the feed', () => {
     const { port, asked } = await serve(own);
     const socket = connect(port, '127.0.0.1', () => socket.write(requestOf('&watch=1').repeat(3)));
     await vi.waitFor(() => expect(asked).toHaveLength(3));
-    const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
-    await vi.waitFor(async () => expect(await count()).toBe(1));
+    await vi.waitFor(async () => expect(await watchCountOf(own)).toBe(1));
     own.clock.advance(BEAT_MS);
     await vi.waitFor(() => expect(asked).toHaveLength(4));
     socket.destroy();
-    await vi.waitFor(async () => expect(await count()).toBe(0));
+    await vi.waitFor(async () => expect(await watchCountOf(own)).toBe(0));
   });
 
   it('is refused with 503 while too much is unread', async () => {
     const own = largeWorld();
     const { get, watches } = await serve(own);
-    const scope = { group: 'external', namespace: undefined };
-    const open = () => watches.open(scope, unreadStreamOf().stream, { isAllowed: async () => true, isBalancer: false });
+    const open = () => watches.open(SCOPE, unreadStreamOf().stream, { isAllowed: async () => true, isBalancer: false });
     while (open() !== undefined);
     const answer = await get('?group=external&watch=1');
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
@@ -305,16 +306,15 @@ describe('a watch of the feed', () => {
 
   it('is counted while it lasts', async () => {
     const own = new ExportWorld();
-    const count = async () => (await own.metrics.exportWatches.get()).values[0]?.value;
     const watches = new FeedWatches({ table: own.table, clock: own.clock, metrics: own.metrics });
-    expect(await count()).toBe(0);
-    const close = watches.open({ group: 'external', namespace: undefined }, streamOf().stream, {
+    expect(await watchCountOf(own)).toBe(0);
+    const close = watches.open(SCOPE, streamOf().stream, {
       isAllowed: async () => true,
       isBalancer: true,
     });
-    expect(await count()).toBe(1);
+    expect(await watchCountOf(own)).toBe(1);
     close?.();
-    expect(await count()).toBe(0);
+    expect(await watchCountOf(own)).toBe(0);
   });
 
   it('is refused when there are too many, until one ends', () => {

@@ -5,7 +5,7 @@ import type { ExportTable } from '../../../../src/platform/export/export-table.t
 import type { Access } from '../../../../src/platform/export/feed-access.ts';
 import { FeedLists } from '../../../../src/platform/export/feed-lists.ts';
 import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
-import { BEAT_MS, MIB, requestOf, serve } from './feed-server.ts';
+import { BEAT_MS, MIB, requestOf, SCOPE, serve } from './feed-server.ts';
 
 describe('the feed', () => {
   const world = () =>
@@ -106,7 +106,6 @@ describe('the feed', () => {
 });
 
 describe('a list of the feed', () => {
-  const SCOPE = { group: 'external', namespace: undefined };
   const TEN_MIB = Buffer.alloc(10 * MIB);
 
   /** Entries whose list has this many bytes. */
