@@ -91,10 +91,10 @@ export function planBase(input: BasePlanInput): BasePlan {
   const { living, sleeping, leaving } = podsByFate(admitted, sleepUntil, now);
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const owners = nameOwnersOf({ ...input, pods: admitted });
-  const specsOf = (pod: VPod): ModuleSpec[] => owners.specsOf(pod);
-  const claims = claimsOf(living, [...sleeping, ...leaving].sort(byCreation), recordOf, specsOf);
+  const specsOf = (pod: VPod): readonly ModuleSpec[] => owners.specsOf(pod);
+  const claims = claimsOf({ living, others: () => admitted.filter((pod) => !isLiving(pod)), recordOf, specsOf });
   const removals = removalsOf(leaving, pendingRemovals, specsOf);
-  const serving = new Map(sleeping.flatMap(specsOf).map((spec) => [moduleKeyOf(spec), spec.name]));
+  const serving = new Map(sleeping.flatMap((pod) => specsOf(pod).map((spec) => [moduleKeyOf(spec), spec.name])));
   // Few ask.
   let lost: ReadonlySet<ModuleKey> | undefined;
   const decisions = ledger.isKnown
@@ -115,19 +115,10 @@ export function planBase(input: BasePlanInput): BasePlan {
   const isWanted = (key: ModuleKey): boolean => claims.has(key) || removals.has(key) || serving.has(key);
   return {
     commands: commandsOf(decisions, claims, removals),
-    views: new Map(
-      ordered
-        .filter(isLiving)
-        .map((pod) => [
-          pod,
-          unadmitted.has(pod.uid)
-            ? unadmittedViewsOf(pod, unadmitted)
-            : viewsOf(pod, { owners, ledger, claims, decisions }),
-        ]),
-    ),
+    views: viewsOfAll(ordered, unadmitted, { owners, ledger, claims, decisions }),
     finished: [
       ...deleting.filter((pod) => !specsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
-      ...ordered.filter((pod) => unadmitted.has(pod.uid) && pod.isDeleting),
+      ...ordered.filter((pod) => pod.isDeleting && unadmitted.has(pod.uid)),
     ],
     failedKills: failedKillsOf(deleting, (key) => (isLeft(key) ? ledger.get(key) : undefined), specsOf),
     settledRemovals: [...pendingRemovals].filter(([key]) => !isLeft(key)),
@@ -178,8 +169,7 @@ function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
   const successions = new Successions(claims, (key) => ledger.get(key));
   const decisions = new Map<ModuleKey, ModuleDecision>();
   const switching = new Set<string>();
-  for (const key of new Set([...claims.keys(), ...removals.keys()])) {
-    const claim = claims.get(key);
+  const decideOf = (key: ModuleKey, claim: Claim | undefined): void => {
     const decision = decideModule({
       record: ledger.get(key),
       claim,
@@ -192,7 +182,9 @@ function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
     });
     if (claim && decision.isSwitch) switching.add(claim.spec.name);
     decisions.set(key, isHeldBack(decision, key, decided) ? withoutCommand(decision) : decision);
-  }
+  };
+  for (const [key, claim] of claims) decideOf(key, claim);
+  for (const key of removals.keys()) if (!claims.has(key)) decideOf(key, undefined);
   return withoutConflicts(decisions, { ledger, claims, removals, now });
 }
 
@@ -214,9 +206,11 @@ function isHeldBack(
 function unknownIn(ledger: LedgerView, isWanted: (key: ModuleKey) => boolean): ModuleId[] {
   const isThere = ({ state, inFlight, missingSince }: ModuleRecord): boolean =>
     state !== undefined && inFlight === undefined && missingSince === undefined;
-  return [...ledger.records()]
-    .filter((record) => isThere(record) && !isWanted(moduleKeyOf(record.id)))
-    .map(({ id }) => id);
+  const unknown: ModuleId[] = [];
+  for (const record of ledger.records()) {
+    if (isThere(record) && !isWanted(moduleKeyOf(record.id))) unknown.push(record.id);
+  }
+  return unknown;
 }
 
 function withoutCommand({ command: _command, ...decision }: ModuleDecision): ModuleDecision {
@@ -256,6 +250,20 @@ interface Shown {
   readonly ledger: LedgerView;
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
   readonly decisions: ReadonlyMap<ModuleKey, ModuleDecision>;
+}
+
+/** Of all living Pods, in their order. */
+function viewsOfAll(
+  ordered: readonly VPod[],
+  unadmitted: HeldPods,
+  shown: Shown,
+): ReadonlyMap<VPod, readonly ContainerView[]> {
+  const views = new Map<VPod, readonly ContainerView[]>();
+  for (const pod of ordered) {
+    if (!isLiving(pod)) continue;
+    views.set(pod, unadmitted.has(pod.uid) ? unadmittedViewsOf(pod, unadmitted) : viewsOf(pod, shown));
+  }
+  return views;
 }
 
 function viewsOf(pod: VPod, shown: Shown): ContainerView[] {

@@ -2,7 +2,6 @@ import type { ContainerStatus } from '../kube/objects.ts';
 import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
 import { imageIdOf, storedImageIdOf } from '../redact-url.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
-import { moduleSpecsOf } from './module-spec.ts';
 import type { SpecsOf } from './removals.ts';
 import type { VPod } from './vpod.ts';
 
@@ -23,22 +22,28 @@ interface Claimant {
   readonly fingerprint: string;
 }
 
+export interface ClaimsInput {
+  /** Oldest first. */
+  readonly living: readonly VPod[];
+  /** The Pods that are deleted or have ended, oldest first: asked for when their statuses matter. */
+  readonly others: () => readonly VPod[];
+  readonly recordOf: (key: ModuleKey) => ModuleRecord | undefined;
+  readonly specsOf: SpecsOf;
+}
+
 /**
- * Settles who owns each module that living Pods ask for. Both lists oldest first; leaving Pods own nothing,
- * but their status shows the modules that an earlier controller installed.
+ * Settles who owns each module that living Pods ask for. The other Pods own nothing, but their statuses show the
+ * modules that an earlier controller installed.
  */
-export function claimsOf(
-  living: readonly VPod[],
-  leaving: readonly VPod[],
-  recordOf: (key: ModuleKey) => ModuleRecord | undefined,
-  specsOf: SpecsOf = moduleSpecsOf,
-): Map<ModuleKey, Claim> {
-  const claimants = claimantsOf(living, specsOf);
-  const others = claimantsOf(leaving, specsOf);
+export function claimsOf({ living, others, recordOf, specsOf }: ClaimsInput): Map<ModuleKey, Claim> {
   const claims = new Map<ModuleKey, Claim>();
-  for (const [key, candidates] of claimants) {
-    const adopted = runningImageOf(candidates) ?? runningImageOf(others.get(key) ?? []) ?? ranImageOf(candidates);
-    const claim = claimOf(candidates, recordOf(key), adopted);
+  let former: ReadonlyMap<ModuleKey, readonly Claimant[]> | undefined;
+  for (const [key, candidates] of claimantsOf(living, specsOf)) {
+    const adoptedImage = (): string | undefined => {
+      former ??= claimantsOf(others(), specsOf);
+      return runningImageOf(candidates) ?? runningImageOf(former.get(key) ?? []) ?? ranImageOf(candidates);
+    };
+    const claim = claimOf(candidates, recordOf(key), adoptedImage);
     if (claim) claims.set(key, claim);
   }
   return claims;
@@ -61,15 +66,17 @@ function claimantsOf(pods: readonly VPod[], specsOf: SpecsOf): Map<ModuleKey, Cl
 function claimOf(
   claimants: readonly Claimant[],
   record: ModuleRecord | undefined,
-  adopted: string | undefined,
+  adoptedImage: () => string | undefined,
 ): Claim | undefined {
   const [oldest] = claimants;
   if (oldest === undefined) return undefined;
   const installed = record?.inFlight?.fingerprint ?? record?.fingerprint;
+  // What an earlier controller installed has no fingerprint.
+  const adopted = installed === undefined ? adoptedImage() : undefined;
   const isHolder = ({ spec, fingerprint }: Claimant): boolean =>
     installed === undefined ? imageIdOf(spec.url) === adopted : fingerprint === installed;
   // After a restart the image alone does not distinguish Pods with different args or env: the one that ran it has it.
-  const runner = claimants.find((claimant) => isHolder(claimant) && ranImageOf([claimant]) !== undefined);
+  const runner = claimants.find((claimant) => hasRun(claimant) && isHolder(claimant));
   const holder = runner ?? claimants.find(isHolder);
   const { pod: owner, spec, fingerprint } = holder ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adopted) !== undefined;
@@ -84,7 +91,16 @@ function runningImageOf(claimants: readonly Claimant[]): string | undefined {
 
 /** What ran last: a container that waits because its image changed must not be taken for the new one. */
 function ranImageOf(claimants: readonly Claimant[]): string | undefined {
-  return imageOfFirst(claimants, ({ imageID }) => imageID !== '');
+  return imageOfFirst(claimants, hasImage);
+}
+
+function hasImage({ imageID }: ContainerStatus): boolean {
+  return imageID !== '';
+}
+
+function hasRun(claimant: Claimant): boolean {
+  const status = statusOf(claimant);
+  return status !== undefined && hasImage(status);
 }
 
 function imageOfFirst(claimants: readonly Claimant[], fits: (status: ContainerStatus) => boolean): string | undefined {

@@ -57,7 +57,10 @@ export class NameOwners {
 
   constructor(input: NameOwnersInput) {
     this.#ownerOf = input.ownerOf;
-    this.#ownerByName = holdersOf(input);
+    // Nearly every base: no name can belong to anybody else.
+    const isOfOne = hasOneOwner(input);
+    this.#ownerByName = isOfOne ? new Map() : holdersOf(input);
+    if (isOfOne) return;
     const waiting: { readonly pod: VPod; readonly names: readonly string[] }[] = [];
     for (const pod of input.pods) {
       const names = untriedNamesOf(pod);
@@ -81,8 +84,10 @@ export class NameOwners {
   }
 
   /** The modules of a Pod for which something is done. */
-  specsOf(pod: VPod): ModuleSpec[] {
-    return moduleSpecsOf(pod).filter(({ name }) => !this.isWithheld(pod, name));
+  specsOf(pod: VPod): readonly ModuleSpec[] {
+    const specs = moduleSpecsOf(pod);
+    if (this.#ownerByName.size === 0) return specs;
+    return specs.filter(({ name }) => !this.isWithheld(pod, name));
   }
 
   /** The modules of a Pod that ran here before their names belonged to another owner. */
@@ -98,6 +103,24 @@ export class NameOwners {
     }
     for (const name of names) this.#ownerByName.set(name, this.#ownerOf(pod.namespace));
   }
+}
+
+/** Whether all Pods, and all modules that Pods have left, are of namespaces that count as one owner. */
+function hasOneOwner({ pods, pendingRemovals, ownerOf }: NameOwnersInput): boolean {
+  let known: string | undefined;
+  let owner: string | undefined;
+  const isOther = (namespace: string): boolean => {
+    if (namespace === known) return false;
+    known = namespace;
+    const its = ownerOf(namespace);
+    owner ??= its;
+    return its !== owner;
+  };
+  for (const { namespace } of pods) if (isOther(namespace)) return false;
+  for (const { namespace } of pendingRemovals.values()) {
+    if (namespace !== undefined && isOther(namespace)) return false;
+  }
+  return true;
 }
 
 /** The owner of each name for which a Pod has begun, or has left something. */

@@ -15,7 +15,7 @@ import { CommandSender } from './command-sender.ts';
 import { type LedBase, noteOperationEnd } from './led-base.ts';
 import type { OwnerOf } from './name-owners.ts';
 import type { AdmittingNode } from './pod-admission.ts';
-import { PodMemory } from './pod-memory.ts';
+import { type HeldPods, PodMemory } from './pod-memory.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { type UnknownModulePolicy, UnknownModules } from './unknown-modules.ts';
@@ -217,10 +217,7 @@ export class PodController {
     const now = clock.now();
     const pods = this.#podsOf(base.nodeName);
     const held = this.#memory.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
-    this.#requireRemovals(
-      base,
-      pods.filter(({ uid }) => !held.has(uid)),
-    );
+    this.#requireRemovals(base, pods, held);
     return planBase({
       pods,
       unadmitted: held,
@@ -235,11 +232,12 @@ export class PodController {
   }
 
   /** A module whose name belongs to another namespace was never installed for its Pod. */
-  #requireRemovals(base: LedBase, pods: readonly VPod[]): void {
+  #requireRemovals(base: LedBase, pods: readonly VPod[], held: HeldPods): void {
     const { vanishedPods, pendingRemovals, ledger } = base;
     if (vanishedPods.size === 0) return;
     const { ownerOf } = this.#options;
-    const owners = nameOwnersOf({ pods: [...pods, ...vanishedPods], pendingRemovals, ledger, ownerOf });
+    const counted = [...pods.filter(({ uid }) => !held.has(uid)), ...vanishedPods];
+    const owners = nameOwnersOf({ pods: counted, pendingRemovals, ledger, ownerOf });
     for (const pod of vanishedPods) {
       for (const { name, version } of owners.specsOf(pod)) {
         // Further modules are removed later, as those that no Pod asks for.
@@ -270,6 +268,7 @@ export class PodController {
 
   /** Resolves with what went wrong. */
   async #deleteAll(pods: readonly VPod[]): Promise<unknown[]> {
+    if (pods.length === 0) return [];
     const deleted = await Promise.allSettled(pods.map((pod) => this.#deletePod(pod)));
     return deleted.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   }

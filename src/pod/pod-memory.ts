@@ -21,6 +21,7 @@ interface Judgement {
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
+const NONE_HELD: HeldPods = new Map();
 
 /**
  * What this process knows of Pods beyond their objects, until they are gone: since when a deleted Pod sleeps, which
@@ -61,9 +62,12 @@ export class PodMemory implements SleepUntil {
   judge(nodeName: string, pods: readonly VPod[], node: AdmittingNode | undefined, now: number): HeldPods {
     for (const pod of pods) if (pod.placement === undefined) this.#admitted.delete(pod.uid);
     const open = pods.filter((pod) => this.#isOpen(pod));
-    const waits = open.length === 0 ? new Map<string, Wait>() : this.#waitsOf(open, { nodeName, pods, node, now });
-    if (waits.size > 0) this.#waits.set(nodeName, waits);
-    else this.#waits.delete(nodeName);
+    const waits = open.length === 0 ? undefined : this.#waitsOf(open, { nodeName, pods, node, now });
+    if (waits === undefined || waits.size === 0) {
+      this.#waits.delete(nodeName);
+      return NONE_HELD;
+    }
+    this.#waits.set(nodeName, waits);
     return new Map([...waits].map(([uid, { rejection }]) => [uid, rejection]));
   }
 

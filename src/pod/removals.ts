@@ -31,12 +31,15 @@ export function isLiving(pod: VPod): boolean {
 }
 
 export function podsByFate(ordered: readonly VPod[], sleepUntil: SleepUntil, now: number): PodsByFate {
-  const isSleeping = (pod: VPod): boolean => pod.isDeleting && !isTerminal(pod) && now < (sleepUntil.get(pod.uid) ?? 0);
-  return {
-    living: ordered.filter(isLiving),
-    sleeping: ordered.filter(isSleeping),
-    leaving: ordered.filter((pod) => !isLiving(pod) && !isSleeping(pod)),
-  };
+  const living: VPod[] = [];
+  const sleeping: VPod[] = [];
+  const leaving: VPod[] = [];
+  for (const pod of ordered) {
+    if (isLiving(pod)) living.push(pod);
+    else if (!isTerminal(pod) && now < (sleepUntil.get(pod.uid) ?? 0)) sleeping.push(pod);
+    else leaving.push(pod);
+  }
+  return { living, sleeping, leaving };
 }
 
 /** By UID of a deleted Pod: the monotonic time until which its modules stay. */

@@ -11,7 +11,7 @@ import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
-import { type BaseFacts, computePodStatus, withOwnConditionsOf } from './pod-status.ts';
+import { type BaseFacts, computePodStatus, type PodStatusInput, withOwnConditionsOf } from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import { isTerminal, type VPod, type VPodStatus } from './vpod.ts';
 import { gainsReady, inWriteOrder, losesReady, namesOf, ownNamesOf, type StatusChange } from './write-order.ts';
@@ -31,6 +31,8 @@ const MAX_REPORTED_OWNERS = 1_000;
 
 interface Change extends StatusChange {
   readonly views: readonly ContainerView[];
+  /** Of the base that runs all modules of the Pod; undefined where one does not run. */
+  readonly runsOn?: BaseFacts | undefined;
 }
 
 /** Writes what the Pods of a base should show, where it differs from what they do show. */
@@ -41,8 +43,8 @@ export class StatusWriter {
    * one, and no restart goes uncounted. Emptied by the write, or with the Pod.
    */
   readonly #unwritten = new Map<string, VPodStatus>();
-  /** Statuses on their way to the API server from which nothing follows, by UID. Emptied by the answers of one base. */
-  readonly #writing = new Map<string, VPodStatus>();
+  /** On their way to the API server, and nothing follows from them, by UID. Emptied by the answers of one base. */
+  readonly #writing = new Map<string, Change>();
   /** Pods whose status says all of a base of these facts that runs all of their modules. */
   readonly #settled = new WeakMap<VPod, BaseFacts>();
   /** Owners of Pods of which ignored fields were reported, by UID. */
@@ -68,12 +70,15 @@ export class StatusWriter {
    * may come before the answer to the write. Of a deleted Pod more may follow: the end of its sleep.
    */
   isOwnWrite(before: VPod, pod: VPod): boolean {
-    const status = this.#writing.get(pod.uid);
-    if (status === undefined || pod.isDeleting) return false;
+    const change = this.#writing.get(pod.uid);
+    if (change === undefined || pod.isDeleting) return false;
     const { resourceVersion } = pod;
     // It goes with the first status that shows the Pod as admitted.
     const placement = pod.placement && before.placement;
-    return isDeepStrictEqual({ ...before, resourceVersion, placement, status }, pod);
+    const expected = { ...before, resourceVersion, placement, status: change.next };
+    if (!isDeepStrictEqual(expected, pod)) return false;
+    if (change.runsOn) this.#settled.set(pod, change.runsOn);
+    return true;
   }
 
   /**
@@ -95,21 +100,27 @@ export class StatusWriter {
    * cannot be written keeps no other from it.
    */
   async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
-    const changes = this.#changesOf(plan, facts);
-    const changed = new Set(changes.map(({ pod }) => pod.uid));
-    // Of Pods that the plan shows no more: they have ended, or are being deleted.
-    for (const pod of this.#options.informer.byIndex('node', nodeName)) {
-      const unwritten = this.#unwritten.get(pod.uid);
-      if (unwritten === undefined || changed.has(pod.uid)) continue;
-      changes.push({ pod: this.remembered(pod), next: restated(unwritten, pod), views: [] });
-    }
+    const changes = [...this.#changesOf(plan, facts), ...this.#failedKillsIn(plan)];
+    changes.push(...this.#unwrittenIn(nodeName, changes));
+    if (changes.length === 0) return { writes: 0, errors: [] };
     return this.#writeAll(inWriteOrder(changes), plan);
+  }
+
+  /** Of Pods that the plan shows no more: they have ended, or are being deleted. */
+  #unwrittenIn(nodeName: string, changes: readonly Change[]): Change[] {
+    if (this.#unwritten.size === 0) return [];
+    const changed = new Set(changes.map(({ pod }) => pod.uid));
+    return this.#options.informer.byIndex('node', nodeName).flatMap((pod) => {
+      const unwritten = this.#unwritten.get(pod.uid);
+      if (unwritten === undefined || changed.has(pod.uid)) return [];
+      return [{ pod: this.remembered(pod), next: restated(unwritten, pod), views: [] }];
+    });
   }
 
   async #writeAll(changes: readonly Change[], plan: BasePlan): Promise<{ writes: number; errors: unknown[] }> {
     const errors: unknown[] = [];
-    if (changes.length > 0 && !plan.hasRivals()) {
-      for (const { pod, next } of changes) if (!isTerminal({ status: next })) this.#writing.set(pod.uid, next);
+    if (!plan.hasRivals()) {
+      for (const change of changes) if (!isTerminal({ status: change.next })) this.#writing.set(change.pod.uid, change);
     }
     const losses = new LossWrites();
     const written = changes.map((change) => {
@@ -136,19 +147,20 @@ export class StatusWriter {
 
   #changesOf(plan: BasePlan, facts: BaseFacts): Change[] {
     const { clock } = this.#options;
-    const times = { now: clock.now(), nowText: secondsTime(clock.wallTime()) };
+    let times: Pick<PodStatusInput, 'now' | 'nowText'> | undefined;
     const changes: Change[] = [];
     for (const [pod, views] of plan.views) {
       // Most Pods, with each plan of their base: computing their statuses again took an eighth of all new memory.
       const isRunning = facts.unreachable === undefined && views.every(({ view }) => view.kind === 'Running');
       if (isRunning && isSameBase(this.#settled.get(pod), facts)) continue;
+      times ??= { now: clock.now(), nowText: secondsTime(clock.wallTime()) };
       const next = computePodStatus({ pod, views, base: facts, ...times });
       const unwritten = this.#unwritten.get(pod.uid);
-      if (next !== pod.status) changes.push({ pod, next, views });
+      if (next !== pod.status) changes.push({ pod, next, views, runsOn: isRunning ? facts : undefined });
       else if (unwritten) changes.push({ pod, next: restated(unwritten, pod), views });
       else if (isRunning) this.#settled.set(pod, facts);
     }
-    return [...changes, ...this.#failedKillsIn(plan)];
+    return changes;
   }
 
   #failedKillsIn(plan: BasePlan): Change[] {
@@ -230,7 +242,7 @@ export class LossWrites {
 
   /** False where a Pod that goes before could not be written: then this one must not be written either. */
   async before(change: StatusChange): Promise<boolean> {
-    if (!gainsReady(change)) return true;
+    if (this.#byName.size === 0 || !gainsReady(change)) return true;
     const written = await Promise.all(namesOf(change).map((name) => this.#byName.get(name)));
     return !written.includes(false);
   }

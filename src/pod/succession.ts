@@ -26,7 +26,6 @@ interface Version {
 
 /** The versions of one name, sorted once: what one version asks about all others must not cost a walk over them. */
 interface Versions {
-  readonly count: number;
   /** Of those that are here or coming, the one that is to be active. */
   readonly newest: Version | undefined;
   /** The last one created. */
@@ -39,21 +38,26 @@ interface Versions {
 
 /** The versions of one base that living Pods ask for, against each other. */
 export class Successions {
+  /** Of names with several versions. */
   readonly #versions = new Map<ModuleKey, Version>();
-  readonly #byName: ReadonlyMap<string, Versions>;
+  readonly #byName = new Map<string, Versions>();
 
   constructor(claims: ReadonlyMap<ModuleKey, Claim>, recordOf: (key: ModuleKey) => ModuleRecord | undefined) {
-    for (const [key, claim] of claims) {
-      this.#versions.set(key, { key, claim, record: recordOf(key), hasRun: hasRun(claim) });
+    const names = new Set<string>();
+    for (const { spec } of claims.values()) names.add(spec.name);
+    if (names.size === claims.size) return;
+    for (const [name, entries] of Map.groupBy(claims, ([, { spec }]) => spec.name)) {
+      if (entries.length === 1) continue;
+      const versions = entries.map(([key, claim]) => ({ key, claim, record: recordOf(key), hasRun: hasRun(claim) }));
+      for (const version of versions) this.#versions.set(version.key, version);
+      this.#byName.set(name, versionsOf(versions));
     }
-    const byName = Map.groupBy(this.#versions.values(), ({ claim }) => claim.spec.name);
-    this.#byName = new Map([...byName].map(([name, versions]) => [name, versionsOf(versions)]));
   }
 
   of(key: ModuleKey): Succession {
     const own = this.#versions.get(key);
     const all = own && this.#byName.get(own.claim.spec.name);
-    if (own === undefined || all === undefined || all.count === 1) return ALONE;
+    if (own === undefined || all === undefined) return ALONE;
     const replacer = replacerOf(own, all);
     const active = all.active[0] === own ? all.active[1] : all.active[0];
     const hasSuccessor = active !== undefined && (own.hasRun || ageOf(active, own) === 'younger');
@@ -78,7 +82,6 @@ function versionsOf(versions: readonly Version[]): Versions {
   const isYounger = (one: Version, other: Version): boolean => ageOf(one, other) === 'younger';
   const present = versions.filter(({ record }) => isHereOrComing(record));
   return {
-    count: versions.length,
     newest: lastIn(present, precedes),
     youngest: lastIn(versions, isYounger),
     active: versions.filter(isActive).sort((one, other) => (precedes(one, other) ? -1 : 1)),

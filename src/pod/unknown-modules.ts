@@ -83,9 +83,9 @@ export class UnknownModules {
     // What becomes of them is not known yet: the record of first contacts is being read.
     if (isKept === undefined) return NOTHING_TO_DO;
     this.#reportKept(base, modules.map(moduleKeyOf).filter(isKept));
+    if (base.unknown.size === 0) return NOTHING_TO_DO;
     this.#reportUnknown(base);
-    if (this.#options.policy === 'keep' || base.unknown.size === 0) return NOTHING_TO_DO;
-    return this.#follow(base, now);
+    return this.#options.policy === 'keep' ? NOTHING_TO_DO : this.#follow(base, now);
   }
 
   #follow(base: LedBase, now: number): Attention {
@@ -119,6 +119,7 @@ export class UnknownModules {
   /** Once in the life of this process, also when other replicas lead the base in between. */
   #reportKept(base: LedBase, keys: readonly ModuleKey[]): void {
     const { contact } = base;
+    if (keys.length === 0 && contact.reported.size === 0) return;
     const news = keys.filter((key) => !contact.reported.has(key));
     contact.keptCount = keys.length;
     contact.reported = new Set(keys);
@@ -205,6 +206,10 @@ function keepsNone({ contact }: LedBase): () => boolean {
 
 /** Keeps `base.unknown` in step with the newest list. */
 function track(base: LedBase, modules: readonly ModuleId[], now: number): void {
+  if (modules.length === 0) {
+    base.unknown.clear();
+    return;
+  }
   const keys = new Set(modules.map(moduleKeyOf));
   for (const key of base.unknown.keys()) if (!keys.has(key)) base.unknown.delete(key);
   for (const id of modules) {

@@ -12,7 +12,8 @@ export interface StatusChange {
  * The order in which the statuses of one base are written: oldest Pod first, but where a Pod becomes Ready with a
  * module that another Pod loses, the loss goes first. `changes` oldest first.
  */
-export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): T[] {
+export function inWriteOrder<T extends StatusChange>(changes: readonly T[]): readonly T[] {
+  if (changes.length === 1) return changes;
   const losses = changes
     .map((loss, index) => ({ loss, index }))
     .filter(({ loss }) => losesReady(loss))

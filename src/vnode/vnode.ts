@@ -37,6 +37,8 @@ export class VNode implements LedBase {
   readonly identity: string;
   readonly nodeName: string;
   readonly #ledgerOptions: LedgerOptions;
+  /** Its address, which each plan needs and which seldom changes: a check takes as long as a small plan. */
+  #checked: Pick<BaseFacts, 'ip' | 'isRoutable'> | undefined;
   /** What is on the base and what was commanded; another one after others led it. */
   ledger: ModuleLedger;
   /** Pods that were deleted without a wait. Emptied by the next plan. */
@@ -132,7 +134,8 @@ export class VNode implements LedBase {
   facts(): BaseFacts {
     const { identity, ip } = this.base;
     const unreachable = this.liveness === 'Reachable' ? undefined : { message: unreachableMessage(this.base) };
-    return { identity, ip, isRoutable: isRoutable(ip), unreachable };
+    if (this.#checked?.ip !== ip) this.#checked = { ip, isRoutable: isRoutable(ip) };
+    return { identity, ip, isRoutable: this.#checked.isRoutable, unreachable };
   }
 
   operationEnded(now: number): void {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '../../../src/module/module-record.ts';
 import { claimsOf } from '../../../src/pod/claims.ts';
+import { moduleSpecsOf } from '../../../src/pod/module-spec.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { imageIdOf } from '../../../src/redact-url.ts';
 import { makePod, makeRecord, makeSpec, runningStatus } from '../../support/builders.ts';
@@ -15,7 +16,7 @@ const ran = (url?: string) => ({
 });
 
 const claimOf = (living: VPod[], record = active, leaving: VPod[] = []) =>
-  claimsOf(living, leaving, () => record).get(KEY);
+  claimsOf({ living, others: () => leaving, recordOf: () => record, specsOf: moduleSpecsOf }).get(KEY);
 
 describe('a module that several Pods ask for', () => {
   it('belongs to the oldest while nothing is installed', () => {
@@ -111,5 +112,6 @@ describe('a module that is on the base in another form', () => {
 });
 
 it('leaving Pods claim nothing', () => {
-  expect(claimsOf([], [makePod({ deleting: true, status: ran() })], () => active).size).toBe(0);
+  const others = (): VPod[] => [makePod({ deleting: true, status: ran() })];
+  expect(claimsOf({ living: [], others, recordOf: () => active, specsOf: moduleSpecsOf }).size).toBe(0);
 });

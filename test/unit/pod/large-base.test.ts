@@ -99,6 +99,6 @@ describe('a base whose syncs take long', () => {
   });
 
   it('is synced at once, when it is small', async () => {
-    expect(await syncsWith(podsOf(3))).toBeGreaterThanOrEqual(200);
+    expect(await syncsWith(podsOf(3))).toBeGreaterThanOrEqual(100);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModuleRecord } from '../../../src/module/module-record.ts';
 import { claimsOf } from '../../../src/pod/claims.ts';
+import { moduleSpecsOf } from '../../../src/pod/module-spec.ts';
 import { type Succession, Successions } from '../../../src/pod/succession.ts';
 import { makePod, makeRecord, type PodOptions, runningStatus } from '../../support/builders.ts';
 
@@ -11,7 +12,9 @@ const ran = (key: string) => ({ phase: 'Running', containerStatuses: [runningSta
 function successionsOf(pods: readonly PodOptions[], has: Readonly<Record<string, Partial<ModuleRecord>>>) {
   const records = new Map(Object.entries(has).map(([key, more]) => [key, makeRecord(key, more)]));
   const recordOf = (key: string): ModuleRecord | undefined => records.get(key);
-  const successions = new Successions(claimsOf(pods.map(makePod), [], recordOf), recordOf);
+  const living = pods.map(makePod);
+  const claims = claimsOf({ living, others: () => [], recordOf, specsOf: moduleSpecsOf });
+  const successions = new Successions(claims, recordOf);
   return (key: string): string => wordsOf(successions.of(key));
 }
 
