@@ -275,12 +275,14 @@ export class PodController {
 
   /** The base has confirmed that nothing of the Pod is left. */
   async #deletePod(pod: VPod): Promise<void> {
+    const { api, informer, isLed } = this.#options;
     this.#memory.noteDeletion(pod);
+    const hasFailed = informer.expectDeletion(pod);
     try {
-      const { api, isLed } = this.#options;
       await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
+      hasFailed();
       this.#memory.deletionFailed(pod);
       // Gone already, or another Pod has the name by now.
       if (!isNotFound(error) && !isConflict(error)) throw error;

@@ -95,6 +95,11 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     this.rollbacks++;
   }
 
+  /** It has no lines that it could leave unparsed. */
+  expectDeletion(): () => void {
+    return () => {};
+  }
+
   upsert(raw: KubeObject): void {
     this.#store.upsert(this.#project(structuredClone(raw)));
   }

@@ -50,6 +50,11 @@ export interface Informer<T extends CachedObject> {
    */
   upsert(raw: KubeObject): void;
   /**
+   * This process is about to delete the object at once (grace period 0), whatever is left of a grace period. The event
+   * that the grace period was shortened is then no update. Returns what to call when the deletion has failed.
+   */
+  expectDeletion(object: Pick<T, 'uid'>): () => void;
+  /**
    * Lists everything again, and believes the list whatever its versions say: another request has shown that the cluster
    * went back to an older state, as after a restore of etcd. The watch may not notice for minutes.
    */

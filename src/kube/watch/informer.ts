@@ -119,6 +119,11 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     if (object && this.#store.upsert(object)) this.#ownWrites.add(object);
   }
 
+  expectDeletion({ uid }: Pick<T, 'uid'>): () => void {
+    this.#ownWrites.addDeletion(uid);
+    return () => this.#ownWrites.deleteDeletion(uid);
+  }
+
   wasRolledBack(): void {
     this.#reflector.wasRolledBack();
   }
@@ -183,6 +188,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   }
 
   #onDeleted(deleted: CachedObject, isListed: boolean): void {
+    this.#ownWrites.deleteDeletion(deleted.uid);
     if (isListed) this.#listed.delete(objectKey(deleted));
     // Of what this process wrote since, the watch may say more: that it is selected again.
     else if (this.#store.remove(deleted)) this.#ownWrites.clear();

@@ -3,25 +3,40 @@ import type { CachedObject } from './informer-types.ts';
 type Version = Pick<CachedObject, 'uid' | 'resourceVersion'>;
 
 /**
- * Writes of this process whose answers the cache has taken, and whose events the watch has yet to bring. Such an event
- * says nothing new, so its line need not be parsed.
+ * Writes of this process whose events the watch has yet to bring. Such an event says nothing new, so its line need not
+ * be parsed.
  */
 export class OwnWrites {
-  /** UIDs by resource version. Emptied by the events, and by each list. */
+  /** Whose answers the cache has taken: UIDs by resource version. Emptied by the events, and by each list. */
   readonly #uids = new Map<string, string>();
+  /** UIDs of objects that are deleted at once. Emptied by their events, by failures, and by each list. */
+  readonly #deletions = new Set<string>();
 
   add({ uid, resourceVersion }: Version): void {
     this.#uids.set(resourceVersion, uid);
   }
 
-  /** Whether the event is that of one of these writes, which is then forgotten. */
+  addDeletion(uid: string): void {
+    this.#deletions.add(uid);
+  }
+
+  /** It has failed, or its last event has come. */
+  deleteDeletion(uid: string): void {
+    this.#deletions.delete(uid);
+  }
+
+  /**
+   * Whether the event that modified an object is that of one of these writes, which is then forgotten. Before the API
+   * server deletes an object at once it ends its grace period. Of what others write meanwhile, one event at most is
+   * taken for that; the next one has all of it.
+   */
   take({ uid, resourceVersion }: Version): boolean {
-    if (this.#uids.get(resourceVersion) !== uid) return false;
-    this.#uids.delete(resourceVersion);
-    return true;
+    if (this.#uids.get(resourceVersion) === uid) return this.#uids.delete(resourceVersion);
+    return this.#deletions.delete(uid);
   }
 
   clear(): void {
     this.#uids.clear();
+    this.#deletions.clear();
   }
 }

@@ -242,6 +242,11 @@ export class SimWatch implements Informer<CachedLease> {
     throw new Error('nothing was rolled back');
   }
 
+  /** Leases have no grace period. */
+  expectDeletion(): () => void {
+    return () => {};
+  }
+
   upsert(raw: KubeObject): void {
     this.#store.upsert(projectLease(raw, ENV));
   }

@@ -21,8 +21,29 @@ describe('OwnWrites', () => {
     expect(writes.take({ uid: 'uid-a', resourceVersion: '101' })).toBe(true);
   });
 
+  it('takes one event of an object that is being deleted, whatever its version', () => {
+    writes.addDeletion('uid-b');
+    expect(writes.take({ uid: 'uid-b', resourceVersion: '102' })).toBe(true);
+    expect(writes.take({ uid: 'uid-b', resourceVersion: '103' })).toBe(false);
+  });
+
+  it('takes the event of a noted write of such an object, and the one of its deletion besides', () => {
+    writes.addDeletion('uid-a');
+    expect(writes.take({ uid: 'uid-a', resourceVersion: '101' })).toBe(true);
+    expect(writes.take({ uid: 'uid-a', resourceVersion: '102' })).toBe(true);
+    expect(writes.take({ uid: 'uid-a', resourceVersion: '103' })).toBe(false);
+  });
+
+  it('takes none of a deletion that has failed', () => {
+    writes.addDeletion('uid-b');
+    writes.deleteDeletion('uid-b');
+    expect(writes.take({ uid: 'uid-b', resourceVersion: '102' })).toBe(false);
+  });
+
   it('forgets all of them', () => {
+    writes.addDeletion('uid-b');
     writes.clear();
     expect(writes.take({ uid: 'uid-a', resourceVersion: '101' })).toBe(false);
+    expect(writes.take({ uid: 'uid-b', resourceVersion: '102' })).toBe(false);
   });
 });
