@@ -277,12 +277,12 @@ export class PodController {
   async #deletePod(pod: VPod): Promise<void> {
     const { api, informer, isLed } = this.#options;
     this.#memory.noteDeletion(pod);
-    const hasFailed = informer.expectDeletion(pod);
+    const deletionFailed = informer.expectDeletion(pod);
     try {
       await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
-      hasFailed();
+      deletionFailed();
       this.#memory.deletionFailed(pod);
       // Gone already, or another Pod has the name by now.
       if (!isNotFound(error) && !isConflict(error)) throw error;

@@ -37,7 +37,7 @@ export class VNode implements LedBase {
   readonly identity: string;
   readonly nodeName: string;
   readonly #ledgerOptions: LedgerOptions;
-  /** Its address, which each plan needs and which seldom changes: a check takes as long as a small plan. */
+  /** Its address as it was last checked: each plan asks, and it seldom changes. */
   #checked: Pick<BaseFacts, 'ip' | 'isRoutable'> | undefined;
   /** What is on the base and what was commanded; another one after others led it. */
   ledger: ModuleLedger;

@@ -121,7 +121,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
 
   expectDeletion({ uid }: Pick<T, 'uid'>): () => void {
     this.#ownWrites.addDeletion(uid);
-    return () => this.#ownWrites.deleteDeletion(uid);
+    return () => this.#ownWrites.endDeletion(uid);
   }
 
   wasRolledBack(): void {
@@ -188,7 +188,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
   }
 
   #onDeleted(deleted: CachedObject, isListed: boolean): void {
-    this.#ownWrites.deleteDeletion(deleted.uid);
+    this.#ownWrites.endDeletion(deleted.uid);
     if (isListed) this.#listed.delete(objectKey(deleted));
     // Of what this process wrote since, the watch may say more: that it is selected again.
     else if (this.#store.remove(deleted)) this.#ownWrites.clear();

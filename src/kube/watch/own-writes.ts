@@ -21,7 +21,7 @@ export class OwnWrites {
   }
 
   /** It has failed, or its last event has come. */
-  deleteDeletion(uid: string): void {
+  endDeletion(uid: string): void {
     this.#deletions.delete(uid);
   }
 

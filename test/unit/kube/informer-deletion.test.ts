@@ -37,8 +37,8 @@ describe('SharedInformer.expectDeletion', () => {
   });
 
   it('hands on all changes when the deletion has failed', async () => {
-    const hasFailed = rig.informer.expectDeletion({ uid: 'uid-a' });
-    hasFailed();
+    const deletionFailed = rig.informer.expectDeletion({ uid: 'uid-a' });
+    deletionFailed();
     watch.send(modified(pod('a', 101)));
     expect(await rig.take(1)).toEqual(['update a@98 a@101']);
   });

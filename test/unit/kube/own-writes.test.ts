@@ -36,7 +36,7 @@ describe('OwnWrites', () => {
 
   it('takes none of a deletion that has failed', () => {
     writes.addDeletion('uid-b');
-    writes.deleteDeletion('uid-b');
+    writes.endDeletion('uid-b');
     expect(writes.take({ uid: 'uid-b', resourceVersion: '102' })).toBe(false);
   });
 
