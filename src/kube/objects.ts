@@ -23,6 +23,8 @@ export interface ObjectMeta {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
+  /** While there are any, a deleted object stays. */
+  finalizers?: string[];
   /** Of server-side apply; only whether there are any. */
   managedFields?: readonly unknown[];
 }

@@ -277,12 +277,13 @@ export class PodController {
   async #deletePod(pod: VPod): Promise<void> {
     const { api, informer, isLed } = this.#options;
     this.#memory.noteDeletion(pod);
-    const deletionFailed = informer.expectDeletion(pod);
+    // A Pod that stays is seen once more without its modules: what it held is free then.
+    const deletionFailed = pod.hasFinalizers ? undefined : informer.expectDeletion(pod);
     try {
       await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
     } catch (error) {
-      deletionFailed();
+      deletionFailed?.();
       this.#memory.deletionFailed(pod);
       // Gone already, or another Pod has the name by now.
       if (!isNotFound(error) && !isConflict(error)) throw error;

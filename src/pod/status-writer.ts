@@ -77,7 +77,7 @@ export class StatusWriter {
     const placement = pod.placement && before.placement;
     const expected = { ...before, resourceVersion, placement, status: change.next };
     if (!isDeepStrictEqual(expected, pod)) return false;
-    if (change.runsOn) this.#settled.set(pod, change.runsOn);
+    if (change.runsOn && isFinal(pod)) this.#settled.set(pod, change.runsOn);
     return true;
   }
 
@@ -223,6 +223,11 @@ export class StatusWriter {
       this.#options.recorder.event(podSubject(pod), type, reason, message);
     }
   }
+}
+
+/** Whether nothing but the base decides about its status: no gate that others open, and no later change of its spec. */
+function isFinal({ readinessGates, generation, status }: VPod): boolean {
+  return readinessGates.length === 0 && generation === status.observedGeneration;
 }
 
 /** Of two that are reachable. */

@@ -44,6 +44,8 @@ export interface VPod {
   /** When the grace period ends, on the API server's clock, and how long it is; undefined while nobody deletes. */
   readonly deletionTime: string | undefined;
   readonly deletionGraceSeconds: number | undefined;
+  /** It stays when it is deleted, until others take their finalizers off. */
+  readonly hasFinalizers: boolean;
   /** The annotation as it is, unchecked. */
   readonly installStrategy: string | undefined;
   readonly restartPolicy: string;
@@ -94,6 +96,7 @@ export function projectPod(object: KubeObject): VPod {
     deletionTime: metadata.deletionTimestamp,
     deletionGraceSeconds:
       metadata.deletionTimestamp === undefined ? undefined : secondsOf(metadata.deletionGracePeriodSeconds),
+    hasFinalizers: (metadata.finalizers ?? []).length > 0,
     installStrategy: metadata.annotations?.[ANNOTATION.installStrategy],
     restartPolicy: spec.restartPolicy ?? 'Always',
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),

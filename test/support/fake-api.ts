@@ -175,6 +175,11 @@ export class FakeApi implements KubeClient {
       if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion) {
         throw apiError(409, 'Conflict');
       }
+      const { deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
+      if (deletionGracePeriodSeconds > 0) {
+        this.#save(kind, { ...object, metadata: { ...object.metadata, deletionGracePeriodSeconds: 0 } });
+      }
+      if (finalizers.length > 0) return object;
       this.objects.delete(`${kind} ${name}`);
       this.#changed(kind, { type: 'DELETED', object: { ...object, metadata: this.#stamped(object) } });
       return object;

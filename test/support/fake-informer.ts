@@ -18,6 +18,8 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
   readonly #store: InformerStore<T>;
   readonly #project: (raw: KubeObject) => T;
   #backlog: WatchEvent[] = [];
+  /** UIDs of what is being deleted. */
+  readonly #expected = new Set<string>();
   isPaused = false;
   synced = true;
   /** How long the watch has been silent. */
@@ -41,8 +43,9 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
       return;
     }
     const object = this.#project(structuredClone(event.object));
-    if (event.type === 'PUT') this.#store.put(object);
-    else this.#store.remove(object);
+    const isExpected = this.#expected.delete(object.uid);
+    if (event.type === 'DELETED') this.#store.remove(object);
+    else if (!isExpected) this.#store.put(object);
   }
 
   /** The cluster went back to a state with these objects. Events that were held back are dropped. */
@@ -95,9 +98,9 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     this.rollbacks++;
   }
 
-  /** It has no lines that it could leave unparsed. */
-  expectDeletion(): () => void {
-    return () => {};
+  expectDeletion({ uid }: Pick<T, 'uid'>): () => void {
+    this.#expected.add(uid);
+    return () => void this.#expected.delete(uid);
   }
 
   upsert(raw: KubeObject): void {

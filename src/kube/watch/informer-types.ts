@@ -51,7 +51,8 @@ export interface Informer<T extends CachedObject> {
   upsert(raw: KubeObject): void;
   /**
    * This process is about to delete the object at once (grace period 0), whatever is left of a grace period. The event
-   * that the grace period was shortened is then no update. Returns what to call when the deletion has failed.
+   * that the grace period was shortened is then no update. Not for an object with finalizers, which stays. Returns what
+   * to call when the deletion has failed.
    */
   expectDeletion(object: Pick<T, 'uid'>): () => void;
   /**

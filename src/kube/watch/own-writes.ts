@@ -9,7 +9,7 @@ type Version = Pick<CachedObject, 'uid' | 'resourceVersion'>;
 export class OwnWrites {
   /** Whose answers the cache has taken: UIDs by resource version. Emptied by the events, and by each list. */
   readonly #uids = new Map<string, string>();
-  /** UIDs of objects that are deleted at once. Emptied by their events, by failures, and by each list. */
+  /** UIDs of objects that are deleted at once. Emptied by their next events, by failures, and by each list. */
   readonly #deletions = new Set<string>();
 
   add({ uid, resourceVersion }: Version): void {
@@ -27,8 +27,8 @@ export class OwnWrites {
 
   /**
    * Whether the event that modified an object is that of one of these writes, which is then forgotten. Before the API
-   * server deletes an object at once it ends its grace period. Of what others write meanwhile, one event at most is
-   * taken for that; the next one has all of it.
+   * server deletes an object at once it ends its grace period. The event of another client may be taken for that; what
+   * it has changed comes with the next event.
    */
   take({ uid, resourceVersion }: Version): boolean {
     if (this.#uids.get(resourceVersion) === uid) return this.#uids.delete(resourceVersion);

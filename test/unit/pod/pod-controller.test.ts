@@ -55,6 +55,28 @@ describe('what this process has written itself', () => {
     expect(rig.podState('p1')).toBe('Running True');
   });
 
+  it('is followed by a status of the generation that somebody has made meanwhile', async () => {
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/p1' ? written.promise : undefined);
+    rig.addPod();
+    await settle();
+    const stored = rig.api.pod('p1') as PodObject;
+    rig.api.put('pod', { ...stored, metadata: { ...stored.metadata, generation: 2 } });
+    written.resolve();
+    await rig.pass(1_000);
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.api.pod('p1')?.status).toMatchObject({ observedGeneration: 2 });
+  });
+
+  it('is followed by another status where a readiness gate waits for the one that was written', async () => {
+    rig.addPod({ spec: { readinessGates: [{ conditionType: 'ContainersReady' }] } });
+    await settle();
+    expect(rig.podState('p1')).toBe('Running False ReadinessGatesNotReady');
+    rig.pods.enqueue('vnode.b1');
+    await settle();
+    expect(rig.podState('p1')).toBe('Running True');
+  });
+
   it('starts one when the write ends the Pod: its other modules go', async () => {
     const base = await rig.foundBase('b2', { answersCommands: false });
     rig.addPod({ node: 'vnode.b2', modules: ['biz1:1', 'biz2:1'], restartPolicy: 'Never' });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { PodObject } from '../../../src/kube/objects.ts';
 import { VNode } from '../../../src/vnode/vnode.ts';
 import { LEDGER_OPTIONS, makeBase, makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig, type CoreRigOptions } from '../../support/core-rig.ts';
@@ -124,6 +125,18 @@ describe('a Pod with a module name of another namespace', () => {
     await rig.pass(1_000);
     expect(rig.api.pod('p1')).toBeUndefined();
     expect(rig.commands()).toEqual([`install b1 ${OWNED}`]);
+    expect(rig.podState('tenant/attack')).toBe('Running True');
+  });
+
+  it('has it at once when finalizers of others keep the last Pod of the owner, and its module is gone', async () => {
+    await ownedModule();
+    const stored = rig.api.pod('p1') as PodObject;
+    rig.api.put('pod', { ...stored, metadata: { ...stored.metadata, finalizers: ['example.com/counted'] } });
+    rig.addPod({ ...ATTACK, modules: [OWNED] });
+    await rig.pass(1_000);
+    rig.deletePod('p1');
+    await rig.pass(1_000);
+    expect(rig.api.pod('p1')?.metadata).toMatchObject({ deletionGracePeriodSeconds: 0 });
     expect(rig.podState('tenant/attack')).toBe('Running True');
   });
 
