@@ -277,11 +277,12 @@ export class PodController {
   async #deletePod(pod: VPod): Promise<void> {
     const { api, informer, isLed } = this.#options;
     this.#memory.noteDeletion(pod);
-    // A Pod that stays is seen once more without its modules: what it held is free then.
     const deletionFailed = pod.hasFinalizers ? undefined : informer.expectDeletion(pod);
     try {
       await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
+      // It may stay without another event, and what it held is free.
+      if (pod.hasFinalizers && pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
     } catch (error) {
       deletionFailed?.();
       this.#memory.deletionFailed(pod);

@@ -78,7 +78,8 @@ export class StatusWriter {
     const expected = { ...before, resourceVersion, placement, status: change.next };
     if (!isDeepStrictEqual(expected, pod)) return false;
     if (change.runsOn && isFinal(pod)) this.#settled.set(pod, change.runsOn);
-    return true;
+    // A gate may wait for a condition that was just written.
+    return pod.readinessGates.length === 0;
   }
 
   /**

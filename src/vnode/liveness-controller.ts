@@ -206,6 +206,8 @@ export class LivenessController {
     }
     if (vnode.lists.takeSkipped(now)) inquirer.askList(vnode);
     if (isBinding(vnode, now)) inquirer.askList(vnode);
+    // What follows operations is asked for soon.
+    if (vnode.refresh !== undefined) return;
     const routineAt = routineMomentOf(vnode, now);
     if (vnode.ledger.askedAt + FRESH_MS < routineAt) inquirer.askList(vnode);
     if (vnode.healthAskedAt + FRESH_MS < routineAt) inquirer.askHealth(vnode);

@@ -52,6 +52,7 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
   async goBackTo(objects: readonly KubeObject[]): Promise<void> {
     this.isPaused = false;
     this.#backlog = [];
+    this.#expected.clear();
     const projected = objects.map((object) => this.#project(structuredClone(object)));
     await this.#store.replace(new Map(projected.map((object) => [objectKey(object), object])), true);
   }

@@ -27,8 +27,8 @@ export class OwnWrites {
 
   /**
    * Whether the event that modified an object is that of one of these writes, which is then forgotten. Before the API
-   * server deletes an object at once it ends its grace period. The event of another client may be taken for that; what
-   * it has changed comes with the next event.
+   * server deletes an object at once it ends its grace period. The event of another client may be taken for that: the
+   * next event shows what it has changed.
    */
   take({ uid, resourceVersion }: Version): boolean {
     if (this.#uids.get(resourceVersion) === uid) return this.#uids.delete(resourceVersion);

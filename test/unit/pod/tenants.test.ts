@@ -128,17 +128,20 @@ describe('a Pod with a module name of another namespace', () => {
     expect(rig.podState('tenant/attack')).toBe('Running True');
   });
 
-  it('has it at once when finalizers of others keep the last Pod of the owner, and its module is gone', async () => {
-    await ownedModule();
-    const stored = rig.api.pod('p1') as PodObject;
-    rig.api.put('pod', { ...stored, metadata: { ...stored.metadata, finalizers: ['example.com/counted'] } });
-    rig.addPod({ ...ATTACK, modules: [OWNED] });
-    await rig.pass(1_000);
-    rig.deletePod('p1');
-    await rig.pass(1_000);
-    expect(rig.api.pod('p1')?.metadata).toMatchObject({ deletionGracePeriodSeconds: 0 });
-    expect(rig.podState('tenant/attack')).toBe('Running True');
-  });
+  it.each([30, 0])(
+    'has it at once when finalizers of others keep the last Pod of the owner (grace: %i s), and its module is gone',
+    async (graceSeconds) => {
+      await ownedModule();
+      const stored = rig.api.pod('p1') as PodObject;
+      rig.api.put('pod', { ...stored, metadata: { ...stored.metadata, finalizers: ['example.com/counted'] } });
+      rig.addPod({ ...ATTACK, modules: [OWNED] });
+      await rig.pass(1_000);
+      rig.deletePod('p1', graceSeconds);
+      await rig.pass(1_000);
+      expect(rig.api.pod('p1')?.metadata).toMatchObject({ deletionGracePeriodSeconds: 0 });
+      expect(rig.podState('tenant/attack')).toBe('Running True');
+    },
+  );
 
   it('gets no module that was left by a Pod which was forced away', async () => {
     await ownedModule();

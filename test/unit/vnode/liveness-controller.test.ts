@@ -458,6 +458,19 @@ describe('a base over HTTP that refuses connections after its heartbeat', () => 
 describe('a base whose modules have changed', () => {
   const asked = (): number => rig.tunnel.take().filter((line) => line.includes('health')).length;
 
+  it('is not asked at its routine moment besides, 19 s after it was met, while a burst puts the question off', async () => {
+    await foundBases(1);
+    await rig.pass(12_000);
+    rig.traffic.isCalm = false;
+    rig.addPod({ name: 'p2', node: 'vnode.b1', modules: ['biz2:1.0.0'] });
+    await rig.pass(1_000);
+    rig.tunnel.take();
+    await rig.pass(50_000);
+    expect(asked()).toBe(0);
+    await rig.pass(15_000);
+    expect(asked()).toBe(1);
+  });
+
   it.each([
     [true, 4_000],
     [false, 60_000],
