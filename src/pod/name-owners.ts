@@ -51,16 +51,15 @@ interface Holder {
 export class NameOwners {
   readonly #ownerOf: OwnerOf;
   /** By name. */
-  readonly #ownerByName: Map<string, string>;
+  readonly #ownerByName: Map<string, string> = new Map();
   /** A Pod's own names that wait because another of its names has another owner. */
   readonly #withheld = new Map<VPod, ReadonlySet<string>>();
 
   constructor(input: NameOwnersInput) {
     this.#ownerOf = input.ownerOf;
     // Nearly every base: no name can belong to anybody else.
-    const isOfOne = hasOneOwner(input);
-    this.#ownerByName = isOfOne ? new Map() : holdersOf(input);
-    if (isOfOne) return;
+    if (hasOneOwner(input)) return;
+    this.#ownerByName = holdersOf(input);
     const waiting: { readonly pod: VPod; readonly names: readonly string[] }[] = [];
     for (const pod of input.pods) {
       const names = untriedNamesOf(pod);
@@ -107,20 +106,10 @@ export class NameOwners {
 
 /** Whether all Pods, and all modules that Pods have left, are of namespaces that count as one owner. */
 function hasOneOwner({ pods, pendingRemovals, ownerOf }: NameOwnersInput): boolean {
-  let known: string | undefined;
-  let owner: string | undefined;
-  const isOther = (namespace: string): boolean => {
-    if (namespace === known) return false;
-    known = namespace;
-    const its = ownerOf(namespace);
-    owner ??= its;
-    return its !== owner;
-  };
-  for (const { namespace } of pods) if (isOther(namespace)) return false;
-  for (const { namespace } of pendingRemovals.values()) {
-    if (namespace !== undefined && isOther(namespace)) return false;
-  }
-  return true;
+  const owners = new Set<string>();
+  for (const { namespace } of pods) owners.add(ownerOf(namespace));
+  for (const { namespace } of pendingRemovals.values()) if (namespace !== undefined) owners.add(ownerOf(namespace));
+  return owners.size <= 1;
 }
 
 /** The owner of each name for which a Pod has begun, or has left something. */

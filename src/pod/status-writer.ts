@@ -71,15 +71,16 @@ export class StatusWriter {
    */
   isOwnWrite(before: VPod, pod: VPod): boolean {
     const change = this.#writing.get(pod.uid);
-    if (change === undefined || pod.isDeleting) return false;
-    const { resourceVersion } = pod;
+    // A gate may wait for a condition that is just being written.
+    if (change === undefined || pod.isDeleting || pod.readinessGates.length > 0) return false;
+    const { resourceVersion, generation } = pod;
     // It goes with the first status that shows the Pod as admitted.
     const placement = pod.placement && before.placement;
     const expected = { ...before, resourceVersion, placement, status: change.next };
     if (!isDeepStrictEqual(expected, pod)) return false;
-    if (change.runsOn && isFinal(pod)) this.#settled.set(pod, change.runsOn);
-    // A gate may wait for a condition that was just written.
-    return pod.readinessGates.length === 0;
+    // Its spec may have changed since the status was computed.
+    if (change.runsOn && generation === change.next.observedGeneration) this.#settled.set(pod, change.runsOn);
+    return true;
   }
 
   /**
@@ -224,11 +225,6 @@ export class StatusWriter {
       this.#options.recorder.event(podSubject(pod), type, reason, message);
     }
   }
-}
-
-/** Whether nothing but the base decides about its status: no gate that others open, and no later change of its spec. */
-function isFinal({ readinessGates, generation, status }: VPod): boolean {
-  return readinessGates.length === 0 && generation === status.observedGeneration;
 }
 
 /** Of two that are reachable. */
