@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
+import { ANSWER_WITHIN_MS } from './liveness.ts';
 import type { VNode } from './vnode.ts';
 
 export interface BaseInquirerOptions {
@@ -42,7 +43,15 @@ export class BaseInquirer {
   askHealth(vnode: VNode): void {
     if (this.#isFollowed(vnode.nodeName)) return;
     vnode.healthAskedAt = this.#clock.now();
+    vnode.healthDueAt = undefined;
     this.#send(vnode, 'queryHealth');
+  }
+
+  /** Whether it still lives: now, or 5 s after its last question, which may have been answered before the doubt. */
+  askHealthSoon(vnode: VNode): void {
+    const freeAt = vnode.healthAskedAt + ANSWER_WITHIN_MS;
+    if (this.#clock.now() >= freeAt) this.askHealth(vnode);
+    else vnode.healthDueAt = freeAt;
   }
 
   /**

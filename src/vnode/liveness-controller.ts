@@ -196,7 +196,7 @@ export class LivenessController {
     const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
-    if (isLeaving(vnode, now) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
+    if (now >= (vnode.healthDueAt ?? now + 1) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
     if (isRefreshDue(vnode, this.#options.traffic, now)) {
       vnode.refresh = undefined;
       inquirer.ask(vnode);
@@ -244,11 +244,6 @@ export class LivenessController {
 /** What follows operations waits while there is a burst of them: many at one base share one question. */
 function isRefreshDue({ refresh }: VNode, { isCalm }: Pick<Traffic, 'isCalm'>, now: number): boolean {
   return refresh !== undefined && (isCalm ? refresh.at : refresh.latestAt) <= now;
-}
-
-/** Whether a goodbye from elsewhere came right after another question, so that its own is still to be asked. */
-function isLeaving({ goodbyeAt, healthAskedAt }: VNode, now: number): boolean {
-  return goodbyeAt !== undefined && healthAskedAt < goodbyeAt && now - healthAskedAt >= ANSWER_WITHIN_MS;
 }
 
 /** Whether heartbeats of the base prove nothing, so that it lives by its answers: one lost question is not its end. */

@@ -10,7 +10,7 @@ import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.t
 import { isRoutable } from './address.ts';
 import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
-import { ANSWER_WITHIN_MS, BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
+import { BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
@@ -210,8 +210,8 @@ export class VNodeAdmission {
 
   /** Two processes have one identity. Whether the first still lives shows when it is asked. */
   #refuse(vnode: VNode, place: string, tunnel: TunnelName): void {
-    const { clock, logger, inquirer } = this.#options;
-    if (clock.now() - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+    const { logger, inquirer } = this.#options;
+    inquirer.askHealthSoon(vnode);
     if (!this.#countRefusal(vnode, tunnel)) return;
     const held = placeOf(vnode);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');

@@ -130,9 +130,8 @@ export class VNodeController implements TunnelHandler {
       return;
     }
     // Anybody may have posted it: a refused connection confirms it, an answer refutes it.
-    const now = clock.now();
-    if (!isAwaited(vnode.goodbyeAt, now)) vnode.goodbyeAt = now;
-    if (now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.askHealth(vnode);
+    if (!isAwaited(vnode.goodbyeAt, clock.now())) vnode.goodbyeAt = clock.now();
+    inquirer.askHealthSoon(vnode);
   }
 
   #end(vnode: VNode): void {

@@ -91,6 +91,8 @@ export class VNode implements LedBase {
   /** The time of the base's first message, by its own wall clock, ms. */
   firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
+  /** When a question about its health is due that came too soon after another one. */
+  healthDueAt: number | undefined;
 
   /**
    * Monotonic time of the last message of the base; of the start of this process for one that is known only from its
@@ -169,6 +171,7 @@ export class VNode implements LedBase {
     this.refresh = undefined;
     this.isRefusing = false;
     this.healthAskedAt = Number.NEGATIVE_INFINITY;
+    this.healthDueAt = undefined;
     this.placedAt = now;
     this.metAt = now;
     // The next leader judges by what it hears itself.

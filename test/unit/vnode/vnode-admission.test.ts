@@ -155,6 +155,25 @@ describe('a base that has moved', () => {
     expect(await refused(HTTP)).toBe(0);
   });
 
+  it('is believed at its second heartbeat where its earlier process was asked right before the first', async () => {
+    const base = await running(httpBase());
+    await rig.pass(30_000);
+    rig.vnodes.onBaselineQuery({ tunnel: HTTP, identity: 'b1', publishedAt: undefined, sender: ADDRESS.ip });
+    await rig.pass(1_000);
+    const elsewhere = makeBase('b1', ELSEWHERE);
+    rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, base.info));
+    const beat = (): void =>
+      rig.vnodes.onHeartbeat({ tunnel: HTTP, identity: 'b1', publishedAt: undefined }, elsewhere);
+    beat();
+    expect(await refused(HTTP)).toBe(1);
+    await rig.pass(5_000);
+    expect(rig.store.get(NODE)).toMatchObject({ isRefusing: true, base: ADDRESS });
+    await rig.pass(4_000);
+    beat();
+    expect(await refused(HTTP)).toBe(1);
+    expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+  });
+
   it('is not confused by answers to questions that its earlier process was asked', async () => {
     const base = await running(httpBase());
     const askedAt = rig.clock.now();
