@@ -47,6 +47,8 @@ const PAUSED_AFTER_MS = 5_000;
 const PROBE_TIMEOUT_MS = 5_000;
 /** In steady state a base is asked for list and health this often: not more than twice a minute in all. */
 const ROUTINE_INTERVAL_MS = 65_000;
+/** A question that was sent less than this before its routine moment counts as the routine one. */
+const FRESH_MS = 10_000;
 
 interface TunnelState {
   brake: Brake;
@@ -204,10 +206,11 @@ export class LivenessController {
     }
     if (vnode.lists.takeSkipped(now)) inquirer.askList(vnode);
     if (isBinding(vnode, now)) inquirer.askList(vnode);
-    const firstAt = vnode.metAt + phaseOf(vnode.nodeName) * ROUTINE_INTERVAL_MS;
-    if (now < firstAt) return;
-    if (now - vnode.ledger.askedAt >= ROUTINE_INTERVAL_MS) inquirer.askList(vnode);
-    if (now - vnode.healthAskedAt >= ROUTINE_INTERVAL_MS) inquirer.askHealth(vnode);
+    // What follows operations is asked for soon.
+    if (vnode.refresh !== undefined) return;
+    const routineAt = routineMomentOf(vnode, now);
+    if (vnode.ledger.askedAt + FRESH_MS < routineAt) inquirer.askList(vnode);
+    if (vnode.healthAskedAt + FRESH_MS < routineAt) inquirer.askHealth(vnode);
   }
 
   #count(): void {
@@ -239,6 +242,13 @@ export class LivenessController {
     this.#options.metrics.livenessFrozen.set({ tunnel: tunnel.name }, 0);
     return state;
   }
+}
+
+/** The last of the base's own moments for routine questions: bases that came together are not asked together for ever. */
+function routineMomentOf({ metAt, nodeName }: VNode, now: number): number {
+  const firstAt = metAt + phaseOf(nodeName) * ROUTINE_INTERVAL_MS;
+  if (now < firstAt) return Number.NEGATIVE_INFINITY;
+  return now - ((now - firstAt) % ROUTINE_INTERVAL_MS);
 }
 
 /** What follows operations waits while there is a burst of them: many at one base share one question. */

@@ -174,8 +174,8 @@ describe('an API server that fails', () => {
 
   it('with 404 or 422: the Pod is gone or another one, and nothing is tried again', async () => {
     await runningPod();
-    // The look at the base after an install.
-    await rig.pass(10_000);
+    // The look at the base after an install, and the routine question 19 s after it was met.
+    await rig.pass(20_000);
     rig.podInformer.isPaused = true;
     rig.api.drop('pod', 'p1');
     rig.addPod({ uid: 'another' });

@@ -352,6 +352,26 @@ describe('many bases that an earlier process has left', () => {
   });
 });
 
+describe('many bases that came together', () => {
+  it.each(['list', 'health'])('are asked for their %s one by one from then on', async (question) => {
+    for (let index = 1; index <= 40; index++) rig.base(`together${index}`);
+    for (const identity of rig.bases.keys()) rig.heartbeat(identity);
+    await rig.pass(1_000);
+    rig.tunnel.take();
+    const timesOf = new Map<string, number>();
+    let most = 0;
+    for (let second = 2; second <= 141; second++) {
+      await rig.pass(1_000);
+      const asked = rig.tunnel.take(question);
+      most = Math.max(most, asked.length);
+      for (const line of asked) timesOf.set(line, (timesOf.get(line) ?? 0) + 1);
+    }
+    expect(timesOf.size).toBe(40);
+    expect(Math.min(...timesOf.values())).toBe(2);
+    expect(most).toBeLessThan(8);
+  });
+});
+
 describe('a base in its ordinary life', () => {
   it.each(['list', 'health'])('is asked for its %s every 65 s', async (question) => {
     await foundBases(20);
@@ -437,6 +457,19 @@ describe('a base over HTTP that refuses connections after its heartbeat', () => 
 
 describe('a base whose modules have changed', () => {
   const asked = (): number => rig.tunnel.take().filter((line) => line.includes('health')).length;
+
+  it('is not asked at its routine moment besides, 19 s after it was met, while a burst puts the question off', async () => {
+    await foundBases(1);
+    await rig.pass(12_000);
+    rig.traffic.isCalm = false;
+    rig.addPod({ name: 'p2', node: 'vnode.b1', modules: ['biz2:1.0.0'] });
+    await rig.pass(1_000);
+    rig.tunnel.take();
+    await rig.pass(50_000);
+    expect(asked()).toBe(0);
+    await rig.pass(15_000);
+    expect(asked()).toBe(1);
+  });
 
   it.each([
     [true, 4_000],

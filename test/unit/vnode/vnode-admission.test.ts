@@ -234,7 +234,8 @@ describe('a refused connection', () => {
     await rig.pass(5_000);
     expect(rig.http.take('list')).toHaveLength(4);
     await rig.pass(20_000);
-    expect(rig.http.take('list')).toEqual([]);
+    // Its routine question, 19 s after it was met.
+    expect(rig.http.take('list')).toEqual(['list b1']);
   });
 
   it('has the base asked again each few seconds, and not in a loop', async () => {
