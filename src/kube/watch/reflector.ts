@@ -25,6 +25,8 @@ const HEADERS_TIMEOUT_MS = 30_000;
 const SILENCE_MS = 120_000;
 /** Many requests show the same rollback. */
 const ROLLED_BACK_REST_MS = 60_000;
+/** After this many the list is read by pages; the next one is streamed again. */
+const MAX_STREAM_FAILURES = 2;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
 export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list' | 'paused';
@@ -77,6 +79,8 @@ export class Reflector {
   #mustList = true;
   /** False after a server has refused `sendInitialEvents`. */
   #canStreamList = true;
+  /** Streamed lists in a row that the server has failed. */
+  #streamFailures = 0;
   #failures = 0;
   #silencesInRow = 0;
   #relistsInRow = 0;
@@ -134,8 +138,16 @@ export class Reflector {
   }
 
   async #listAndWatch(signal: AbortSignal): Promise<void> {
-    if (this.#mustList && !this.#canStreamList) await this.#listPages(signal);
+    if (this.#mustList && !this.#streamsList()) await this.#listPages(signal);
     await this.#watch(signal);
+  }
+
+  /**
+   * Kubernetes 1.32 and later answer 200 to each streamed list, and end it with an error 500 while they do not know
+   * whether their etcd reports its progress, as etcd before 3.4.31 and 3.5.13 does not.
+   */
+  #streamsList(): boolean {
+    return this.#canStreamList && this.#streamFailures < MAX_STREAM_FAILURES;
   }
 
   async #listPages(signal: AbortSignal): Promise<void> {
@@ -269,6 +281,7 @@ export class Reflector {
     this.#isRolledBack = false;
     await this.#options.sink.onListed(isRolledBack);
     this.#mustList = false;
+    this.#streamFailures = 0;
     if (Number.isFinite(this.#openedAt)) this.#openedAt = this.#options.clock.now();
     this.#progress(resourceVersion);
   }
@@ -277,8 +290,7 @@ export class Reflector {
   #delayAfter(error: unknown): number {
     const { random, sink } = this.#options;
     if (this.#mustList) {
-      if (this.#canStreamList && isRefusal(error)) {
-        this.#canStreamList = false;
+      if (this.#givesUpStreaming(error)) {
         sink.onRelist('no-streaming-list');
         return 0;
       }
@@ -293,6 +305,13 @@ export class Reflector {
     this.#failures++;
     const retryAfterMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(Math.min(retryAfterMs, MAX_RETRY_AFTER_MS), random() * backoffMs(this.#failures, BACKOFF));
+  }
+
+  #givesUpStreaming(error: unknown): boolean {
+    if (!this.#streamsList()) return false;
+    if (isRefusal(error)) this.#canStreamList = false;
+    else if (isFailure(error)) this.#streamFailures++;
+    return !this.#streamsList();
   }
 
   /**
@@ -311,6 +330,10 @@ export class Reflector {
 /** What servers without streaming lists answer to `sendInitialEvents`. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 400 || error.status === 422);
+}
+
+function isFailure(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 500;
 }
 
 /** Calls back once when `touch` has not been called for a time. */

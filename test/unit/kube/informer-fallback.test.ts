@@ -36,6 +36,30 @@ describe('SharedInformer on a server without streaming lists', () => {
     },
   );
 
+  it('reads a list by pages that failed twice while it was streamed, and streams the next one again', async () => {
+    const rig = await InformerRig.start();
+    (await rig.server.next()).send(errorEvent(500, 'InternalError'));
+    expect(await rig.interruption()).toBe(200);
+    rig.clock.advance(200);
+    const second = await rig.server.next();
+    expect(second.query).toMatchObject({ sendInitialEvents: 'true' });
+    second.send(errorEvent(500, 'InternalError'));
+    expect(await rig.interruption()).toBe(0);
+    const paged = await rig.server.next();
+    expect(paged.query).toEqual({ limit: '500' });
+    paged.reply(500, statusOf(500, 'InternalError'));
+    expect(await rig.interruption()).toBe(400);
+    rig.clock.advance(400);
+    (await rig.server.next()).reply(200, page(10, ['a']));
+    const watch = await rig.server.next();
+    expect(rig.informer.hasSynced()).toBe(true);
+    watch.send(errorEvent(410, 'Expired'));
+    await rig.interruption();
+    rig.clock.advance(1000);
+    expect((await rig.server.next()).query).toMatchObject({ sendInitialEvents: 'true' });
+    await rig.stop();
+  });
+
   it('lives from the moment when the server takes its watch, though nothing comes of an empty list', async () => {
     const rig = await InformerRig.start();
     (await rig.server.next()).reply(400, statusOf(400, 'BadRequest'));
