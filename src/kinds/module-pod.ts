@@ -131,8 +131,10 @@ function modulesOf({ containers }: PodObject['spec']): PodModule[] {
   return containers.map(({ name, image, args, env = [] }) => {
     // As everywhere in Kubernetes, the last of two values counts.
     const version = env.findLast((variable) => variable.name === VERSION_ENV)?.value ?? '';
+    // The API server keeps no empty value and no empty list in a Pod, but both in a template.
+    const values = env.map((variable) => [variable.name, variable.value ?? '']);
     const content = createHash('sha256')
-      .update(JSON.stringify([image, args, env]))
+      .update(JSON.stringify([image, args ?? [], values]))
       .digest('base64url')
       .slice(0, 16);
     return { name, version, content };

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type BaseSharing, sharingOf } from '../../../../src/kinds/module-pod.ts';
+import type { EnvVar, PodObject } from '../../../../src/kube/objects.ts';
 import { REVISION_LABEL } from '../../../../src/labels.ts';
 import { cannotShare, limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
 import { RolloutWorld, type Template } from './rollout-world.ts';
@@ -276,6 +278,19 @@ describe('a base', () => {
     expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:y', 'c:1:x'))).toBe(true);
     expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:1:x', 'c:1:x'))).toBe(false);
     expect(cannotShare(sharing('a:1:x', 'b:1:x'), sharing('b:2:y', 'c:1:x'))).toBe(false);
+  });
+
+  it('can have the Pods of one template, though the API server drops from Pods what is empty', () => {
+    const container = { name: 'a', image: 'https://repo.example/a.jar' };
+    const variable = { name: 'BIZ_VERSION', value: '1' };
+    const template = sharingOf({}, {
+      containers: [{ ...container, args: [], env: [variable, { name: 'EMPTY', value: '' }] }],
+    } as PodObject['spec']);
+    const of = (env: EnvVar[]): BaseSharing =>
+      sharingOf({}, { containers: [{ ...container, env }] } as PodObject['spec']);
+    expect(cannotShare(of([variable, { name: 'EMPTY' }]), template)).toBe(false);
+    expect(cannotShare(of([variable, { name: 'EMPTY', value: 'no' }]), template)).toBe(true);
+    expect(cannotShare(of([variable]), template)).toBe(true);
   });
 
   it('has one version where either Pod asks for that', () => {
