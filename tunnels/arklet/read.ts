@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import { MODULE_STATES, type ModuleState } from '../../src/tunnel/module.ts';
 import type {
   BaseMetadata,
@@ -40,7 +41,8 @@ export function readHeart(value: WireValue): Heart {
   if (isIP(ip) === 0 || ip.includes('%')) throw localIP.fault('is not an IP address');
   return {
     baseMetadata: readBaseMetadata(value.field('baseMetadata')),
-    localIP: ip,
+    // Kubernetes 1.36 refuses a Pod status with an IPv4-mapped IPv6 address.
+    localIP: canonicalAddress(ip),
     localHostName: value.field('localHostName').optionalText(MAX_NAME_LENGTH) ?? '',
     port: readPort(value.field('port')),
     state: (value.field('state').optionalText(MAX_CODE_LENGTH) ?? '').toUpperCase(),

@@ -48,7 +48,8 @@ describe('a heartbeat', () => {
     ['null as absent', { ...HEART, localHostName: null }, { hostName: '' }],
     ['digits as text', { ...HEART, port: '1239' }, { port: 1239 }],
     ['no port', { ...HEART, port: undefined }, { port: 0 }],
-    ['an IPv6 address', { ...HEART, localIP: '2001:db8::7' }, { ip: '2001:db8::7' }],
+    ['an IPv6 address', { ...HEART, localIP: '2001:DB8:0::7' }, { ip: '2001:db8::7' }],
+    ['an IPv4 address in an IPv6 address', { ...HEART, localIP: '::ffff:10.0.0.8' }, { ip: '10.0.0.8' }],
     ['fields nobody knows', { ...HEART, extra: { deep: [1] } }, { ip: '10.0.0.7' }],
     ['the longest name', withField(HEART, ['baseMetadata', 'name'], 'n'.repeat(253)), { name: 'n'.repeat(253) }],
     [
