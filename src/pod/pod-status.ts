@@ -59,7 +59,21 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
     containerStatuses:
       phase === 'Failed' ? containerStatuses.map((status) => terminated(status, nowText)) : containerStatuses,
   };
-  return isDeepStrictEqual(next, prev) ? prev : next;
+  return isDeepStrictEqual(asStoredBeside(prev, next), prev) ? prev : next;
+}
+
+/**
+ * `next` without the generation it was made for, if `stored` has none: Kubernetes 1.33 counts the generations of Pods,
+ * but drops that field from statuses, unless its gate `PodObservedGenerationTracking` is on. After an upgrade the field
+ * comes with the next change of the status.
+ */
+export function asStoredBeside(stored: VPodStatus, next: VPodStatus): VPodStatus {
+  if (stored.observedGeneration !== undefined || next.observedGeneration === undefined) return next;
+  const conditions = next.conditions.map((entry) => {
+    const { observedGeneration: _, ...kept } = entry;
+    return OWN_CONDITIONS.includes(entry.type) ? kept : entry;
+  });
+  return { ...next, observedGeneration: undefined, conditions };
 }
 
 export const UNSUPPORTED_MESSAGE =

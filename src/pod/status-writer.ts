@@ -11,7 +11,13 @@ import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
-import { type BaseFacts, computePodStatus, type PodStatusInput, withOwnConditionsOf } from './pod-status.ts';
+import {
+  asStoredBeside,
+  type BaseFacts,
+  computePodStatus,
+  type PodStatusInput,
+  withOwnConditionsOf,
+} from './pod-status.ts';
 import { podStatusPatchOf } from './pod-status-patch.ts';
 import { isTerminal, type VPod, type VPodStatus } from './vpod.ts';
 import { gainsReady, inWriteOrder, losesReady, namesOf, ownNamesOf, type StatusChange } from './write-order.ts';
@@ -76,7 +82,8 @@ export class StatusWriter {
     const { resourceVersion, generation } = pod;
     // It goes with the first status that shows the Pod as admitted.
     const placement = pod.placement && before.placement;
-    const expected = { ...before, resourceVersion, placement, status: change.next };
+    const status = asStoredBeside(pod.status, change.next);
+    const expected = { ...before, resourceVersion, placement, status };
     if (!isDeepStrictEqual(expected, pod)) return false;
     // Its spec may have changed since the status was computed.
     if (change.runsOn && generation === change.next.observedGeneration) this.#settled.set(pod, change.runsOn);

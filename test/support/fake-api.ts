@@ -30,6 +30,8 @@ export class FakeApi implements KubeClient {
   readonly requests: string[] = [];
   /** Awaited before a request is answered. */
   delay: (request: string) => Promise<void> | undefined = () => undefined;
+  /** As Kubernetes 1.33 does with the statuses of Pods. */
+  dropsObservedGeneration = false;
   readonly #faults: Fault[] = [];
   readonly #onChange: (kind: WatchedKind, event: WatchEvent) => void;
   #version = 100;
@@ -213,6 +215,7 @@ export class FakeApi implements KubeClient {
 
   #save(kind: Kind, object: KubeObject): KubeObject {
     const saved = { ...object, metadata: this.#stamped(object) };
+    if (kind === 'pod' && this.dropsObservedGeneration) dropObservedGeneration(saved as PodObject);
     this.objects.set(keyOf(kind, saved), saved);
     this.#changed(kind, { type: 'PUT', object: saved });
     return saved;
@@ -261,4 +264,10 @@ function mergeList(before: unknown, patch: Json[], mergeKey: string | undefined)
     return entry === undefined ? other : merge(other, entry);
   });
   return [...merged, ...rest.map((entry) => merge({}, entry))];
+}
+
+function dropObservedGeneration(pod: PodObject): void {
+  const { observedGeneration: _, ...status } = pod.status ?? {};
+  const conditions = status.conditions?.map(({ observedGeneration: __, ...condition }) => condition);
+  pod.status = { ...status, ...(conditions === undefined ? {} : { conditions }) };
 }

@@ -26,6 +26,19 @@ describe('what this process has written itself', () => {
     expect((await rig.podAdds()) - before).toBe(2);
   });
 
+  it('starts none where the API server drops the generation of the status, as Kubernetes 1.33 does', async () => {
+    rig.api.dropsObservedGeneration = true;
+    const before = await rig.podAdds();
+    rig.addPod();
+    await settle();
+    expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.api.pod('p1')?.status).not.toHaveProperty('observedGeneration');
+    await rig.pass(2_500);
+    expect((await rig.podAdds()) - before).toBe(2);
+    await rig.pass(200_000);
+    expect(rig.api.take('patch pod')).toHaveLength(1);
+  });
+
   it('starts one when somebody else has changed the Pod meanwhile', async () => {
     const written = Promise.withResolvers<void>();
     rig.api.delay = (request) => (request === 'patch pod/status ns/p1' ? written.promise : undefined);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { VPodStatus } from '../../../src/pod/vpod.ts';
 import { WAITING_REASONS } from '../../../src/pod/waiting-reason.ts';
 import { makePod } from '../../support/builders.ts';
 import { type Step, type Story, statusAt, tellStory } from './status-story.ts';
@@ -45,11 +46,31 @@ function lifeOf(steps: readonly Pick<Step, 'modules' | 'base'>[], restartPolicy 
   });
 }
 
+function withoutGeneration(status: VPodStatus): VPodStatus {
+  const conditions = status.conditions.map(({ observedGeneration: _, ...condition }) => condition);
+  return { ...status, observedGeneration: undefined, conditions };
+}
+
 describe('the status of any Pod', () => {
   it('is written once: what follows from it is itself, also at another time', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         for (const { after, again } of lifeOf(steps)) expect(again).toBe(after);
+      }),
+    );
+  });
+
+  it('is written once also where the API server drops its generation, as Kubernetes 1.33 does', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+        let pod = makePod({ modules: ['biz1:1', 'biz2:1'] });
+        steps.forEach((each, index) => {
+          const next = statusAt(pod, each, index + 1);
+          if (next === pod.status) return;
+          expect(next.observedGeneration).toBe(1);
+          pod = { ...pod, status: withoutGeneration(next) };
+          expect(statusAt(pod, each, index + 30)).toBe(pod.status);
+        });
       }),
     );
   });
