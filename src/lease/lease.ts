@@ -6,7 +6,10 @@ import { phaseOf } from '../queue/phase.ts';
 import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf } from './member.ts';
 import type { HolderState } from './membership.ts';
 
-/** As a kubelet's. It renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s without. */
+/**
+ * As a kubelet's. It renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s without, and before
+ * Kubernetes 1.32 after 40 s.
+ */
 export const LEASE_DURATION_SECONDS = 40;
 /** One of several replicas stops leading when it could not renew a lease for this long: others may take it at 40 s. */
 export const LED_FOR_MS = 36_000;

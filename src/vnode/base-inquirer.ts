@@ -29,8 +29,15 @@ export class BaseInquirer {
 
   /** For everything that it reports. */
   ask(vnode: VNode): void {
+    if (vnode.refresh && vnode.refresh.at <= this.#clock.now()) vnode.refresh = undefined;
     this.askList(vnode);
     this.askHealth(vnode);
+  }
+
+  /** For everything: now, or 5 s after its last question, which it may have answered before there was this reason. */
+  askSoon(vnode: VNode): void {
+    if (this.#clock.now() >= freeAtOf(vnode)) this.ask(vnode);
+    else vnode.refreshBy(freeAtOf(vnode));
   }
 
   askList(vnode: VNode): void {
@@ -47,11 +54,10 @@ export class BaseInquirer {
     this.#send(vnode, 'queryHealth');
   }
 
-  /** Whether it still lives: now, or 5 s after its last question, which may have been answered before the doubt. */
+  /** The same for its health alone. */
   askHealthSoon(vnode: VNode): void {
-    const freeAt = vnode.healthAskedAt + ANSWER_WITHIN_MS;
-    if (this.#clock.now() >= freeAt) this.askHealth(vnode);
-    else vnode.healthDueAt = freeAt;
+    if (this.#clock.now() >= freeAtOf(vnode)) this.askHealth(vnode);
+    else vnode.healthDueAt = freeAtOf(vnode);
   }
 
   /**
@@ -65,4 +71,8 @@ export class BaseInquirer {
       this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
     });
   }
+}
+
+function freeAtOf({ healthAskedAt }: VNode): number {
+  return healthAskedAt + ANSWER_WITHIN_MS;
 }

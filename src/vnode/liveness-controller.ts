@@ -200,7 +200,6 @@ export class LivenessController {
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
     if (now >= (vnode.healthDueAt ?? now + 1) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
     if (isRefreshDue(vnode, this.#options.traffic, now)) {
-      vnode.refresh = undefined;
       inquirer.ask(vnode);
       return;
     }

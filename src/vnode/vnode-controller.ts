@@ -69,7 +69,7 @@ export class VNodeController implements TunnelHandler {
     const now = this.#options.clock.now();
     const isOdd = isByAddress(vnode.tunnel) && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
     vnode.lastBeatAt = now;
-    if (isOdd && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) this.#options.inquirer.ask(vnode);
+    if (isOdd) this.#options.inquirer.askSoon(vnode);
     this.#noteLife(vnode, envelope);
   }
 
@@ -112,7 +112,7 @@ export class VNodeController implements TunnelHandler {
       // A base whose threads all run commands answers no question; when it ends, their connections break.
       if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
     }
-    if ((isOdd || !isWell) && now - vnode.healthAskedAt >= ANSWER_WITHIN_MS) inquirer.ask(vnode);
+    if (isOdd || !isWell) inquirer.askSoon(vnode);
   }
 
   onGoingDown(envelope: Envelope, base: BaseInfo): void {
@@ -229,13 +229,10 @@ export class VNodeController implements TunnelHandler {
    * process in its answer shows whether it is another one.
    */
   #askWhetherRestarted({ identity, tunnel }: Envelope): void {
-    const { store, leases, clock, inquirer } = this.#options;
+    const { store, leases, inquirer } = this.#options;
     const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
-    if (leases.isFollowed(vnode.nodeName)) return;
-    const freeAt = vnode.healthAskedAt + ANSWER_WITHIN_MS;
-    if (clock.now() >= freeAt) inquirer.ask(vnode);
-    else vnode.refresh ??= { at: freeAt, latestAt: freeAt };
+    if (!leases.isFollowed(vnode.nodeName)) inquirer.askSoon(vnode);
   }
 
   /** The process has ended; the next one is at the same place, or its heartbeat names it. */

@@ -108,7 +108,7 @@ export class VNode implements LedBase {
   isConfirmedSilent = false;
   /** Silent, but not judged while the tunnel's brake is on. */
   isSuspended = false;
-  /** When list and health should be asked for after operations, and when at the latest. */
+  /** When list and health should be asked for, as after operations, and when at the latest. */
   refresh: { readonly at: number; readonly latestAt: number } | undefined;
 
   constructor({ base, tunnel, now, ledger }: VNodeOptions) {
@@ -143,6 +143,12 @@ export class VNode implements LedBase {
   operationEnded(now: number): void {
     const { latestAt } = this.refresh ?? { latestAt: now + REFRESH_WITHIN_MS };
     this.refresh = { at: Math.min(now + REFRESH_AFTER_MS, latestAt), latestAt };
+  }
+
+  /** List and health are asked for at this time at the latest. */
+  refreshBy(time: number): void {
+    const { at, latestAt } = this.refresh ?? { at: time, latestAt: time };
+    this.refresh = { at: Math.min(at, time), latestAt: Math.min(latestAt, time) };
   }
 
   /** It has said something. Returns whether this process hears of it for the first time. */

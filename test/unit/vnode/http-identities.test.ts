@@ -157,6 +157,21 @@ describe('a question for the baseline over HTTP', () => {
     expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
   });
 
+  it('within 5 s of another question does not wait until a burst is over, either', async () => {
+    const base = await running();
+    rig.traffic.isCalm = false;
+    rig.addPod({ name: 'p2', modules: ['biz2:1.0.0'] });
+    await rig.pass(6_000);
+    rig.vnodes.onBaselineQuery(from(ADDRESS.ip));
+    await rig.pass(1_000);
+    base.modules.clear();
+    base.startedAt = rig.clock.now();
+    rig.commands();
+    rig.vnodes.onBaselineQuery(from(ADDRESS.ip));
+    await rig.pass(6_000);
+    expect(rig.commands()).toEqual(['install b1 biz1:1.0.0', 'install b1 biz2:1.0.0']);
+  });
+
   it('is no sign of life', async () => {
     const base = await running();
     base.isSilent = true;

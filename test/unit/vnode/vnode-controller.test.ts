@@ -181,12 +181,18 @@ describe('a heartbeat', () => {
     expect(await askedAfter(ms)).toEqual([`list ${LATE}`, `health ${LATE}`]);
   });
 
-  it('over HTTP at an odd moment is a reason to ask every 5 s at most', async () => {
+  it('over HTTP at an odd moment is a reason to ask, though not within 5 s of the question before', async () => {
     await silentBase();
-    expect(await askedAfter(3_999)).toEqual([]);
-    expect(await askedAfter(1)).toEqual([`list ${LATE}`, `health ${LATE}`]);
-    expect(await askedAfter(4_999)).toEqual([]);
-    expect(await askedAfter(1)).toEqual([`list ${LATE}`, `health ${LATE}`]);
+    const both = [`list ${LATE}`, `health ${LATE}`];
+    expect(await askedAfter(3_000)).toEqual([]);
+    await rig.pass(1_500);
+    expect(rig.http.take()).toEqual(both);
+    expect(await askedAfter(1_000)).toEqual([]);
+    await rig.pass(3_000);
+    expect(rig.http.take()).toEqual([]);
+    await rig.pass(1_500);
+    expect(rig.http.take()).toEqual(both);
+    expect(await askedAfter(9_800)).toEqual(both);
   });
 
   it('over MQTT is no reason to ask, whenever it comes', async () => {
