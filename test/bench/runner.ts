@@ -54,9 +54,14 @@ export function subjectsAmong(subjects: readonly string[], columns: readonly str
   return subjects.filter((subject) => columns.length === 0 || columns.includes(columnOf(subject)));
 }
 
-/** Alternating, so that whatever the first one leaves behind on the machine is not always to the same one's cost. */
+/**
+ * The first subject stands amid those that it is compared with, so that a machine that becomes slower meanwhile does so
+ * for both. Alternating, so that whatever one leaves behind on the machine is not always to the same one's cost.
+ */
 function orderOf(subjects: readonly string[], run: number): readonly string[] {
-  return run % 2 === 1 ? subjects : subjects.toReversed();
+  const middle = Math.floor((subjects.length - 1) / 2);
+  const ordered = subjects.slice(1).toSpliced(middle, 0, ...subjects.slice(0, 1));
+  return run % 2 === 1 ? ordered : ordered.toReversed();
 }
 
 function stepsWith<S>(steps: Steps<S>, isWanted: (benchCase: BenchCase<S>) => boolean): Steps<S> {

@@ -191,6 +191,13 @@ describe('a suite with two subjects', () => {
     expect(results.map(({ figures }) => figures[0]?.floor?.values)).toEqual([undefined, [1]]);
   });
 
+  it('has the first one amid those that it is compared with', async () => {
+    const many = ['controller', 'floor 8', 'floor 16', 'floor 32', 'kwok'];
+    const { subjects: order } = await run([[caseOf('a', { subjects: many })]], { subjects: many, runs: 2 });
+    expect(order.slice(0, 5)).toEqual(['floor 8', 'floor 16', 'controller', 'floor 32', 'kwok']);
+    expect(order.slice(5)).toEqual(['kwok', 'floor 32', 'controller', 'floor 16', 'floor 8']);
+  });
+
   it('opens no stage for a subject that has nothing to do', async () => {
     const steps = [[caseOf('a')], [caseOf('b', both)]];
     expect((await run(steps, { subjects, cases: ['a'], runs: 2 })).subjects).toEqual(['controller', 'controller']);
