@@ -50,11 +50,11 @@ export class BaseInquirer {
   askHealth(vnode: VNode): void {
     if (this.#isFollowed(vnode.nodeName)) return;
     vnode.healthAskedAt = this.#clock.now();
-    vnode.healthDueAt = undefined;
+    vnode.healthDueAt = Number.POSITIVE_INFINITY;
     this.#send(vnode, 'queryHealth');
   }
 
-  /** The same for its health alone. */
+  /** As `askSoon`, for its health alone. */
   askHealthSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.askHealth(vnode);
     else vnode.healthDueAt = freeAtOf(vnode);

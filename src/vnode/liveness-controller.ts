@@ -198,7 +198,7 @@ export class LivenessController {
     const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
     if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
-    if (now >= (vnode.healthDueAt ?? now + 1) || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
+    if (now >= vnode.healthDueAt || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
     if (isRefreshDue(vnode, this.#options.traffic, now)) {
       inquirer.ask(vnode);
       return;

@@ -92,7 +92,7 @@ export class VNode implements LedBase {
   firstSaidAt: number | undefined;
   healthAskedAt = Number.NEGATIVE_INFINITY;
   /** When a question about its health is due that came too soon after another one. */
-  healthDueAt: number | undefined;
+  healthDueAt = Number.POSITIVE_INFINITY;
 
   /**
    * Monotonic time of the last message of the base; of the start of this process for one that is known only from its
@@ -177,7 +177,7 @@ export class VNode implements LedBase {
     this.refresh = undefined;
     this.isRefusing = false;
     this.healthAskedAt = Number.NEGATIVE_INFINITY;
-    this.healthDueAt = undefined;
+    this.healthDueAt = Number.POSITIVE_INFINITY;
     this.placedAt = now;
     this.metAt = now;
     // The next leader judges by what it hears itself.

@@ -1,4 +1,3 @@
-import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
 import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
@@ -48,7 +47,7 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
   const base = baseInfoOf(message);
   const isGoodbye = isGoingDown(message);
   // A false message from elsewhere must not replace the true one on its way to other members.
-  const isFromBase = canonicalAddress(base.ip) === source.identity;
+  const isFromBase = base.ip === source.identity;
   onAccepted?.({
     key: `heart ${baseKeyOf(base)}${isFromBase ? '' : ' from elsewhere'}`,
     identity: base.identity,
