@@ -34,8 +34,17 @@ export function weighClaim(
     if (couldSpeakSince === undefined) return 'Refused';
     return now - Math.max(held.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
   }
-  const isGone = !held.wasHeard || held.isRefusing || now - held.lastHeardAt >= UNREACHABLE_AFTER_MS;
-  return isGone ? 'Moved' : 'Refused';
+  const isGone = held.isRefusing || now - held.lastHeardAt >= UNREACHABLE_AFTER_MS;
+  return isGone || isOpen(held, heard) ? 'Moved' : 'Refused';
+}
+
+/**
+ * Whether a base that is known only from its Node may be anywhere: the Node shows no place to ask at, or the transport
+ * authenticates who speaks now. Others wait until the place that it shows is silent or refuses a connection: right after
+ * a start, a stranger with an address of its own may be heard before the base.
+ */
+function isOpen(held: HeldClaim, heard: TunnelClaim): boolean {
+  return !held.wasHeard && (!isByAddress(heard.tunnel) || addressOf(held) === undefined);
 }
 
 /** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { SimulatedBase } from '../../samples/base-simulator/simulated-base.ts';
@@ -6,9 +8,10 @@ import { modulePod } from '../support/manifests.ts';
 import { findNode, findPod, isReady } from '../support/observe.ts';
 import { Spectator } from '../support/spectator.ts';
 import { startWorld } from '../support/start-world.ts';
-import type { World } from '../support/world.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
 
 let world: World;
+let controller: ControllerProcess;
 /** Posts from the address that it names. */
 let direct: Fleet;
 /** Posts from another one, as through a sidecar, SNAT or a proxy: it is proven by its answers. */
@@ -18,7 +21,7 @@ let strangersUrl: string;
 
 beforeAll(async () => {
   world = await startWorld();
-  await world.startController();
+  controller = await world.startController();
   strangersUrl = `http://127.0.0.1:${new URL(await world.controllerUrl()).port}`;
   direct = await world.startFleet({ identityPrefix: 'direct-', count: 2, installMs: 3_000 });
   proxied = await world.startFleet({ identityPrefix: 'proxied-', count: 1, controllerUrl: strangersUrl });
@@ -80,6 +83,37 @@ it('a stranger who asks for the baseline has no command repeated', async () => {
   for (let times = 0; times < 6; times++) await post('queryBaseline', metadataOf('direct-1'));
   await eventually(async () => expect(isReady(await findPod(world.admin, 'slow'))).toBe(true));
   expect(installs()).toHaveLength(1);
+});
+
+it('a stranger with an address of its own that is heard first after a restart gets no base', async () => {
+  const { identity, localIP } = direct.base('direct-1');
+  const url = await world.controllerUrl();
+  const stranger = createServer((_, response) => response.end('{}'));
+  await new Promise<void>((listening) => stranger.listen(0, localIP, listening));
+  const { port } = stranger.address() as { port: number };
+  const body = JSON.stringify({ baseMetadata: metadataOf(identity), localIP, port, state: 'ACTIVATED' });
+  const spectator = await Spectator.watch(world.admin, '/api/v1/nodes');
+  await controller.stop('SIGKILL');
+  const attack = new AbortController();
+  let heard = 0;
+  const attacking = (async () => {
+    while (!attack.signal.aborted) {
+      const headers = { 'content-type': 'application/json' };
+      // Nobody listens before the controller has started.
+      const answer = await fetch(`${url}/heartbeat`, { method: 'POST', headers, body }).catch(() => undefined);
+      if (answer?.status === 200) heard++;
+      await pause(20);
+    }
+  })();
+  controller = await world.startController();
+  await eventually(() => expect(heard).toBeGreaterThan(0));
+  await install('after-restart', identity);
+  attack.abort();
+  await attacking;
+  spectator.stop();
+  stranger.close();
+  expect(spectator.sightings.filter(({ labels }) => labels['vnode.koupleless.io/name'] === 'forged')).toEqual([]);
+  expect(direct.base(identity).modules().join()).toContain('after-restart');
 });
 
 it('forged heartbeats keep no dead base Ready, while one that answers stays Ready', async () => {

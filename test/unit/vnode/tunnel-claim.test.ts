@@ -6,6 +6,7 @@ const mqtt: TunnelClaim = { tunnel: 'mqtt_tunnel_provider', base: { ip: '192.0.2
 const http: TunnelClaim = { tunnel: 'http_tunnel_provider', base: { ip: '192.0.2.1', port: 1238 } };
 const otherPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 1239 } };
 const otherHost: TunnelClaim = { ...http, base: { ip: '192.0.2.2', port: 1238 } };
+const noPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 0 } };
 const mqttElsewhere: TunnelClaim = { ...mqtt, base: { ip: '192.0.2.2', port: 0 } };
 
 const held = (claim: TunnelClaim, more: Partial<HeldClaim> = {}): HeldClaim => {
@@ -23,7 +24,14 @@ describe('a heartbeat under an identity that somebody has', () => {
     ['over the other tunnel is refused (back)', held(http), mqtt, 'Refused'],
     ['is the base that has moved after 25 s of silence', held(http, { lastHeardAt: NOW - 25_000 }), mqtt, 'Moved'],
     ['is the base that has moved after a refused connection', held(http, { isRefusing: true }), otherPort, 'Moved'],
-    ['is the base when only a Node told of it', held(http, { wasHeard: false }), otherHost, 'Moved'],
+    [
+      'over HTTP elsewhere is refused when a Node shows where it is',
+      held(http, { wasHeard: false }),
+      otherHost,
+      'Refused',
+    ],
+    ['over HTTP is the base when its Node shows no port', held(noPort, { wasHeard: false }), otherHost, 'Moved'],
+    ['over MQTT is the base when only a Node shows it', held(http, { wasHeard: false }), mqtt, 'Moved'],
     ['over HTTP is refused when a Node told of it over MQTT', held(mqtt, { wasHeard: false }), http, 'Refused'],
     ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
   ])('%s', (_, claim, heard, verdict) => {

@@ -98,18 +98,50 @@ describe('of two bases with one identity', () => {
     expect([rig.api.pod('p1'), rig.store.size]).toEqual([undefined, 0]);
   });
 
-  it('only a Node of an earlier process told of: whoever is heard first has the identity', async () => {
-    await httpBase();
-    const node = rig.api.node(NODE);
-    await rig.stop();
-    rig = new CoreRig();
-    rig.api.put('node', node as never);
-    await rig.start();
-    rig.claim('b1', MQTT);
-    rig.claim('b1', HTTP, ADDRESS);
-    await rig.pass(1_000);
-    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
-    expect(await refused(HTTP)).toBe(1);
+  describe('that only a Node of an earlier process shows', () => {
+    beforeEach(async () => {
+      await httpBase();
+      const node = rig.api.node(NODE);
+      await rig.stop();
+      rig = new CoreRig();
+      rig.api.put('node', node as never);
+      await rig.start();
+    });
+
+    it('whoever is heard first over MQTT has the identity', async () => {
+      rig.claim('b1', MQTT);
+      rig.claim('b1', HTTP, ADDRESS);
+      await rig.pass(1_000);
+      expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
+      expect(await refused(HTTP)).toBe(1);
+    });
+
+    it('the one at the address of the Node has it, though another one is heard first over HTTP', async () => {
+      rig.claim('b1', HTTP, ELSEWHERE);
+      await rig.pass(1_000);
+      rig.claim('b1', HTTP, ADDRESS);
+      await rig.pass(1_000);
+      rig.claim('b1', HTTP, ELSEWHERE);
+      expect(rig.store.get(NODE)?.base).toMatchObject(ADDRESS);
+      expect(await refused(HTTP)).toBe(2);
+    });
+
+    it('another one has it at its next heartbeat once the address of the Node refuses a connection', async () => {
+      rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, makeBase('b1', ADDRESS)));
+      rig.claim('b1', HTTP, ELSEWHERE);
+      await rig.pass(6_000);
+      expect(rig.store.get(NODE)?.base).toMatchObject(ADDRESS);
+      rig.claim('b1', HTTP, ELSEWHERE);
+      expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+      expect(await refused(HTTP)).toBe(1);
+    });
+
+    it('another one has it after 25 s in which nobody was heard from the address of the Node', async () => {
+      await rig.pass(25_000);
+      rig.claim('b1', HTTP, ELSEWHERE);
+      expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+      expect(await refused(HTTP)).toBe(0);
+    });
   });
 });
 
