@@ -46,6 +46,7 @@ export class PodMemory implements SleepUntil {
 
   /** The Pod as the watch shows it now; `before` is undefined for one that was deleted before this process saw it. */
   observe(before: VPod | undefined, pod: VPod, { now, wallTime }: { now: number; wallTime: Date }): void {
+    if (before?.isDeleting && !pod.isDeleting) this.#returned(pod);
     if (!pod.isDeleting || isTerminal(pod)) return;
     const known = this.#sleeps.get(pod.uid);
     const since = known?.since ?? (before === undefined ? now - sleptMs(pod, wallTime) : now);
@@ -113,6 +114,12 @@ export class PodMemory implements SleepUntil {
   forgetNode(nodeName: string, pods: readonly VPod[]): void {
     this.#waits.delete(nodeName);
     for (const { uid } of pods) this.#admitted.delete(uid);
+  }
+
+  /** A deletion is final, except where etcd was restored to a state before it. */
+  #returned({ uid }: VPod): void {
+    this.#sleeps.delete(uid);
+    this.#deleted.delete(uid);
   }
 
   #waitsOf(open: readonly VPod[], { nodeName, pods, node, now }: Judgement): Map<string, Wait> {

@@ -186,7 +186,9 @@ export class StatusWriter {
   async #write(change: Change): Promise<void> {
     const { pod, next } = change;
     const { api, informer, metrics, isLed } = this.#options;
-    const patch = podStatusPatchOf(this.#stored(pod) ?? pod, next);
+    const stored = this.#stored(pod);
+    // It may have waited for another write, while others wrote conditions of theirs.
+    const patch = stored ? podStatusPatchOf(stored, restated(next, stored)) : podStatusPatchOf(pod, next);
     try {
       // Empty when the write before was carried out and only its answer was lost.
       if (Object.keys(patch.status).length > 0) {

@@ -29,6 +29,11 @@ export class BaseInquirer {
 
   /** For everything that it reports. */
   ask(vnode: VNode): void {
+    if (this.#isFollowed(vnode.nodeName)) {
+      // Perhaps for a moment only, while its Lease is in doubt: then nothing else would ask soon.
+      vnode.refreshBy(this.#clock.now());
+      return;
+    }
     if (vnode.refresh && vnode.refresh.at <= this.#clock.now()) vnode.refresh = undefined;
     this.askList(vnode);
     this.askHealth(vnode);

@@ -229,10 +229,10 @@ export class VNodeController implements TunnelHandler {
    * process in its answer shows whether it is another one.
    */
   #askWhetherRestarted({ identity, tunnel }: Envelope): void {
-    const { store, leases, inquirer } = this.#options;
+    const { store, inquirer } = this.#options;
     const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
-    if (!leases.isFollowed(vnode.nodeName)) inquirer.askSoon(vnode);
+    inquirer.askSoon(vnode);
   }
 
   /** The process has ended; the next one is at the same place, or its heartbeat names it. */

@@ -184,7 +184,10 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     }
     const object = this.#project(raw);
     if (object && isListed) this.#listed.set(objectKey(object), object);
-    else if (object) this.#store.put(object);
+    else if (object) {
+      this.#ownWrites.forget(object.resourceVersion);
+      this.#store.put(object);
+    }
   }
 
   #onDeleted(deleted: CachedObject, isListed: boolean): void {

@@ -16,6 +16,11 @@ export class OwnWrites {
     this.#uids.set(resourceVersion, uid);
   }
 
+  /** The event of this version had to be parsed all the same. */
+  forget(resourceVersion: string): void {
+    this.#uids.delete(resourceVersion);
+  }
+
   addDeletion(uid: string): void {
     this.#deletions.add(uid);
   }

@@ -57,6 +57,18 @@ describe('SharedInformer.upsert', () => {
     expect(versions).toEqual(['101', '102']);
   });
 
+  it('is forgotten with its event, also with one whose line has to be parsed, as that of a CustomResource', async () => {
+    rig.informer.upsert(pod('a', 101));
+    const { apiVersion, kind, metadata } = pod('a', 101);
+    const event = { type: 'MODIFIED', object: { apiVersion, kind, metadata } };
+    watch.send(`${JSON.stringify(event)}\n`);
+    // Nobody sends that version once more: whether this line is parsed shows whether the write is still remembered.
+    const line = JSON.stringify(modified(pod('a', 101))).replace('"spec":{}', '"spec":');
+    watch.send(`${line}\n`);
+    await rig.interruption();
+    expect(await rig.total('informerParseErrors')).toBe(1);
+  });
+
   it('is forgotten where a list comes between: a cluster that went back gives the version to another change', async () => {
     rig.informer.upsert(pod('a', 101));
     rig.informer.wasRolledBack();

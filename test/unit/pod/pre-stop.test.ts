@@ -120,6 +120,16 @@ describe('until when the modules of a Pod stay', () => {
     expect(sleeps.get('u1')).toBeLessThan(3_000);
   });
 
+  it('begins again where etcd was restored to a state before the deletion, and the Pod counts again', () => {
+    const memory = new PodMemory();
+    memory.observe(sleeper(), deleted(30), time(1_000));
+    memory.noteDeletion(deleted(30));
+    memory.observe(deleted(30), sleeper(), time(500_000));
+    expect([memory.get('u1'), memory.isDeleted(sleeper())]).toEqual([undefined, false]);
+    memory.observe(sleeper(), deleted(30), time(600_000));
+    expect(memory.get('u1')).toBe(620_000);
+  });
+
   it('is not moved by later news of the Pod', () => {
     const sleeps = new PodMemory();
     sleeps.observe(sleeper(), deleted(30), time(1_000));

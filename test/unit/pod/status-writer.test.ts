@@ -92,6 +92,27 @@ describe('the Pod of a new version', () => {
     expect([rig.podState('old'), rig.podState('young')]).toEqual(['Running False ContainersNotReady', 'Running True']);
   });
 
+  it('leaves a condition of others as they wrote it while it waited for the old one', async () => {
+    await start(['biz1:1']);
+    base.answersCommands = false;
+    const gate = (status: string) => ({ type: 'example.com/open', status, lastTransitionTime: OLD });
+    rig.addPod({ name: 'young', modules: ['biz1:2'], createdAt: YOUNG, status: { conditions: [gate('True')] } });
+    await rig.pass(1_000);
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/old' ? written.promise : undefined);
+    base.modules.set('biz1:1', 'DEACTIVATED').set('biz1:2', 'ACTIVATED');
+    rig.list('b1');
+    await rig.pass(500);
+    const young = rig.api.pod('young');
+    if (young === undefined) throw new Error('no Pod young');
+    rig.api.put('pod', { ...young, status: { ...young.status, conditions: [gate('False')] } });
+    written.resolve();
+    await rig.pass(5_000);
+    expect(rig.podState('young')).toBe('Running True');
+    const conditions = rig.api.pod('young')?.status?.conditions;
+    expect(conditions?.find(({ type }) => type === 'example.com/open')?.status).toBe('False');
+  });
+
   it('does not wait for an old one that is gone, or is another Pod by now', async () => {
     await start(['biz1:1']);
     addYoung(['biz1:2']);

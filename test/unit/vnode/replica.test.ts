@@ -74,6 +74,22 @@ async function silentFor(seconds: number): Promise<void> {
   }
 }
 
+describe('a base whose Lease is being made again', () => {
+  it('is asked afterwards for what was due meanwhile', async () => {
+    await leading();
+    const made = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request.startsWith('post lease') ? made.promise : undefined);
+    rig.api.drop('lease', NODE);
+    await rig.pass(100);
+    rig.store.get(NODE)?.refreshBy(rig.clock.now());
+    await rig.pass(2_000);
+    expect([rig.leases.isHeld(NODE), rig.tunnel.take()]).toEqual([false, []]);
+    made.resolve();
+    await rig.pass(2_000);
+    expect([rig.leases.isHeld(NODE), rig.tunnel.take()]).toEqual([true, ['list b1', 'health b1']]);
+  });
+});
+
 describe('a base that another replica leads', () => {
   it('is listened to, and neither asked nor commanded nor written about, whatever happens to its Pods', async () => {
     await takenByOther();
