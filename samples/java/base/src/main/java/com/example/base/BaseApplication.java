@@ -25,7 +25,7 @@ public class BaseApplication {
 
     /**
      * Once the logging of the base is set up, and before arklet listens: from here on Spring Boot apps in this JVM are
-     * modules. Each would set up the logging of us all anew.
+     * modules. Each would set up the logging of the whole JVM again.
      */
     private static void keepLogging() {
         System.setProperty(LoggingSystem.SYSTEM_PROPERTY, LoggingSystem.NONE);

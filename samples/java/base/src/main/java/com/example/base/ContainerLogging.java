@@ -7,8 +7,8 @@ import org.springframework.context.ApplicationListener;
 import org.springframework.core.Ordered;
 
 /**
- * The container of SOFAArk brings a Logback of its own, which sees neither our class path nor the settings of Spring.
- * This lets it find our logback.xml. A -Dlogback.configurationFile of yours goes before.
+ * The container of SOFAArk brings a Logback of its own, which sees neither the class path of the base nor the settings of Spring.
+ * This lets it find the logback.xml of the base. A -Dlogback.configurationFile of yours goes before.
  */
 class ContainerLogging implements ApplicationListener<ApplicationEnvironmentPreparedEvent>, Ordered {
 

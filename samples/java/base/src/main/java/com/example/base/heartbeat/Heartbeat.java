@@ -26,7 +26,7 @@ import org.springframework.context.event.ContextClosedEvent;
 import org.springframework.context.event.EventListener;
 import org.springframework.stereotype.Component;
 
-/** Tells the controller over HTTP that this base is there and where its arklet listens. */
+/** Sends heartbeats to the controller over HTTP: that this base runs, and the port of its arklet. */
 @Component
 @ConditionalOnExpression("!environment.getProperty('base.controller.url', '').isBlank()")
 class Heartbeat {

@@ -49,7 +49,7 @@ class ArkletCommands {
     private record SimpleBiz(String name, String version, String state) {
     }
 
-    /** The names go with the answer: nothing else tells the controller which command it is to. */
+    /** The names go with the answer: nothing else shows the controller which command it answers. */
     private static BizOperation operation(String command, Map<String, Object> parameters) {
         Object name = parameters.get("bizName");
         Object version = parameters.get("bizVersion");

@@ -29,7 +29,7 @@ import org.springframework.context.event.EventListener;
 import org.springframework.stereotype.Component;
 
 /**
- * Tells the controller over MQTT that this base is there, and takes its commands. The timer's thread alone connects
+ * Sends heartbeats to the controller over MQTT, and receives its commands. The timer's thread alone connects
  * and beats; Paho's thread only hands commands over.
  */
 @Component
