@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../src/errors.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
+import type { PodObject } from '../../../src/kube/objects.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import type { BasePlan } from '../../../src/pod/base-plan.ts';
 import { StatusWriter } from '../../../src/pod/status-writer.ts';
@@ -95,7 +96,7 @@ describe('the Pod of a new version', () => {
   it('leaves a condition of others as they wrote it while it waited for the old one', async () => {
     await start(['biz1:1']);
     base.answersCommands = false;
-    const gate = (status: string) => ({ type: 'example.com/open', status, lastTransitionTime: OLD });
+    const gate = (status: 'True' | 'False') => ({ type: 'example.com/open', status, lastTransitionTime: OLD });
     rig.addPod({ name: 'young', modules: ['biz1:2'], createdAt: YOUNG, status: { conditions: [gate('True')] } });
     await rig.pass(1_000);
     const written = Promise.withResolvers<void>();
@@ -105,7 +106,8 @@ describe('the Pod of a new version', () => {
     await rig.pass(500);
     const young = rig.api.pod('young');
     if (young === undefined) throw new Error('no Pod young');
-    rig.api.put('pod', { ...young, status: { ...young.status, conditions: [gate('False')] } });
+    const closed: PodObject = { ...young, status: { ...young.status, conditions: [gate('False')] } };
+    rig.api.put('pod', closed);
     written.resolve();
     await rig.pass(5_000);
     expect(rig.podState('young')).toBe('Running True');
