@@ -68,6 +68,11 @@ export function createMetrics() {
       'server',
       'result',
     ]),
+    connectionsRefused: counter(
+      `${PREFIX}connections_refused_total`,
+      'Connections that a server closed at once, because it had too many of one source (Source) or in all (Total).',
+      ['server', 'reason'],
+    ),
     leading: gauge('leader_election_master_status', 'Whether this process leads, by Lease: 1 or 0.', ['name']),
     reconciles: counter(`${PREFIX}reconciles_total`, 'Reconciles of a controller, by result.', [
       'controller',

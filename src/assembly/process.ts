@@ -90,8 +90,8 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
     graceMs: STOP_GRACE_MS,
     groups: [
       [
-        new HttpServer({ name: 'probes', port: config.healthProbePort, app: probesApp(isReady), logger }),
-        new HttpServer({ name: 'metrics', port: config.metricsPort, app: metricsApp(metrics), logger }),
+        new HttpServer({ name: 'probes', port: config.healthProbePort, app: probesApp(isReady), ...shared }),
+        new HttpServer({ name: 'metrics', port: config.metricsPort, app: metricsApp(metrics, clock), ...shared }),
         { name: 'cluster access', run: (signal) => access.run(signal) },
         ...(heap === undefined ? [] : [heapKeeper({ heap, traffic: lanes.traffic, clock, logger })]),
       ],

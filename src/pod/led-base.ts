@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ModuleLedger, OperationEnd } from '../module/module-ledger.ts';
+import type { ReportLimit } from '../report-limit.ts';
 import type { ModuleId, ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import type { BaseFacts } from './pod-status.ts';
 import type { PendingRemoval } from './removals.ts';
-import type { ReportLimit } from './report-limit.ts';
 import type { VPod } from './vpod.ts';
 
 export interface UnknownModule {

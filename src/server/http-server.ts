@@ -1,11 +1,41 @@
-import { createServer } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import { createServer, type Server as PlainServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import express, { type Express } from 'express';
+import type { Clock } from '../clock.ts';
+import { sourceOf } from '../ip-address.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
+import { ReportLimit } from '../report-limit.ts';
+import { limitSources } from './source-limit.ts';
 import type { TlsSource } from './tls-source.ts';
+
+export interface ServerLimits {
+  /** Further ones are closed at once. */
+  readonly maxConnections: number;
+  /** The same for one source. Behind SNAT a stranger and those who have to come may share one. */
+  readonly maxConnectionsOfSource: number;
+  /** For the handshake, and again from the first byte of a request to the end of its body. */
+  readonly requestTimeoutMs: number;
+  /** How often that is looked at: Node's default of 30 s would make 40 s of 10 s. */
+  readonly checkIntervalMs: number;
+  /** For an answer of which nothing is taken. */
+  readonly silenceTimeoutMs: number;
+}
+
+/** An API server writes 200 objects at a time by default, and may need a connection for each. */
+const LIMITS: ServerLimits = {
+  maxConnections: 1_000,
+  maxConnectionsOfSource: 250,
+  requestTimeoutMs: 10_000,
+  checkIntervalMs: 1_000,
+  silenceTimeoutMs: 60_000,
+};
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A line a minute for each reason. */
+const REFUSAL_LINES = { burst: 1, refillMs: 60_000 };
+const REFUSALS = ['Source', 'Total'] as const;
 
 export interface HttpServerOptions {
   readonly name: string;
@@ -14,12 +44,16 @@ export interface HttpServerOptions {
   readonly app: Express;
   /** Default: plain HTTP. */
   readonly tls?: TlsSource;
-  /** For a server that strangers reach. Default: those of Node. */
-  readonly limits?: { readonly maxConnections: number; readonly requestTimeoutMs: number };
+  readonly limits?: Partial<ServerLimits>;
+  readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'connectionsRefused'>;
 }
 
-/** Serves an express app on one port, from `run` until it is aborted. */
+/**
+ * Serves an express app on one port, from `run` until it is aborted. Strangers reach every port, so each bounds its
+ * connections and the time of its requests.
+ */
 export class HttpServer implements Runnable {
   readonly name: string;
   readonly #options: HttpServerOptions;
@@ -50,23 +84,54 @@ export class HttpServer implements Runnable {
   }
 
   /** A new certificate counts for new connections; those that are open go on. */
-  #createServer() {
-    const { app, tls, limits } = this.#options;
-    const timeouts = limits && {
+  #createServer(): PlainServer | TlsServer {
+    const { app, tls } = this.#options;
+    const limits = { ...LIMITS, ...this.#options.limits };
+    const options = {
       requestTimeout: limits.requestTimeoutMs,
       headersTimeout: limits.requestTimeoutMs,
-      handshakeTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+      maxHeaderSize: MAX_HEADER_BYTES,
     };
-    if (tls === undefined) return limited(createServer({ ...timeouts }, app), limits);
-    const server = createTlsServer({ ...tls.current(), ...timeouts, minVersion: 'TLSv1.2' }, app);
-    tls.onChange((pair) => server.setSecureContext({ ...pair, minVersion: 'TLSv1.2' }));
-    return limited(server, limits);
+    const listener = oneAtATime(app);
+    if (tls === undefined) return this.#limited(createServer(options, listener), limits);
+    const minVersion = 'TLSv1.2';
+    const handshakeTimeout = limits.requestTimeoutMs;
+    const server = createTlsServer({ ...tls.current(), ...options, handshakeTimeout, minVersion }, listener);
+    tls.onChange((pair) => server.setSecureContext({ ...pair, minVersion }));
+    return this.#limited(server, limits);
+  }
+
+  #limited<S extends PlainServer | TlsServer>(server: S, limits: ServerLimits): S {
+    const { name, clock, logger, metrics } = this.#options;
+    const lines = new Map(REFUSALS.map((reason) => [reason, new ReportLimit(clock.now(), REFUSAL_LINES)]));
+    for (const reason of REFUSALS) metrics.connectionsRefused.inc({ server: name, reason }, 0);
+    const refuse = (reason: (typeof REFUSALS)[number], source: string): void => {
+      metrics.connectionsRefused.inc({ server: name, reason });
+      const admitted = lines.get(reason)?.admit(clock.now());
+      if (admitted) logger.warn({ server: name, reason, source, ...admitted }, 'connections are closed: too many');
+    };
+    server.timeout = limits.silenceTimeoutMs;
+    server.maxConnections = limits.maxConnections;
+    server.on('drop', (connection) => refuse('Total', sourceOf(connection?.remoteAddress ?? '')));
+    limitSources(server, {
+      max: limits.maxConnectionsOfSource,
+      onRefused: (source) => refuse('Source', source),
+    });
+    return server;
   }
 }
 
-function limited<S extends Server>(server: S, limits: HttpServerOptions['limits']): S {
-  if (limits) server.maxConnections = limits.maxConnections;
-  return server;
+/**
+ * Closes the connection of a client that does not wait for an answer before it asks again: one packet holds a thousand
+ * requests, and all answers would be kept until the first is taken.
+ */
+function oneAtATime(app: RequestListener): RequestListener {
+  return (request, response) => {
+    // Another answer has the socket.
+    if (response.socket === null) request.socket.destroy();
+    else app(request, response);
+  };
 }
 
 /** What is checked, and whether it is well. */
@@ -90,10 +155,23 @@ export function probesApp(checks: ReadinessChecks): Express {
   return app;
 }
 
-export function metricsApp(metrics: Metrics): Express {
+/** A rendering takes milliseconds of the only thread: all who ask within this time get the same one. */
+const RENDERING_MS = 1_000;
+
+export function metricsApp({ registry }: Pick<Metrics, 'registry'>, clock: Clock): Express {
+  let rendering: { readonly text: Promise<Buffer>; readonly until: number } | undefined;
+  const textOf = (): Promise<Buffer> => {
+    const now = clock.now();
+    if (rendering === undefined || now >= rendering.until) {
+      // Answers that are not taken share the buffer; a string would be copied for each.
+      const text = registry.metrics().then((rendered) => Buffer.from(rendered));
+      rendering = { text, until: now + RENDERING_MS };
+    }
+    return rendering.text;
+  };
   const app = bareApp();
   app.get('/metrics', async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+    response.type(registry.contentType).send(await textOf());
   });
   return app;
 }

@@ -1,5 +1,5 @@
+import { canonicalAddress } from '../ip-address.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
-import { canonicalAddress } from '../tunnel/ip-address.ts';
 import { type Envelope, isByAddress, type TunnelName } from '../tunnel/tunnel.ts';
 import { UNREACHABLE_AFTER_MS } from './liveness.ts';
 

@@ -250,7 +250,9 @@ describe('a module that no Pod asks for', () => {
     const events = await eventsOf(rig.admin, 'Node', 'vnode.base-1');
     expect(events.find(({ reason }) => reason === 'UnknownModule')?.message).toContain('stray:7');
     await eventually(async () => expect(await rig.controller.metric('module_controller_unknown_modules')).toBe(0));
-    expect(await rig.controller.metric('module_controller_unknown_modules_removed_total')).toBe(1);
+    await eventually(async () =>
+      expect(await rig.controller.metric('module_controller_unknown_modules_removed_total')).toBe(1),
+    );
     await rig.remove(name);
   });
 });

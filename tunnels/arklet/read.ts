@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
+import { canonicalAddress } from '../../src/ip-address.ts';
 import { MODULE_STATES, type ModuleState } from '../../src/tunnel/module.ts';
 import type {
   BaseMetadata,

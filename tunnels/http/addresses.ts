@@ -1,22 +1,9 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 
 /** A base that moved to another address does not wait for what hangs at the former one, nor is it taken for it. */
 export function baseKeyOf({ identity, ip, port }: BaseAddress): string {
   return `${identity} ${ip} ${port}`;
-}
-
-/** Who counts as one sender: an IPv4 address, or the /64 network of an IPv6 address, which one machine may have. */
-export function sourceOf(address: string): string {
-  const plain = canonicalAddress(address);
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
-  const [before, after] = [groupsOf(head), groupsOf(tail ?? '')];
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0');
-  const network = [...before, ...zeros, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
 }
 
 /** `10.0.0.0/8`, `fd00::/8`. */

@@ -6,8 +6,8 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
+import { canonicalAddress } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
-import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { inAnyOf, type Network } from './addresses.ts';
 import { MAX_BATCH_BYTES, MEMBERS_PATH } from './member-client.ts';

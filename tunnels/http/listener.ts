@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Logger } from '../../src/logger.ts';
-import { sourceOf } from './addresses.ts';
+import { limitSources } from '../../src/server/source-limit.ts';
 
 export interface ListenerLimits {
   /** From the first byte of a request to the end of its header. */
@@ -77,26 +77,6 @@ function createLimited({ app, limits, onRefused }: ListenerOptions): Server {
   server.maxConnections = maxConnections;
   limitSources(server, { max: all.maxConnectionsOfSource, onRefused });
   return server;
-}
-
-function limitSources(server: Server, { max, onRefused }: { max: number; onRefused: (source: string) => void }): void {
-  /** Open connections by source; as many entries as connections at most. */
-  const counts = new Map<string, number>();
-  server.on('connection', (socket: Socket) => {
-    const source = sourceOf(socket.remoteAddress ?? '');
-    const count = counts.get(source) ?? 0;
-    if (count >= max) {
-      socket.destroy();
-      onRefused(source);
-      return;
-    }
-    counts.set(source, count + 1);
-    socket.once('close', () => {
-      const left = (counts.get(source) ?? 1) - 1;
-      if (left === 0) counts.delete(source);
-      else counts.set(source, left);
-    });
-  });
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/clock.ts';
+import { canonicalAddress, sourceOf } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
-import { canonicalAddress } from '../../src/tunnel/ip-address.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { IntakeGate, type IntakeLimits, type InvalidMessages, type Sender } from '../arklet/intake.ts';
-import { type AddressPolicy, type Network, sourceOf } from './addresses.ts';
+import type { AddressPolicy, Network } from './addresses.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
 import { MemberVerifier } from './member-proof.ts';

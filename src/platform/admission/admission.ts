@@ -26,8 +26,6 @@ const NAME = 'admission';
 const SERVER = 'webhooks';
 /** There is one Secret and one bundle of CAs. */
 const KEY = 'webhook';
-/** An API server keeps few connections and sends at once; others have to leave room. */
-const LIMITS = { maxConnections: 1_000, requestTimeoutMs: 10_000 };
 
 /**
  * The webhook server, in every process, and the rules for Pods of modules. One process of several, the leader, makes
@@ -36,12 +34,12 @@ const LIMITS = { maxConnections: 1_000, requestTimeoutMs: 10_000 };
 export const ADMISSION: ControllerModule = {
   name: NAME,
   build: async (context) => {
-    const { config, webhooks, logger, metrics } = context;
+    const { config, webhooks, clock, logger, metrics } = context;
     if (config.webhook === undefined) throw new Error('the configuration has no webhook server');
     registerPodWebhooks(webhooks, config.env);
     const { port, files } = config.webhook;
     const app = webhookApp({ webhooks, logger, metrics });
-    const server = { name: SERVER, port, app, limits: LIMITS, logger };
+    const server = { name: SERVER, port, app, clock, logger, metrics };
     if (files === undefined) return withOwnCertificates(context, config.webhook.hosts, server);
     const tls = await TlsFiles.load({ ...files, name: SERVER, ...context });
     return { groups: [[tls, new HttpServer({ ...server, tls })]] };

@@ -33,8 +33,8 @@ import { FeedWatches } from './feed-watches.ts';
 const NAME = 'export';
 const WORKERS = 4;
 const SERVER = 'feed';
-/** Balancers keep few connections; others have to leave room. */
-const LIMITS = { maxConnections: 1_000, requestTimeoutMs: 10_000 };
+/** As many balancers as may watch, behind one gateway. */
+const LIMITS = { maxConnectionsOfSource: 500 };
 
 /**
  * ExportServices. Every process calculates all of them and serves the feed; the leader of several processes writes the
@@ -86,7 +86,7 @@ export const EXPORT: ControllerModule = {
 async function feedOf({ config, resourcesOf, ...shared }: ControllerContext, table: ExportTable): Promise<Runnable[]> {
   const { feed } = config.export ?? {};
   if (feed === undefined) return [];
-  const { logger, metrics } = shared;
+  const { metrics } = shared;
   const tls = await TlsFiles.load({ ...feed, name: SERVER, ...shared });
   const { tokensPath: directory } = feed;
   const tokens = directory === undefined ? undefined : await ConsumerTokens.load({ directory, ...shared });
@@ -100,6 +100,6 @@ async function feedOf({ config, resourcesOf, ...shared }: ControllerContext, tab
   const watches = new FeedWatches({ table, ...shared });
   const lists = new FeedLists({ table, ...shared });
   const app = feedApp({ table, access, watches, lists, metrics });
-  const server = new HttpServer({ name: SERVER, port: feed.port, app, tls, limits: LIMITS, logger });
+  const server = new HttpServer({ name: SERVER, port: feed.port, app, tls, limits: LIMITS, ...shared });
   return [tls, server, ...(tokens === undefined ? [] : [tokens])];
 }

@@ -23,10 +23,13 @@ function namesTest(cell: string): boolean {
   return ["'", '"'].some((quote) => text.includes(`${quote}${title}${quote}`));
 }
 
-it('docs/attacks.md names tests of the export that there are', () => {
+it.each([
+  ['Exports to load balancers', 15],
+  ['Probes, metrics and webhooks', 5],
+])('docs/attacks.md names tests that there are: %s', (heading, few) => {
   const page = readFileSync(new URL('docs/attacks.md', ROOT), 'utf8');
-  const shown = tableOf(sectionOf(page, 'Exports to load balancers')).map((row) => row.Test ?? '');
-  expect(shown.length).toBeGreaterThan(15);
+  const shown = tableOf(sectionOf(page, heading)).map((row) => row.Test ?? '');
+  expect(shown.length).toBeGreaterThan(few);
   expect(shown.filter((cell) => !namesTest(cell))).toEqual([]);
 });
 

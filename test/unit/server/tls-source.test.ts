@@ -102,7 +102,7 @@ describe('a server with a certificate', () => {
   it('shows a new one to new connections, and keeps those that are open', async () => {
     const files = await load();
     const app = probesApp(() => ({}));
-    const server = new HttpServer({ name: 'webhooks', port: 0, app, tls: files, logger: log.logger });
+    const server = new HttpServer({ name: 'webhooks', port: 0, app, tls: files, clock, logger: log.logger, metrics });
     running.push(server.run(stopping.signal), files.run(stopping.signal));
     let line = log.lines.find(({ msg }) => msg === 'listening');
     for (; line === undefined; line = log.lines.find(({ msg }) => msg === 'listening')) await settle();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReportLimit } from '../../../src/pod/report-limit.ts';
+import { ReportLimit } from '../../src/report-limit.ts';
 
 describe('what is logged and reported of one base', () => {
   it('is 30 lines at once, and then one each 10 s', () => {

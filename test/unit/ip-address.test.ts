@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sourceOf } from '../../../../tunnels/http/addresses.ts';
+import { sourceOf } from '../../src/ip-address.ts';
 
 it.each([
   ['192.0.2.1', '192.0.2.1'],
