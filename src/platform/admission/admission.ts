@@ -38,7 +38,7 @@ export const ADMISSION: ControllerModule = {
     if (config.webhook === undefined) throw new Error('the configuration has no webhook server');
     registerPodWebhooks(webhooks, config.env);
     const { port, files } = config.webhook;
-    const app = webhookApp({ webhooks, logger, metrics });
+    const app = webhookApp({ webhooks, clock, logger, metrics });
     const server = { name: SERVER, port, app, clock, logger, metrics };
     if (files === undefined) return withOwnCertificates(context, config.webhook.hosts, server);
     const tls = await TlsFiles.load({ ...files, name: SERVER, ...context });

@@ -1,26 +1,53 @@
-import express, { type ErrorRequestHandler, type Express } from 'express';
+import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
+import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
+import { sourceOf } from '../../ip-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Verdict, WebhookPath, Webhooks } from '../../reconcile/webhooks.ts';
+import { ReportLimit } from '../../report-limit.ts';
+import { shortened } from '../../shortened.ts';
+import { BodyBudget, MAX_BODY_BYTES } from './body-budget.ts';
 import { answerTo, type Review, reviewOf } from './review.ts';
 
 export interface WebhookAppOptions {
   readonly webhooks: Webhooks;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'admissionReviews'>;
 }
 
-/** The API server takes objects of 3 MiB; an update brings the old one along. */
-const MAX_BODY_BYTES = 7 * 1024 * 1024;
 const PATHS: readonly WebhookPath[] = ['mutate', 'validate'];
+/** An API server repeats the request then, while the timeout of the webhook (5 s) lasts; then `failurePolicy` decides. */
+const RETRY_AFTER_SECONDS = '1';
+/** Of each message: a stranger who calls chooses the texts, and how often they come. */
+const LINES = { burst: 100, refillMs: 1_000 };
+const MAX_TEXT_LENGTH = 1_024;
 
-/** `/mutate` and `/validate`: answers AdmissionReviews. What is none gets 400; what nobody handles is denied. */
-export function webhookApp({ webhooks, logger, metrics }: WebhookAppOptions): Express {
+/**
+ * `/mutate` and `/validate`: answers AdmissionReviews. What is none gets 400; what nobody handles is denied; what has no
+ * room among the bodies that are being read gets 503.
+ */
+export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptions): Express {
+  const budget = new BodyBudget();
+  const limits = { denied: new ReportLimit(clock.now(), LINES), failed: new ReportLimit(clock.now(), LINES) };
+
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.use(express.json({ limit: MAX_BODY_BYTES, type: () => true }));
+  const takeRoom: RequestHandler = (request, response, next) => {
+    const release = budget.take(sourceOf(request.socket.remoteAddress ?? ''), bodyBytesOf(request));
+    if (release !== undefined) {
+      response.once('close', release);
+      next();
+      return;
+    }
+    metrics.admissionReviews.inc({ resource: '', operation: '', result: 'busy' });
+    response.status(503).set('Retry-After', RETRY_AFTER_SECONDS).type('text/plain').send('too many bodies are read\n');
+  };
+  app.use(takeRoom);
+  // Compressed bodies are refused: they would have another size than they say.
+  app.use(express.json({ limit: MAX_BODY_BYTES, type: () => true, inflate: false }));
   for (const path of PATHS) {
     app.post(`/${path}`, ({ body }, response) => {
       let review: Review;
@@ -56,20 +83,43 @@ export function webhookApp({ webhooks, logger, metrics }: WebhookAppOptions): Ex
       return { isAllowed: false, message: `unsupported: ${operation} of ${plural} in ${apiVersion}` };
     }
     const count = (result: string): void => metrics.admissionReviews.inc({ resource: plural, operation, result });
-    const fields = { resource: plural, operation, namespace: request.namespace, name: request.object.metadata.name };
+    const fields = {
+      resource: plural,
+      operation,
+      namespace: loggable(request.namespace),
+      name: loggable(request.object.metadata.name),
+    };
     try {
       const verdict = handler(request);
-      if (!verdict.isAllowed) logger.info({ ...fields, message: verdict.message }, 'request denied');
+      if (!verdict.isAllowed) logDenied(fields, verdict.message);
       count(verdict.isAllowed ? 'allowed' : 'denied');
       return verdict;
     } catch (error) {
       count('error');
-      logger.warn({ ...fields, err: error }, 'request not understood');
+      const admitted = limits.failed.admit(clock.now());
+      if (admitted) logger.warn({ ...fields, err: error, ...admitted }, 'request not understood');
       // Not validated yet: the API server says what is wrong with it. A validated one is a fault of this program.
       if (path === 'mutate') return { isAllowed: true };
       throw error;
     }
   }
+
+  function logDenied(fields: object, text: string): void {
+    const admitted = limits.denied.admit(clock.now());
+    if (admitted === undefined) return;
+    logger.info({ ...fields, message: loggable(text), ...admitted }, 'request denied');
+  }
+}
+
+/** A caller that is not the API server may send anything in the place of a text. */
+function loggable(text: unknown): string | undefined {
+  return typeof text === 'string' ? shortened(text, MAX_TEXT_LENGTH) : undefined;
+}
+
+/** Upper bound of the bytes that a request keeps. A body without a length may be of any size. */
+function bodyBytesOf({ headers }: Request): number {
+  if (headers['transfer-encoding'] !== undefined) return MAX_BODY_BYTES;
+  return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
 }
 
 /** Of what reading the body throws; anything else is a fault of this program. */

@@ -105,6 +105,7 @@ export const PURE = [
   'src/module/module-ledger.ts',
   'src/module/module-record.ts',
   'src/module/record-transitions.ts',
+  'src/platform/admission/body-budget.ts',
   'src/platform/admission/certificate-plan.ts',
   'src/platform/admission/certificates.ts',
   'src/platform/admission/review.ts',

@@ -1,13 +1,16 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PODS } from '../../../../src/kube/resource.ts';
-import { silentLogger } from '../../../../src/logger.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
 import { registerPodWebhooks } from '../../../../src/platform/admission/pod-webhooks.ts';
 import { webhookApp } from '../../../../src/platform/admission/webhook-app.ts';
 import { type Verdict, Webhooks } from '../../../../src/reconcile/webhooks.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { metricOf } from '../../../support/metric-text.ts';
+import { recordingLogger } from '../../tunnels/mqtt/mqtt-world.ts';
 
 const COMPONENT = 'virtual-kubelet.koupleless.io/component';
 const BASE_NAME = 'platform.koupleless.io/base-name';
@@ -24,12 +27,16 @@ function review(plural: string, operation: string, object: unknown, oldObject?: 
 describe('the webhook server', () => {
   const servers: Server[] = [];
   afterEach(() => {
-    for (const server of servers.splice(0)) server.close();
+    for (const server of servers.splice(0)) {
+      server.close();
+      server.closeAllConnections();
+    }
   });
 
   async function serve(webhooks: Webhooks) {
-    const metrics = createMetrics();
-    const server = createServer(webhookApp({ webhooks, logger: silentLogger, metrics }));
+    const [metrics, clock] = [createMetrics(), new FakeClock()];
+    const { lines, logger } = recordingLogger();
+    const server = createServer(webhookApp({ webhooks, clock, logger, metrics }));
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -38,7 +45,7 @@ describe('the webhook server', () => {
       metricOf(await metrics.registry.metrics(), 'module_controller_admission_reviews_total', (own) =>
         own.includes(label),
       );
-    return { post, count };
+    return { post, count, port, clock, lines };
   }
 
   const pod = review('pods', 'CREATE', { metadata: { name: 'p' }, spec: { containers: [] } });
@@ -89,7 +96,77 @@ describe('the webhook server', () => {
     expect((await post('/validate', JSON.stringify(pod))).status).toBe(500);
     expect(await count('result="error"')).toBe(2);
   });
+
+  it('reads no body that is compressed: it may have any size', async () => {
+    const { port } = await serve(new Webhooks());
+    const headers = { 'content-encoding': 'gzip' };
+    const answer = await fetch(`http://127.0.0.1:${port}/mutate`, { method: 'POST', headers, body: gzipSync('{}') });
+    expect(answer.status).toBe(415);
+  });
+
+  it('asks a source whose bodies have more than 16 MiB to come again, and serves others', async () => {
+    const webhooks = new Webhooks();
+    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: true }));
+    const { port, count } = await serve(webhooks);
+    // Of the second one the length is not known: it may have 7 MiB too.
+    const sockets = [
+      await unfinished(port, `content-length: ${7 * 1024 * 1024}`),
+      await unfinished(port, 'transfer-encoding: chunked'),
+    ];
+    const ask = (localAddress: string, length: number) => {
+      const text = JSON.stringify({ ...pod, rest: 'x'.repeat(length) });
+      return validated(port, localAddress, text);
+    };
+    expect(await ask('127.0.0.1', 1024 * 1024)).toEqual({ status: 200 });
+    expect(await ask('127.0.0.1', 3 * 1024 * 1024)).toEqual({ status: 503, retryAfter: '1' });
+    expect(await ask('127.0.0.2', 3 * 1024 * 1024)).toEqual({ status: 200 });
+    expect([await count('result="busy"'), await count('result="allowed"')]).toEqual([1, 2]);
+    for (const socket of sockets) socket.destroy();
+    await expect.poll(() => ask('127.0.0.1', 3 * 1024 * 1024)).toEqual({ status: 200 });
+  });
+
+  it('logs few of many requests that it denies, and no long text', async () => {
+    const webhooks = new Webhooks();
+    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: false, message: 'm'.repeat(10_000) }));
+    const { post, lines, clock } = await serve(webhooks);
+    const named = JSON.stringify(
+      review('pods', 'CREATE', { metadata: { name: 'n'.repeat(10_000) }, spec: { containers: [] } }),
+    );
+    for (let times = 0; times < 110; times++) await post('/validate', named);
+    expect(lines.filter(({ msg }) => msg === 'request denied')).toHaveLength(100);
+    clock.advance(1_000);
+    await post('/validate', named);
+    expect(lines).toHaveLength(101);
+    expect(lines.at(-1)).toMatchObject({ suppressed: 10 });
+    expect(Math.max(...lines.map((line) => JSON.stringify(line).length))).toBeLessThan(3_000);
+  });
 });
+
+/** A request whose body does not come; it is being read when this resolves. */
+async function unfinished(port: number, header: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(`POST /validate HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n${header}\r\n\r\n`);
+  await once(socket, 'data');
+  return socket;
+}
+
+function validated(
+  port: number,
+  localAddress: string,
+  body: string,
+): Promise<{ status?: number; retryAfter?: string }> {
+  return new Promise((resolve, reject) => {
+    const options = { port, host: '127.0.0.1', localAddress, path: '/validate', method: 'POST', agent: false as const };
+    const asked = request(options, (response) => {
+      const { statusCode: status, headers } = response.resume();
+      const { 'retry-after': retryAfter } = headers;
+      resolve({ ...(status && { status }), ...(retryAfter && { retryAfter }) });
+    });
+    asked.once('error', reject);
+    asked.end(body);
+  });
+}
 
 describe('Pods of modules', () => {
   const webhooks = new Webhooks();
