@@ -8,6 +8,7 @@ import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 import { ReportLimit } from '../report-limit.ts';
+import { TokenBucket } from '../token-bucket.ts';
 import { limitSources } from './source-limit.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -45,6 +46,8 @@ export interface HttpServerOptions {
   /** Default: plain HTTP. */
   readonly tls?: TlsSource;
   readonly limits?: Partial<ServerLimits>;
+  /** The app refuses by itself what is pipelined. Default false: the connection is closed. */
+  readonly answersPipelined?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'connectionsRefused'>;
@@ -85,7 +88,7 @@ export class HttpServer implements Runnable {
 
   /** A new certificate counts for new connections; those that are open go on. */
   #createServer(): PlainServer | TlsServer {
-    const { app, tls } = this.#options;
+    const { app, tls, answersPipelined = false } = this.#options;
     const limits = { ...LIMITS, ...this.#options.limits };
     const options = {
       requestTimeout: limits.requestTimeoutMs,
@@ -93,7 +96,7 @@ export class HttpServer implements Runnable {
       connectionsCheckingInterval: limits.checkIntervalMs,
       maxHeaderSize: MAX_HEADER_BYTES,
     };
-    const listener = oneAtATime(app);
+    const listener = answersPipelined ? app : oneAtATime(app);
     if (tls === undefined) return this.#limited(createServer(options, listener), limits);
     const minVersion = 'TLSv1.2';
     const handshakeTimeout = limits.requestTimeoutMs;
@@ -155,19 +158,17 @@ export function probesApp(checks: ReadinessChecks): Express {
   return app;
 }
 
-/** A rendering takes milliseconds of the only thread: all who ask within this time get the same one. */
-const RENDERING_MS = 1_000;
+/** A rendering takes milliseconds of the only thread. Whoever asks beyond this rate gets the one before. */
+const RENDERINGS = { burst: 50, refillMs: 100 };
 
 export function metricsApp({ registry }: Pick<Metrics, 'registry'>, clock: Clock): Express {
-  let rendering: { readonly text: Promise<Buffer>; readonly until: number } | undefined;
+  const renderings = new TokenBucket(RENDERINGS, clock.now());
+  let latest: Promise<Buffer> | undefined;
   const textOf = (): Promise<Buffer> => {
-    const now = clock.now();
-    if (rendering === undefined || now >= rendering.until) {
-      // Answers that are not taken share the buffer; a string would be copied for each.
-      const text = registry.metrics().then((rendered) => Buffer.from(rendered));
-      rendering = { text, until: now + RENDERING_MS };
-    }
-    return rendering.text;
+    const isFresh = renderings.tryTake(clock.now());
+    // Answers that are not taken share the buffer; a string would be copied for each.
+    if (isFresh || latest === undefined) latest = registry.metrics().then((text) => Buffer.from(text));
+    return latest;
   };
   const app = bareApp();
   app.get('/metrics', async (_request, response) => {

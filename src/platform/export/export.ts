@@ -100,6 +100,14 @@ async function feedOf({ config, resourcesOf, ...shared }: ControllerContext, tab
   const watches = new FeedWatches({ table, ...shared });
   const lists = new FeedLists({ table, ...shared });
   const app = feedApp({ table, access, watches, lists, metrics });
-  const server = new HttpServer({ name: SERVER, port: feed.port, app, tls, limits: LIMITS, ...shared });
+  const server = new HttpServer({
+    name: SERVER,
+    port: feed.port,
+    app,
+    tls,
+    limits: LIMITS,
+    answersPipelined: true,
+    ...shared,
+  });
   return [tls, server, ...(tokens === undefined ? [] : [tokens])];
 }
