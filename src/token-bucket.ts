@@ -16,11 +16,11 @@ export class TokenBucket {
     this.#countedAt = now;
   }
 
-  /** Takes a token if there is one. */
-  tryTake(now: number): boolean {
+  /** Takes `count` tokens if there is one; what is missing then is owed, and nothing more is taken until it is paid. */
+  tryTake(now: number, count = 1): boolean {
     this.#refill(now);
     if (this.#tokens < 1) return false;
-    this.#tokens--;
+    this.#tokens -= count;
     return true;
   }
 

@@ -34,9 +34,9 @@ export class IntakeGate {
     for (const reason of REASONS) metrics.intakeRefused.inc({ tunnel, reason }, 0);
   }
 
-  /** Whether a message of `source` may be read. */
-  admits(source: string, sender: Sender): boolean {
-    const reason = this.#limiter.refusalOf(source, sender, this.#options.clock.now());
+  /** Whether a message of `source` may be read. `cost`: see `costOf`. */
+  admits(source: string, sender: Sender, cost = 1): boolean {
+    const reason = this.#limiter.refusalOf(source, sender, this.#options.clock.now(), cost);
     if (reason !== undefined) this.refuse(source, reason);
     return reason === undefined;
   }
@@ -68,6 +68,13 @@ export class IntakeGate {
  * anybody else.
  */
 export type Sender = 'Known' | 'Asked' | 'Unknown';
+
+const BYTES_OF_TOKEN = 8 * 1024;
+
+/** How many tokens a message takes: one for each 8 KiB that it begins. Bytes take time to read, not messages. */
+export function costOf(byteLength: number): number {
+  return Math.max(1, Math.ceil(byteLength / BYTES_OF_TOKEN));
+}
 
 /** `Source`: too much from this source. `Unknown`: too much from all unknown sources together. */
 export type IntakeRefusal = 'Source' | 'Unknown';
@@ -112,12 +119,12 @@ export class IntakeLimiter {
   }
 
   /** Why a message that comes now is not taken; undefined when it is. */
-  refusalOf(source: string, sender: Sender, now: number): IntakeRefusal | undefined {
+  refusalOf(source: string, sender: Sender, now: number, cost = 1): IntakeRefusal | undefined {
     const isKnown = sender === 'Known';
     const [buckets, limit] = isKnown ? [this.#known, this.#limits.known] : [this.#unknown, this.#limits.unknown];
-    if (!buckets.getOrCreate(source, () => new TokenBucket(limit, now)).tryTake(now)) return 'Source';
-    if (sender !== 'Unknown' || this.#allUnknown.tryTake(now)) return undefined;
-    return this.#recent.isReturning(source, now) && this.#returning.tryTake(now) ? undefined : 'Unknown';
+    if (!buckets.getOrCreate(source, () => new TokenBucket(limit, now)).tryTake(now, cost)) return 'Source';
+    if (sender !== 'Unknown' || this.#allUnknown.tryTake(now, cost)) return undefined;
+    return this.#recent.isReturning(source, now) && this.#returning.tryTake(now, cost) ? undefined : 'Unknown';
   }
 
   /** A known base was heard from the source. */

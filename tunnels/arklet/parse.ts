@@ -3,6 +3,10 @@ import type { Envelope, InvalidMessage } from '../../src/tunnel/tunnel.ts';
 import { WireFault, WireValue } from './wire-value.ts';
 
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
+/** Of a heartbeat, and of the question for the baseline: a real one has 200 to 300 bytes. */
+export const MAX_HEART_BYTES = 16 * 1024;
+/** Of what a base without a VNode answers. A real health has 2 KiB, and 110 bytes for each module. */
+export const MAX_UNPROVEN_BYTES = 64 * 1024;
 
 /** The sender of a payload, by its topic or connection. */
 export type Source = Pick<Envelope, 'tunnel' | 'identity'>;
@@ -19,9 +23,9 @@ export interface Published<T> {
 }
 
 /** JSON text as `read` understands it. Never throws. */
-export function parse<T>(source: Source, payload: Uint8Array, read: Read<T>): Parsed<T> {
-  if (payload.byteLength > MAX_PAYLOAD_BYTES) {
-    return invalid(source, `payload has ${payload.byteLength} bytes, ${MAX_PAYLOAD_BYTES} are allowed`);
+export function parse<T>(source: Source, payload: Uint8Array, read: Read<T>, maxBytes = MAX_PAYLOAD_BYTES): Parsed<T> {
+  if (payload.byteLength > maxBytes) {
+    return invalid(source, `payload has ${payload.byteLength} bytes, ${maxBytes} are allowed`);
   }
   let value: unknown;
   try {

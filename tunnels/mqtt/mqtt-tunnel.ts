@@ -7,11 +7,19 @@ import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
-import { IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
+import { costOf, IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
 import { type Message, MqttSession, type MqttSessionOptions, notConnected } from './mqtt-session.ts';
-import { receive } from './receive.ts';
-import { type BaseTopic, COMMANDS, type Command, MESSAGE_TYPES, type MessageType, Topics } from './topics.ts';
+import { maxBytesOf, receive } from './receive.ts';
+import {
+  type BaseTopic,
+  COMMANDS,
+  type Command,
+  MESSAGE_TYPES,
+  type MessageType,
+  SIGNS_OF_LIFE,
+  Topics,
+} from './topics.ts';
 
 export interface MqttTunnelOptions {
   /** `mqtt://host:port` or `mqtts://host:port`. */
@@ -36,8 +44,6 @@ export interface MqttTunnelOptions {
   readonly metrics: Metrics;
 }
 
-/** Message types that show that a base is there. */
-const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
 /**
  * Of one identity. A known base may answer thousands of operations within seconds; one that is not known has hardly
  * anything to say.
@@ -161,21 +167,24 @@ export class MqttTunnel implements Tunnel {
   #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
     const { metrics, hears = () => true } = this.#options;
     metrics.tunnelMessages.inc({ tunnel: this.name, type });
-    if (!this.#isAdmitted(identity, type)) return;
+    const sender = this.#options.senderOf?.(identity) ?? 'Known';
+    const maxBytes = maxBytesOf(type, sender);
+    if (!this.#isAdmitted({ identity, type }, sender, Math.min(payload.byteLength, maxBytes))) return;
     if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
     this.#call((handler) => {
       if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
-      const invalid = receive(type, { tunnel: this.name, identity }, payload, handler);
+      const source = { tunnel: this.name, identity } as const;
+      const invalid = receive(type, { source, payload, maxBytes, handler });
       if (invalid) this.#invalid.add(invalid);
     });
   }
 
-  /** Before anything is read: a flood must cost little. */
-  #isAdmitted(identity: string, type: MessageType): boolean {
-    const sender = this.#options.senderOf?.(identity) ?? 'Known';
-    if (SIGNS_OF_LIFE.has(type)) return this.#gate.admits(identity, sender === 'Known' ? sender : 'Unknown');
+  /** Before anything is read: a flood must cost little. `byteLength`: what would be read at most. */
+  #isAdmitted({ identity, type }: BaseTopic, sender: Sender, byteLength: number): boolean {
+    const cost = costOf(byteLength);
+    if (SIGNS_OF_LIFE.has(type)) return this.#gate.admits(identity, sender === 'Known' ? sender : 'Unknown', cost);
     // The answer of a base that was not asked means nothing.
-    return sender !== 'Unknown' && this.#gate.admits(identity, sender);
+    return sender !== 'Unknown' && this.#gate.admits(identity, sender, cost);
   }
 
   #onUp(): void {

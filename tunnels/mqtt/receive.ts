@@ -7,7 +7,18 @@ import {
   moduleStatusesOf,
   operationResultOf,
 } from '../arklet/convert.ts';
-import { claimFault, parse, published, type Read, type Source, sourceFault } from '../arklet/parse.ts';
+import type { Sender } from '../arklet/intake.ts';
+import {
+  claimFault,
+  MAX_HEART_BYTES,
+  MAX_PAYLOAD_BYTES,
+  MAX_UNPROVEN_BYTES,
+  parse,
+  published,
+  type Read,
+  type Source,
+  sourceFault,
+} from '../arklet/parse.ts';
 import {
   readBaseMetadata,
   readBatchInstall,
@@ -16,18 +27,28 @@ import {
   readHealth,
   readHeart,
 } from '../arklet/read.ts';
-import type { MessageType } from './topics.ts';
+import { type MessageType, SIGNS_OF_LIFE } from './topics.ts';
 
-type Deliver = (source: Source, payload: Uint8Array, handler: TunnelHandler) => InvalidMessage | undefined;
+/** What a message comes with. */
+export interface Reception {
+  readonly source: Source;
+  readonly payload: Uint8Array;
+  /** See `maxBytesOf`. */
+  readonly maxBytes: number;
+  readonly handler: TunnelHandler;
+}
+
+type Deliver = (reception: Reception) => InvalidMessage | undefined;
 
 /** Hands a base's message to the handler, or says why it cannot. */
-export function receive(
-  type: MessageType,
-  source: Source,
-  payload: Uint8Array,
-  handler: TunnelHandler,
-): InvalidMessage | undefined {
-  return sourceFault(source) ?? DELIVER[type](source, payload, handler);
+export function receive(type: MessageType, reception: Reception): InvalidMessage | undefined {
+  return sourceFault(reception.source) ?? DELIVER[type](reception);
+}
+
+/** How long a message of this type may be. */
+export function maxBytesOf(type: MessageType, sender: Sender): number {
+  if (SIGNS_OF_LIFE.has(type)) return MAX_HEART_BYTES;
+  return sender === 'Known' ? MAX_PAYLOAD_BYTES : MAX_UNPROVEN_BYTES;
 }
 
 const toModuleList = delivering(readBizList, (handler, envelope, list) =>
@@ -66,8 +87,8 @@ function delivering<T>(
   claimedIdentity?: (message: T) => string,
 ): Deliver {
   const readPublished = published(read);
-  return (source, payload, handler) => {
-    const parsed = parse(source, payload, readPublished);
+  return ({ source, payload, maxBytes, handler }) => {
+    const parsed = parse(source, payload, readPublished, maxBytes);
     if (parsed.invalid) return parsed.invalid;
     const { data, publishedAt } = parsed.message;
     const mismatch = claimedIdentity && claimFault(source, claimedIdentity(data));

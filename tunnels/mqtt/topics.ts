@@ -24,6 +24,9 @@ const QOS: Readonly<Record<MessageType, 0 | 1>> = {
   batchInstallBizResponse: 1,
 };
 
+/** Message types that show that a base is there. */
+export const SIGNS_OF_LIFE: ReadonlySet<MessageType> = new Set(['heart', 'queryBaseline']);
+
 /** What a client subscribes to, each filter with its quality of service. */
 export type TopicFilters = Readonly<Record<string, { readonly qos: 0 | 1 }>>;
 

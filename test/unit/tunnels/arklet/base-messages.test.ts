@@ -146,6 +146,19 @@ describe('a payload', () => {
     });
   });
 
+  it.each([
+    ['heart', 'Known', 16],
+    ['queryBaseline', 'Known', 16],
+    ['heart', 'Unknown', 16],
+    ['health', 'Known', 1_024],
+    ['health', 'Asked', 64],
+    ['bizOperation', 'Asked', 64],
+  ] as const)('that is a %s of a base that is %s may have %i KiB', (type, sender, kib) => {
+    const faultOf = (length: number) => hear(type, ' '.repeat(length), SOURCE.identity, sender).invalid?.message;
+    expect(faultOf(kib * 1_024)).toBe('payload is not JSON');
+    expect(faultOf(kib * 1_024 + 1)).toBe(`payload has ${kib * 1_024 + 1} bytes, ${kib * 1_024} are allowed`);
+  });
+
   it('may be nested as deep as it can be long', () => {
     const depth = 500_000;
     const nested = '['.repeat(depth) + ']'.repeat(depth);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IntakeLimiter, type IntakeLimits, type Sender } from '../../../../tunnels/arklet/intake.ts';
+import { costOf, IntakeLimiter, type IntakeLimits, type Sender } from '../../../../tunnels/arklet/intake.ts';
 import { HTTP_INTAKE } from '../../../../tunnels/http/message-intake.ts';
 import { MQTT_INTAKE } from '../../../../tunnels/mqtt/mqtt-tunnel.ts';
 
@@ -29,6 +29,31 @@ describe('IntakeLimiter', () => {
     expect(taken(limiter, 'c', 'Known', 10)).toBe(5);
     expect(taken(limiter, 'a', 'Known', 10, 300)).toBe(3);
     expect(limiter.refusalOf('a', 'Known', 300)).toBe('Source');
+  });
+
+  it('takes fewer messages that cost more, and one of any cost when the source owes nothing', () => {
+    const limiter = create();
+    const isTaken = (cost: number, now: number) => limiter.refusalOf('a', 'Known', now, cost) === undefined;
+    expect([2, 2, 2, 2].map((cost) => isTaken(cost, 0))).toEqual([true, true, true, false]);
+    expect([100, 200].map((now) => isTaken(100, now))).toEqual([false, true]);
+    expect([10_100, 10_200].map((now) => isTaken(1, now))).toEqual([false, true]);
+    expect(limiter.refusalOf('b', 'Known', 0, 1)).toBeUndefined();
+  });
+
+  it('takes fewer messages of all unknown sources together that cost more', () => {
+    const limiter = create();
+    const sources = Array.from({ length: 2_000 }, (_, index) => `large-${index}`);
+    expect(sources.filter((source) => limiter.refusalOf(source, 'Unknown', 0, 2) === undefined)).toHaveLength(1_250);
+  });
+
+  it.each([
+    [0, 1],
+    [300, 1],
+    [8_192, 1],
+    [8_193, 2],
+    [1_048_576, 128],
+  ])('a message of %i bytes costs %i', (byteLength, cost) => {
+    expect(costOf(byteLength)).toBe(cost);
   });
 
   it('takes 2,500 new sources at once and then 250 a second, and all of the known ones beside them', () => {

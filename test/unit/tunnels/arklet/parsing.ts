@@ -1,5 +1,6 @@
 import type { InvalidMessage } from '../../../../src/tunnel/tunnel.ts';
-import { receive } from '../../../../tunnels/mqtt/receive.ts';
+import type { Sender } from '../../../../tunnels/arklet/intake.ts';
+import { maxBytesOf, receive } from '../../../../tunnels/mqtt/receive.ts';
 import type { MessageType } from '../../../../tunnels/mqtt/topics.ts';
 import type { Call } from '../../../contract/tunnel.ts';
 import { RecordingHandler } from '../../../contract/tunnel.ts';
@@ -12,10 +13,16 @@ export interface Heard {
 }
 
 /** What becomes of a payload on a topic of `identity`. */
-export function hear(type: MessageType, payload: string | Uint8Array, identity: string = SOURCE.identity): Heard {
+export function hear(
+  type: MessageType,
+  payload: string | Uint8Array,
+  identity: string = SOURCE.identity,
+  sender: Sender = 'Known',
+): Heard {
   const handler = new RecordingHandler();
   const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
-  const invalid = receive(type, { ...SOURCE, identity }, bytes, handler);
+  const maxBytes = maxBytesOf(type, sender);
+  const invalid = receive(type, { source: { ...SOURCE, identity }, payload: bytes, maxBytes, handler });
   return { calls: handler.calls, invalid };
 }
 

@@ -223,6 +223,42 @@ describe('MqttTunnel', () => {
       expect(await refused('Source')).toBe(3);
     });
 
+    it('takes the fewer messages of an identity the larger they are', async () => {
+      const clock = new FakeClock();
+      await restart({ clock, senderOf: (identity) => (identity === 'base-1' ? 'Known' : 'Asked') });
+      const taken: number[] = [];
+      const send = async (count: number): Promise<void> => {
+        const large = ' '.repeat(64 * 1_024);
+        for (let index = 0; index < count; index++) await broker.publish(`${PREFIX}/base-2/base/health`, large);
+        await broker.publish(`${PREFIX}/base-1/base/heart`, publishedText(heart('base-1')));
+        await world.handler.first('heartbeat', taken.length + 1);
+        taken.push((await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })) ?? 0);
+      };
+      await send(3);
+      clock.advance(6_500);
+      await send(1);
+      clock.advance(500);
+      await send(1);
+      expect(taken).toEqual([2, 2, 3]);
+      expect(await refused('Source')).toBe(2);
+    });
+
+    it('refuses a heartbeat above 16 KiB as invalid, which costs no more than one of 16 KiB', async () => {
+      const clock = new FakeClock();
+      await restart({ clock, senderOf: (identity) => (identity === 'base-1' ? 'Known' : 'Unknown') });
+      const padded = publishedText({ ...heart('base-2'), ballast: 'x'.repeat(1_000_000) });
+      for (let index = 0; index < 6; index++) await broker.publish(`${PREFIX}/base-2/base/heart`, padded);
+      await broker.publish(`${PREFIX}/base-1/base/heart`, publishedText(heart('base-1')));
+      const [heartbeat] = await world.handler.first('heartbeat');
+      expect(heartbeat?.base.identity).toBe('base-1');
+      const { tunnelInvalidMessages } = world.metrics;
+      expect(await seriesValue(tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(5);
+      expect(await refused('Source')).toBe(1);
+      expect(world.lines).toContainEqual(
+        expect.objectContaining({ reason: `payload has ${padded.length} bytes, 16384 are allowed` }),
+      );
+    });
+
     it('reads the answers of those only that it knows or asked', async () => {
       const senders = { 'base-1': 'Known', 'base-2': 'Asked', 'base-3': 'Unknown' } as const;
       await restart({ senderOf: (identity) => senders[identity as keyof typeof senders] });
