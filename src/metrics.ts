@@ -105,7 +105,7 @@ export function createMetrics() {
     tunnelInvalidMessages: counter(`${PREFIX}tunnel_invalid_messages_total`, 'Messages refused.', ['tunnel', 'code']),
     intakeRefused: counter(
       `${PREFIX}intake_refused_total`,
-      'Messages and connections refused by a rate limit before they were read.',
+      'Messages and connections refused by a limit before they were read.',
       ['tunnel', 'reason'],
     ),
     tunnelRetainedMessages: counter(

@@ -7,8 +7,11 @@ import { TokenBucket, type TokenBucketOptions } from '../../src/token-bucket.ts'
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { cutToBytes } from './message-line.ts';
 
-/** `Sockets`: too many connections from one source. */
-const REASONS = ['Source', 'Unknown', 'Sockets'] as const satisfies readonly (IntakeRefusal | 'Sockets')[];
+/**
+ * `Sockets`: too many connections from one source. `Unfinished`: too much is being read over HTTP, and this was the
+ * oldest.
+ */
+const REASONS = ['Source', 'Unknown', 'Sockets', 'Unfinished'] as const;
 type Reason = (typeof REASONS)[number];
 
 const LOG_INTERVAL_MS = 60_000;

@@ -4,11 +4,13 @@ import type { Readable } from 'node:stream';
 import axios from 'axios';
 import type { Clock } from '../../src/clock.ts';
 import type { ControllerError } from '../../src/errors.ts';
+import { sourceOf } from '../../src/ip-address.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
 import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
 import { baseKeyOf } from './addresses.ts';
 import { Attempt } from './attempt.ts';
 import { BaseAgent } from './base-agent.ts';
+import type { BodyReader } from './body-reader.ts';
 import { notAllowed, notConnected } from './failures.ts';
 
 export interface ArkletRequest {
@@ -20,6 +22,9 @@ export interface ArkletRequest {
   readonly isQuestion: boolean;
   /** It leaves also where `mayCommand` says no. */
   readonly isForAnybody?: boolean | undefined;
+  /** Whose memory the answer shares; see `Command`. */
+  readonly isOfStranger?: boolean | undefined;
+  readonly maxAnswerBytes: number;
   /** From now until the payload leaves, on whichever connection. */
   readonly leaveWithinMs: number;
   /** From now to the whole answer. */
@@ -32,6 +37,8 @@ export interface ArkletRequest {
 
 export interface ArkletClientOptions {
   readonly clock: Clock;
+  /** Read the answers. */
+  readonly bodies: { readonly ofBases: BodyReader; readonly ofStrangers: BodyReader };
   /** What every command says of who sends it. */
   readonly userAgent: string;
   /** Asked before each connection and again when the payload is about to leave. Default: always. */
@@ -41,7 +48,7 @@ export interface ArkletClientOptions {
 }
 
 /**
- * Speaks HTTP to the arklet of a base: no proxy, no redirect, no compression, at most 1 MiB each way. A payload is sent
+ * Speaks HTTP to the arklet of a base: no proxy, no redirect, no compression, bounded bodies. A payload is sent
  * once, to an event loop of the base that is free.
  * The caller checks that the address may be called.
  */
@@ -58,8 +65,9 @@ export class ArkletClient {
   }
 
   /**
-   * Resolves with the bytes of the answer. Rejects with `Tunnel.NotConnected` where the payload has not left (no
-   * connection, no event loop that was free), with `Tunnel.SendFailed` in every other case.
+   * Resolves with the bytes of the answer, of one that is too long with one more than it may have. Rejects with
+   * `Tunnel.NotConnected` where the payload has not left (no connection, no event loop that was free), with
+   * `Tunnel.SendFailed` in every other case.
    */
   async post(request: ArkletRequest): Promise<Uint8Array> {
     const { timeoutMs, signal } = request;
@@ -125,7 +133,8 @@ export class ArkletClient {
     }
   }
 
-  async #exchange({ base, command }: ArkletRequest, attempt: Attempt): Promise<Uint8Array> {
+  async #exchange(request: ArkletRequest, attempt: Attempt): Promise<Uint8Array> {
+    const { base, command } = request;
     const response = await axios.request<Readable>({
       method: 'POST',
       url: `http://${isIPv6(base.ip) ? `[${base.ip}]` : base.ip}:${base.port}/${command}`,
@@ -148,9 +157,17 @@ export class ArkletClient {
       transport: { request: (options, onResponse) => attempt.watch(httpRequest(options, onResponse)) } as Transport,
       signal: attempt.signal,
     });
-    if (response.status === 200) return readAnswer(response.data);
-    response.data.destroy();
-    throw new Error(`the base answered HTTP ${response.status}`);
+    try {
+      if (response.status === 200) return await this.#readAnswer(response.data, request);
+      throw new Error(`the base answered HTTP ${response.status}`);
+    } finally {
+      response.data.destroy();
+    }
+  }
+
+  #readAnswer(stream: Readable, { base, isOfStranger, maxAnswerBytes: maxBytes }: ArkletRequest): Promise<Uint8Array> {
+    const { ofBases, ofStrangers } = this.#options.bodies;
+    return (isOfStranger ? ofStrangers : ofBases).read(stream, { source: sourceOf(base.ip), maxBytes });
   }
 
   #failureOf(error: unknown, { request, attempt, busyCount }: Failed): ControllerError {
@@ -172,18 +189,6 @@ interface Failed {
 /** axios leaves the type open. */
 interface Transport {
   request(options: RequestOptions, onResponse: (response: IncomingMessage) => void): ClientRequest;
-}
-
-/** A little of what is too long, enough for `parse` to say so. */
-async function readAnswer(stream: Readable): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
-    chunks.push(chunk);
-    length += chunk.byteLength;
-    if (length > MAX_PAYLOAD_BYTES) break;
-  }
-  return Buffer.concat(chunks);
 }
 
 function asIs(value: unknown): unknown {

@@ -131,7 +131,7 @@ export class CommandDispatcher {
 
   async #exchange(
     base: BaseAddress,
-    { name, payload, isQuestion, isForAnybody }: Command,
+    { hear: _hear, name, ...command }: Command,
     { round, ...course }: Course,
   ): Promise<Answered> {
     const { client, policy, clock, timeoutsMs } = this.#options;
@@ -145,7 +145,7 @@ export class CommandDispatcher {
     const timeoutMs = timeoutsMs[name];
     return {
       askedAt,
-      body: await client.post({ base, command: name, payload, isQuestion, isForAnybody, timeoutMs, ...course }),
+      body: await client.post({ base, command: name, ...command, timeoutMs, ...course }),
     };
   }
 

@@ -6,16 +6,17 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
-import { canonicalAddress } from '../../src/ip-address.ts';
+import { canonicalAddress, sourceOf } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
+import { MAX_HEART_BYTES } from '../arklet/parse.ts';
 import { inAnyOf, type Network } from './addresses.ts';
+import { BodyDropped, type BodyReader } from './body-reader.ts';
 import { MAX_BATCH_BYTES, MEMBERS_PATH } from './member-client.ts';
 import { digestOf, MEMBER_SCHEME, type MemberVerifier } from './member-proof.ts';
 import type { Taken } from './member-relay.ts';
 import type { MessageType } from './receive.ts';
 
-const MAX_BODY_BYTES = 64 * 1024;
 /** As often as a base sends heartbeats. */
 const RETRY_AFTER_S = '12';
 
@@ -26,6 +27,8 @@ export interface HeartbeatAppOptions {
   /** Behind these the sender is the rightmost address in `X-Forwarded-For` that is none of them. Default: none. */
   readonly trustedProxies?: readonly Network[] | undefined;
   readonly logger: Logger;
+  /** Reads the bodies of messages; members have proven who they are before theirs are read. */
+  readonly bodies: BodyReader;
   /** Whether a message of `sender` is taken at all; asked before anything of it is read. */
   readonly admits: (sender: string) => boolean;
   /** Takes the body of a message, or says why it cannot. `sender`: the address that it came from. */
@@ -53,16 +56,16 @@ export function heartbeatApp(options: HeartbeatAppOptions): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   // The cheapest check comes first. A compressed body is refused.
-  const readBody = (authenticate: RequestHandler, limit: number): RequestHandler[] => [
+  const readBody = (authenticate: RequestHandler, reading: RequestHandler): RequestHandler[] => [
     authenticate,
     takingJson(options),
-    express.raw({ ...RAW, limit }),
+    reading,
   ];
-  const ofBase = readBody(authenticatingBase(options, tokens), MAX_BODY_BYTES);
+  const ofBase = readBody(authenticatingBase(options, tokens), readingBody(options));
   for (const [path, type] of Object.entries(PATHS)) app.post(path, limiting(options), ofBase, taking(type, options));
   const paths = Object.keys(PATHS);
   if (members) {
-    const ofMember = readBody(authenticatingMember(options, members), MAX_BATCH_BYTES);
+    const ofMember = readBody(authenticatingMember(options, members), express.raw({ ...RAW, limit: MAX_BATCH_BYTES }));
     app.post(MEMBERS_PATH, ofMember, checkingDigest(options), takingBatch(members, options));
     paths.push(MEMBERS_PATH);
   }
@@ -79,7 +82,29 @@ const RAW = { type: () => true, inflate: false };
 function limiting({ admits }: HeartbeatAppOptions): RequestHandler {
   return (request, response, next) => {
     if (admits(senderOf(request))) next();
-    else sendError(response.set('Retry-After', RETRY_AFTER_S), 429, 'too many messages, try again later');
+    else sendTooMany(response);
+  };
+}
+
+/** As `express.raw` does it, in the memory that all bodies of bases share. */
+function readingBody({ bodies }: HeartbeatAppOptions): RequestHandler {
+  const tooLong = { status: 413, limit: MAX_HEART_BYTES };
+  return (request, response, next) => {
+    const { 'content-encoding': encoding = 'identity', 'content-length': announced = '0' } = request.headers;
+    if (encoding.toLowerCase() !== 'identity') next({ status: 415, type: 'encoding.unsupported' });
+    else if (Number(announced) > MAX_HEART_BYTES) next(tooLong);
+    else {
+      bodies.read(request, { source: sourceOf(senderOf(request)), maxBytes: MAX_HEART_BYTES }).then(
+        (body) => {
+          request.body = body;
+          next(body.byteLength > MAX_HEART_BYTES ? tooLong : undefined);
+        },
+        (error: unknown) => {
+          if (error instanceof BodyDropped) sendTooMany(response);
+          else next({ status: 400, type: 'request.aborted' });
+        },
+      );
+    }
   };
 }
 
@@ -162,6 +187,10 @@ function refusingUnread(options: HeartbeatAppOptions): ErrorRequestHandler {
 function refuse({ onInvalid }: HeartbeatAppOptions, response: Response, status: number, invalid: InvalidMessage): void {
   onInvalid(invalid);
   sendError(response, status, invalid.message, invalid.code);
+}
+
+function sendTooMany(response: Response): void {
+  sendError(response.set('Retry-After', RETRY_AFTER_S), 429, 'too many messages, try again later');
 }
 
 /** Ends the connection too: there may be a body on the way that nobody wants. */

@@ -7,6 +7,7 @@ import { CommandCounter } from '../arklet/command-counter.ts';
 import { type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { AddressPolicy, type Network } from './addresses.ts';
 import { ArkletClient } from './arklet-client.ts';
+import { BodyReader } from './body-reader.ts';
 import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
   COMMANDS,
@@ -16,6 +17,7 @@ import {
   installCommand,
   LIST_COMMAND,
   switchCommand,
+  UNPROVEN_HEALTH_COMMAND,
   uninstallCommand,
 } from './commands.ts';
 import { notConnected, sendFailed } from './failures.ts';
@@ -54,6 +56,8 @@ export interface HttpTunnelOptions {
 }
 
 const QUESTION_TIMEOUT_MS = 10_000;
+/** Memory of all messages and answers that have begun and not ended: of bases with a VNode, and of anybody else. */
+const UNFINISHED_BYTES = { ofBases: 128 * 1024 * 1024, ofStrangers: 32 * 1024 * 1024 };
 /** So that a deadline passes in the core first. */
 const DEADLINE_MARGIN_MS = 10_000;
 
@@ -90,8 +94,11 @@ export class HttpTunnel implements Tunnel {
     this.#probe = new LinkProbe(clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
+    const onDropped = (source: string): void => this.#intake.noteDropped(source);
+    const ofStrangers = new BodyReader({ maxBytes: UNFINISHED_BYTES.ofStrangers, onDropped });
     this.#client = new ArkletClient({
       clock,
+      bodies: { ofBases: new BodyReader({ maxBytes: UNFINISHED_BYTES.ofBases, onDropped }), ofStrangers },
       userAgent,
       mayCommand,
       onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
@@ -113,6 +120,7 @@ export class HttpTunnel implements Tunnel {
       tunnel: this.name,
       ...options,
       policy: this.#policy,
+      bodies: ofStrangers,
       invalid: this.#invalid,
       take: (type, hear) => this.#take(type, hear),
     });
@@ -151,7 +159,8 @@ export class HttpTunnel implements Tunnel {
   }
 
   queryHealth(base: BaseAddress): Promise<void> {
-    return this.#send(base, HEALTH_COMMAND);
+    const { senderOf = () => 'Known' } = this.#options;
+    return this.#send(base, senderOf(base.identity) === 'Known' ? HEALTH_COMMAND : UNPROVEN_HEALTH_COMMAND);
   }
 
   identify(base: BaseAddress): Promise<void> {

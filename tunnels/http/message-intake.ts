@@ -5,6 +5,7 @@ import type { Metrics } from '../../src/metrics.ts';
 import type { InvalidMessage, TunnelHandler, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { IntakeGate, type IntakeLimits, type InvalidMessages, type Sender } from '../arklet/intake.ts';
 import type { AddressPolicy, Network } from './addresses.ts';
+import type { BodyReader } from './body-reader.ts';
 import { heartbeatApp } from './heartbeat-app.ts';
 import { type ListenerLimits, listen } from './listener.ts';
 import { MemberVerifier } from './member-proof.ts';
@@ -24,6 +25,7 @@ export interface MessageIntakeOptions {
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly intake?: IntakeLimits | undefined;
   readonly policy: AddressPolicy;
+  readonly bodies: BodyReader;
   readonly invalid: InvalidMessages;
   /** Who a base is to the core. Default: all are known. */
   readonly senderOf?: ((identity: string) => Sender) | undefined;
@@ -65,9 +67,14 @@ export class MessageIntake {
     });
   }
 
+  /** Something of the source was not read to its end. */
+  noteDropped(source: string): void {
+    this.#gate.refuse(source, 'Unfinished');
+  }
+
   /** Listens until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
   async run(onListening: () => void, signal: AbortSignal): Promise<void> {
-    const { tunnel, port, tokens, trustedProxies, members, limits, invalid, logger } = this.#options;
+    const { tunnel, port, tokens, trustedProxies, members, limits, bodies, invalid, logger } = this.#options;
     if (tokens === undefined) {
       logger.warn({ tunnel }, 'HTTP_TUNNEL_TOKEN is not set: whoever reaches the port can pose as a base');
     }
@@ -76,6 +83,7 @@ export class MessageIntake {
       tokens,
       trustedProxies,
       logger,
+      bodies,
       admits: (sender) => this.#gate.admitsSource(sourceOf(sender)),
       onMessage: (type, sender, payload) => this.#hear({ type, sender, payload }),
       onInvalid: (refused) => invalid.add(refused),

@@ -1,7 +1,7 @@
 import { sourceOf } from '../../src/ip-address.ts';
 import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
-import { type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
+import { MAX_HEART_BYTES, type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
 import { type AddressPolicy, baseKeyOf } from './addresses.ts';
 
@@ -77,7 +77,7 @@ function readFrom<T>(
   read: Read<T>,
   identityOf: (message: T) => string,
 ): Parsed<T> & { readonly envelope: Envelope } {
-  const parsed = parse(source, payload, read);
+  const parsed = parse(source, payload, read, MAX_HEART_BYTES);
   const { tunnel } = source;
   if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
   const identity = identityOf(parsed.message);

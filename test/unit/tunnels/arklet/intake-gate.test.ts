@@ -30,10 +30,10 @@ describe('IntakeGate', () => {
   const logged = () => lines.map(({ reason, source }) => [reason, source]);
 
   it('counts what it refuses by reason, from 0', async () => {
-    expect(await counts()).toEqual({ Source: 0, Unknown: 0, Sockets: 0 });
+    expect(await counts()).toEqual({ Source: 0, Unknown: 0, Sockets: 0, Unfinished: 0 });
     expect(['a', 'a', 'b', 'c'].map((source) => gate.admits(source, 'Unknown'))).toEqual([true, false, true, false]);
     gate.refuse('d', 'Sockets');
-    expect(await counts()).toEqual({ Source: 1, Unknown: 1, Sockets: 1 });
+    expect(await counts()).toEqual({ Source: 1, Unknown: 1, Sockets: 1, Unfinished: 0 });
   });
 
   it('logs once a minute for each reason', () => {

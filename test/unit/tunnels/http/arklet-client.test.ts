@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ArkletClient, type ArkletRequest } from '../../../../tunnels/http/arklet-client.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
+import { wideReader } from './http-world.ts';
 import { CONTINUE, RawBase, type RawConnection } from './raw-base.ts';
 
 const PAYLOAD = '{"bizName":"biz1"}';
@@ -24,6 +25,7 @@ describe('ArkletClient', () => {
     mayCommand = () => true;
     client = new ArkletClient({
       clock,
+      bodies: { ofBases: wideReader(), ofStrangers: wideReader() },
       userAgent: 'tests/1 (replica-1)',
       mayCommand: (identity) => mayCommand(identity),
       onConnectionRefused: () => refused++,
@@ -44,6 +46,7 @@ describe('ArkletClient', () => {
       command: 'installBiz',
       payload: { bizName: 'biz1' },
       isQuestion: false,
+      maxAnswerBytes: 1024 * 1024,
       leaveWithinMs: 10_000,
       timeoutMs: 60_000,
       signal: stop.signal,

@@ -4,10 +4,21 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rules } from '../../../../src/config/rules.ts';
 import type { InvalidMessage } from '../../../../src/tunnel/tunnel.ts';
+import { BodyReader } from '../../../../tunnels/http/body-reader.ts';
 import { heartbeatApp } from '../../../../tunnels/http/heartbeat-app.ts';
+import { settle } from '../../../support/fake-clock.ts';
 import { recordingLogger } from '../mqtt/mqtt-world.ts';
 import { httpHeartbeats, RECORDED_IDENTITY } from '../recordings.ts';
-import { createTestTunnel, heart, post, runTestTunnel, seriesValue, type TestTunnel, TUNNEL } from './http-world.ts';
+import {
+  createTestTunnel,
+  heart,
+  post,
+  runTestTunnel,
+  seriesValue,
+  type TestTunnel,
+  TUNNEL,
+  wideReader,
+} from './http-world.ts';
 
 const KIB = 1024;
 
@@ -79,7 +90,7 @@ describe('heartbeats over HTTP', () => {
     [400, 'Arklet.InvalidMessage', 'port is not a port', heart('base-1', { port: 1.5 })],
     [400, 'Arklet.InvalidIdentity', 'identity is not a lower-case RFC 1123 subdomain', heart('Base_1')],
     [403, 'Arklet.AddressRefused', 'localIP 10.0.0.1 is not in', heart('base-1', { localIP: '10.0.0.1' })],
-    [413, 'Arklet.InvalidMessage', 'payload has more than 65536 bytes', heart('x'.repeat(64 * KIB))],
+    [413, 'Arklet.InvalidMessage', 'payload has more than 16384 bytes', heart('x'.repeat(16 * KIB))],
   ])('are refused with %i %s: %s', async (status, code, fault, body) => {
     const answer = await post(world.port(), body);
     expect(answer.status).toBe(status);
@@ -92,10 +103,30 @@ describe('heartbeats over HTTP', () => {
     expect(await statusLineOf(world.port(), `${HEADER}\r\n`)).toBe('HTTP/1.1 400 Bad Request');
   });
 
-  it('may have 64 KiB', async () => {
+  it('may have 16 KiB', async () => {
     const text = JSON.stringify(heart('base-1'));
-    expect((await post(world.port(), text.padEnd(64 * KIB))).status).toBe(200);
-    expect((await post(world.port(), text.padEnd(64 * KIB + 1))).status).toBe(413);
+    expect((await post(world.port(), text.padEnd(16 * KIB))).status).toBe(200);
+    expect((await post(world.port(), text.padEnd(16 * KIB + 1))).status).toBe(413);
+  });
+
+  it.each([
+    [16, '200 OK'],
+    [17, '413 Payload Too Large'],
+  ])('may come in chunks, as long as all together: with %i KiB they get %s', async (kib, status) => {
+    const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+    const text = JSON.stringify(heart('base-1')).padEnd(kib * KIB);
+    const chunks = [text.slice(0, 7), text.slice(7, 8), text.slice(8)].map(chunk).join('');
+    expect(await statusLineOf(world.port(), `${HEADER}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`)).toBe(
+      `HTTP/1.1 ${status}`,
+    );
+  });
+
+  it('are counted where their connection breaks in them', async () => {
+    const socket = await connected(world.port());
+    socket.end(`${HEADER}content-length: 200\r\n\r\n{`);
+    await ended(socket);
+    const refused = () => seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' });
+    await expect.poll(refused).toBe(1);
   });
 
   it.each(['169.254.169.254', '127.0.0.1', '::ffff:127.0.0.1', '0.0.0.0'])(
@@ -357,6 +388,7 @@ describe('the heartbeat server', () => {
     const app = heartbeatApp({
       tunnel: TUNNEL,
       logger,
+      bodies: wideReader(),
       admits: () => true,
       onMessage: () => {
         throw new Error('out of order');
@@ -369,6 +401,33 @@ describe('the heartbeat server', () => {
     expect([answer.status, await answer.json()]).toEqual([500, { message: 'internal error' }]);
     expect(lines).toMatchObject([{ level: 50, err: { message: 'out of order' } }]);
     expect(refused).toEqual([]);
+    server.close();
+  });
+
+  it('drops the oldest body that does not end when all together take too much memory, and takes others', async () => {
+    const dropped: string[] = [];
+    const taken: string[] = [];
+    const app = heartbeatApp({
+      tunnel: TUNNEL,
+      logger: recordingLogger().logger,
+      bodies: new BodyReader({ maxBytes: 20 * KIB, onDropped: (source) => dropped.push(source) }),
+      admits: () => true,
+      onMessage: (_type, _sender, body) => void taken.push(String(body)),
+      onInvalid: () => {},
+    });
+    const server = createServer(app).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const begin = `${HEADER}content-length: 16000\r\n\r\n${' '.repeat(12 * KIB)}`;
+    const first = statusLineOf(port, begin);
+    await settle();
+    const second = connect(port, '127.0.0.1');
+    second.write(begin);
+    expect(await first).toBe('HTTP/1.1 429 Too Many Requests');
+    expect(dropped).toEqual(['127.0.0.1']);
+    expect((await post(port, '{}')).status).toBe(200);
+    expect(taken).toEqual(['{}']);
+    second.destroy();
     server.close();
   });
 

@@ -282,6 +282,53 @@ describe('commands over HTTP', () => {
     await closed;
   });
 
+  describe('with long answers', () => {
+    const KIB = 1024;
+    const invalid = (tunnel: TestTunnel) =>
+      seriesValue(tunnel.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' });
+
+    it('refuse a health above 64 KiB of a base that is not known, as invalid', async () => {
+      const strange = await runTestTunnel({ clock, senderOf: () => 'Asked' });
+      fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer.padEnd(64 * KIB)));
+      await strange.tunnel.queryHealth(base);
+      fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer.padEnd(64 * KIB + 1)));
+      await expect(strange.tunnel.queryHealth(base)).rejects.toMatchObject({
+        ...SEND_FAILED,
+        message: expect.stringContaining('payload has 65537 bytes, 65536 are allowed'),
+      });
+      expect(await invalid(strange)).toBe(1);
+      await strange.stop();
+    });
+
+    it.each([
+      ['queryHealth', 'Known'],
+      ['identify', 'Known'],
+      ['identify', 'Unknown'],
+    ] as const)('take a health of 1 MiB by %s of a base that is %s', async (method, sender) => {
+      const other = await runTestTunnel({ clock, senderOf: () => sender });
+      fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer.padEnd(KIB * KIB)));
+      await other.tunnel[method](base);
+      expect(other.handler.calls.at(-1)).toMatchObject({ on: 'health' });
+      await other.stop();
+    });
+
+    it('that never end are held in 32 MiB of memory, if they are of strangers: the oldest are dropped', async () => {
+      fakeBase.respond('health', ({ response }) => response.write(' '.repeat(KIB * KIB)));
+      const failed: string[] = [];
+      const asked = Array.from({ length: 34 }, (_, index) =>
+        world.tunnel.identify({ ...base, identity: `stalls-${index}` }).catch(({ message }) => failed.push(message)),
+      );
+      await expect.poll(() => failed.length).toBe(3);
+      expect(new Set(failed)).toEqual(new Set(['command not answered: too much is under way that has not ended']));
+      expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Unfinished' })).toBe(3);
+      fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer));
+      await world.tunnel.identify(base);
+      expect(failed).toHaveLength(3);
+      world.tunnel.abandon();
+      await Promise.all(asked);
+    });
+  });
+
   it('are asked once though they are asked twice at a time', async () => {
     const arrived = holding('queryAllBiz');
     const first = world.tunnel.queryModules(base);

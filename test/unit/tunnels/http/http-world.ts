@@ -1,5 +1,6 @@
 import { systemClock } from '../../../../src/clock.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
+import { BodyReader } from '../../../../tunnels/http/body-reader.ts';
 import { HttpTunnel, type HttpTunnelOptions } from '../../../../tunnels/http/http-tunnel.ts';
 import { RecordingHandler } from '../../../contract/tunnel.ts';
 import { recordingLogger } from '../mqtt/mqtt-world.ts';
@@ -9,6 +10,9 @@ export const LOOPBACK = [
   { address: '127.0.0.0', prefixLength: 8 },
   { address: '::1', prefixLength: 128 },
 ];
+
+/** A reader with room for everything. */
+export const wideReader = (): BodyReader => new BodyReader({ maxBytes: Number.POSITIVE_INFINITY, onDropped: () => {} });
 
 export function createTestTunnel(options: Partial<HttpTunnelOptions> = {}) {
   const { lines, logger } = recordingLogger();

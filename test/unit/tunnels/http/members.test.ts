@@ -333,14 +333,14 @@ describe('members', () => {
       expect(await seriesValue(first.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(1);
     });
 
-    it('may post 1 MiB, bases still 64 KiB', async () => {
+    it('may post 1 MiB, bases still 16 KiB', async () => {
       const text = JSON.stringify({ messages: [messageOf(heart('base-1'))] });
       expect((await postBatch(first, text.padEnd(1024 * KIB))).status).toBe(200);
       const headers = bearer(BASES_TOKEN);
-      const answer = await post(first.port(), JSON.stringify(heart('base-1')).padEnd(64 * KIB + 1), { headers });
+      const answer = await post(first.port(), JSON.stringify(heart('base-1')).padEnd(16 * KIB + 1), { headers });
       expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
         413,
-        'payload has more than 65536 bytes',
+        'payload has more than 16384 bytes',
       ]);
     });
 
@@ -503,11 +503,11 @@ describe('members', () => {
   });
 
   it('carry the largest heartbeats that a base may send, all of them', async () => {
-    const large = (index: number) => JSON.stringify(heart(`base-${index}`, { note: '\u0000"'.repeat(7_000) }));
-    for (let index = 0; index < 30; index++) await say(first, large(index));
+    const large = (index: number) => JSON.stringify(heart(`base-${index}`, { note: '\u0000"'.repeat(2_000) }));
+    for (let index = 0; index < 100; index++) await say(first, large(index));
     clock.advance(1_000);
-    await second.handler.first('heartbeat', 30);
-    expect(await memberCount(second, 'received')).toBe(30);
+    await second.handler.first('heartbeat', 100);
+    expect(await memberCount(second, 'received')).toBe(100);
     const { values } = await first.metrics.memberRequests.get();
     expect(values.find(({ labels }) => labels.result === 'error')?.value).toBe(0);
   });
