@@ -53,7 +53,7 @@ export class StatusWriter {
   readonly #writing = new Map<string, Change>();
   /** Pods whose status says all of a base of these facts that runs all of their modules. */
   readonly #settled = new WeakMap<VPod, BaseFacts>();
-  /** Owners of Pods of which ignored fields were reported, by UID. */
+  /** Owners of Pods of which ignored fields were reported, by namespace and UID. */
   readonly #reportedOwners = new LruMap<true>(MAX_REPORTED_OWNERS);
 
   constructor(options: StatusWriterOptions) {
@@ -222,8 +222,10 @@ export class StatusWriter {
   #reportIgnored(pod: VPod): void {
     const { ignored, status } = pod;
     if (ignored === undefined || status.containerStatuses.length > 0) return;
-    if (this.#reportedOwners.get(ignored.ownerUid)) return;
-    this.#reportedOwners.getOrCreate(ignored.ownerUid, () => true);
+    // In another namespace anybody may write the UID of a foreign owner.
+    const owner = `${pod.namespace}/${ignored.ownerUid}`;
+    if (this.#reportedOwners.get(owner)) return;
+    this.#reportedOwners.getOrCreate(owner, () => true);
     const message = `No effect on a module: ${ignored.fields}. The Pod is Ready while the base reports that its module serves`;
     this.#options.recorder.event(podSubject(pod), 'Warning', 'FieldsIgnored', message);
   }

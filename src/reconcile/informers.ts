@@ -23,11 +23,19 @@ export interface WatchedKind<T extends CachedObject> {
   readonly silenceMs?: (config: Config) => number | undefined;
 }
 
-/** Finds objects by the UID of their controller, and those of a namespace that have none. */
+/** Finds objects by their controller (`controlledBy`), and those of a namespace that have none. */
 export const OWNER_INDEXERS = {
-  controller: ({ controller }: Owned) => controller?.uid,
+  controller: ({ namespace, controller }: Owned) => controller && controlledBy({ namespace, uid: controller.uid }),
   orphanNamespace: ({ controller, namespace }: Owned) => (controller === undefined ? namespace : undefined),
 };
+
+/**
+ * The key of the index `controller`. An owner is in the namespace of what it owns; anybody who knows its UID could write
+ * that into an object of another namespace.
+ */
+export function controlledBy({ namespace, uid }: { readonly namespace: string; readonly uid: string }): string {
+  return `${namespace}/${uid}`;
+}
 
 interface Owned {
   readonly namespace: string;

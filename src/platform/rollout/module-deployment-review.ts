@@ -6,8 +6,8 @@ import type { CachedModuleDeployment, ModuleDeploymentObject } from './module-de
 import { type Revision, rollbackOf } from './revision.ts';
 
 export interface ReviewContext {
-  /** The history of a ModuleDeployment, by its UID; oldest first. */
-  readonly historyOf: (uid: string) => readonly Revision[];
+  /** The history of a ModuleDeployment; oldest first. */
+  readonly historyOf: (deployment: { readonly namespace: string; readonly uid: string }) => readonly Revision[];
   /** Those of a namespace. */
   readonly deploymentsOf: (namespace: string) => readonly CachedModuleDeployment[];
 }
@@ -17,7 +17,10 @@ export function reviewModuleDeployment(
   { object, oldObject, namespace }: AdmissionRequest<ModuleDeploymentObject>,
   { historyOf, deploymentsOf }: ReviewContext,
 ): Verdict<ModuleDeploymentObject> {
-  const faults = [...versionFaults(object), ...rollbackFaults(object, oldObject, historyOf)];
+  const faults = [
+    ...versionFaults(object),
+    ...rollbackFaults(object, oldObject, (uid) => historyOf({ namespace, uid })),
+  ];
   if (faults.length > 0) return { isAllowed: false, message: faults.join('; ') };
   return { isAllowed: true, warnings: overlaps(object, deploymentsOf(namespace)) };
 }
@@ -37,7 +40,7 @@ function versionFaults({ spec }: ModuleDeploymentObject): string[] {
 function rollbackFaults(
   { metadata, spec }: ModuleDeploymentObject,
   oldObject: ModuleDeploymentObject | undefined,
-  historyOf: ReviewContext['historyOf'],
+  historyOf: (uid: string) => readonly Revision[],
 ): string[] {
   const { rollbackTo, template } = spec;
   if (rollbackTo === undefined) return [];

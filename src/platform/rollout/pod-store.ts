@@ -7,6 +7,7 @@ import { compareResourceVersions } from '../../kube/resource-version.ts';
 import { isAlreadyExists, isRetriable, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
+import { controlledBy } from '../../reconcile/informers.ts';
 import { type CachedModuleDeployment, type ModuleDeploymentObject, selectorOf } from './module-deployment.ts';
 import { ownerReferenceOf } from './revision.ts';
 import { buildPod, type PodParts, podNamesOf } from './rollout-pod.ts';
@@ -198,8 +199,8 @@ export class PodStore {
     this.#knownOf(deployment).answered.set(projected.uid, { pod: projected, at: this.#options.clock.now() });
   }
 
-  #cachedOf({ uid }: CachedModuleDeployment): readonly ModulePod[] {
-    return this.#options.informer.byIndex('controller', uid);
+  #cachedOf(deployment: CachedModuleDeployment): readonly ModulePod[] {
+    return this.#options.informer.byIndex('controller', controlledBy(deployment));
   }
 
   #knownOf({ uid }: CachedModuleDeployment): Known {
@@ -218,6 +219,6 @@ export class PodStore {
   }
 }
 
-function isOf({ uid }: CachedModuleDeployment): (pod: ModulePod) => boolean {
-  return ({ controller }) => controller?.uid === uid;
+function isOf(deployment: CachedModuleDeployment): (pod: ModulePod) => boolean {
+  return ({ namespace, controller }) => controller?.uid === deployment.uid && namespace === deployment.namespace;
 }

@@ -4,6 +4,7 @@ import { compareResourceVersions } from '../../kube/resource-version.ts';
 import { isAlreadyExists, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
+import { controlledBy } from '../../reconcile/informers.ts';
 import { type CachedModuleDeployment, subjectOf } from './module-deployment.ts';
 import {
   buildRevision,
@@ -41,14 +42,14 @@ export class RevisionStore {
   }
 
   /** Oldest first. */
-  historyOf({ uid }: CachedModuleDeployment): Revision[] {
-    const revisions = new Map(
-      this.#options.informer.byIndex('controller', uid).map((revision) => [revision.name, revision]),
-    );
+  historyOf(deployment: CachedModuleDeployment): Revision[] {
+    const { uid } = deployment;
+    const cached = this.#options.informer.byIndex('controller', controlledBy(deployment));
+    const revisions = new Map(cached.map((revision) => [revision.name, revision]));
     const answered = this.#answered.get(uid);
     if (answered) {
-      const cached = revisions.get(answered.name);
-      const isSeen = cached && compareResourceVersions(cached.resourceVersion, answered.resourceVersion) >= 0;
+      const seen = revisions.get(answered.name);
+      const isSeen = seen && compareResourceVersions(seen.resourceVersion, answered.resourceVersion) >= 0;
       if (isSeen) this.#answered.delete(uid);
       else revisions.set(answered.name, answered);
     }

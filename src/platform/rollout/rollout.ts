@@ -4,6 +4,7 @@ import type { PodObject } from '../../kube/objects.ts';
 import { PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
+import { controlledBy } from '../../reconcile/informers.ts';
 import { Reconciler } from '../../reconcile/reconciler.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
@@ -50,7 +51,8 @@ export const ROLLOUT: ControllerModule = {
     // Before the reconciler's own listener, which queues all keys.
     leader.addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
     const review = {
-      historyOf: (uid: string) => history.byIndex('controller', uid).toSorted((a, b) => a.number - b.number),
+      historyOf: (deployment: { readonly namespace: string; readonly uid: string }) =>
+        history.byIndex('controller', controlledBy(deployment)).toSorted((a, b) => a.number - b.number),
       deploymentsOf: (namespace: string) => deployments.byIndex('namespace', namespace),
     };
     webhooks.register<ModuleDeploymentObject>('validate', MODULE_DEPLOYMENTS, ['CREATE', 'UPDATE'], (request) =>

@@ -257,6 +257,21 @@ describe('a Pod with fields that no base can act on', () => {
     expect(reported()).toEqual(['Warning FieldsIgnored probed']);
   });
 
+  it('reports them although a Pod of another namespace that names the same owner has them too', async () => {
+    await start([]);
+    const reference = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'shop', uid: 'rs', controller: true };
+    for (const [namespace, name] of [
+      ['tenant', 'forged'],
+      ['ns', 'first'],
+      ['ns', 'second'],
+    ] as const) {
+      const pod = makePodObject({ namespace, name, modules: [], spec });
+      rig.api.put('pod', { ...pod, metadata: { ...pod.metadata, ownerReferences: [reference] } });
+      await rig.pass(5_000);
+    }
+    expect(reported()).toEqual(['Warning FieldsIgnored forged', 'Warning FieldsIgnored first']);
+  });
+
   it('reports nothing when there are none', async () => {
     await start(['biz1:1']);
     expect(reported()).toEqual([]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { PodObject } from '../../../../src/kube/objects.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { ANNOTATION } from '../../../../src/labels.ts';
-import { hashOf } from '../../../../src/platform/rollout/revision.ts';
+import { hashOf, type RevisionObject } from '../../../../src/platform/rollout/revision.ts';
 import { buildPod, podNamesOf } from '../../../../src/platform/rollout/rollout-pod.ts';
 import { BASES, ControllerWorld } from './controller-world.ts';
 
@@ -549,6 +549,42 @@ describe('a Pod of nobody', () => {
     expect(owners(name)).toEqual([]);
     expect(world.versions.filter((version) => version === '1.0.0')).toHaveLength(3);
     expect(world.pods.map(({ metadata }) => metadata.name)).toContain(name);
+  });
+});
+
+describe('what an object of another namespace says of its owner', () => {
+  it('makes no Pod one of a ModuleDeployment: it is neither counted nor released', async () => {
+    await settled();
+    const [own] = world.pods;
+    for (const [name, labels] of [
+      ['foreign', own?.metadata.labels],
+      ['unlike', { app: 'other' }],
+    ] as const)
+      world.putPod({
+        ...own,
+        metadata: { ...own?.metadata, name, uid: name, namespace: 'tenant', labels },
+      } as PodObject);
+    const foreign = () => world.pods.filter(({ metadata }) => metadata.namespace === 'tenant');
+    const before = foreign();
+    await world.rest();
+    world.restart();
+    await world.rest();
+    expect(foreign()).toEqual(before);
+    expect(world.deployment.status).toMatchObject({ replicas: 3, readyReplicas: 3 });
+    expect(world.versions.filter((version) => version === '1.0.0')).toHaveLength(4);
+    expect(world.events).toEqual([]);
+  });
+
+  it('makes no revision one of a ModuleDeployment', async () => {
+    await settled();
+    const [own] = world.revisions;
+    const metadata = { ...own?.metadata, name: 'foreign', uid: 'foreign', namespace: 'tenant' };
+    world.putRevision({ ...own, metadata, revision: 7 } as RevisionObject);
+    await world.rest();
+    world.apply('2.0.0');
+    await world.rest();
+    expect(world.deployment.status?.revision).toBe(2);
+    expect(world.revisions.map(({ revision }) => revision)).toEqual([1, 2, 7]);
   });
 });
 
