@@ -331,6 +331,24 @@ describe('a namespace with a ModuleTenancy', () => {
     await readyPods('shop', BASES);
   });
 
+  it('takes from kube-controller-manager only the Pods of DaemonSets as they are, whatever its name', async () => {
+    await world.controlPlane.apply(tenancy);
+    const manager = await world.controlPlane.client({
+      user: 'system:kube-controller-manager',
+      groups: ['system:masters'],
+    });
+    const ownedBy = (kind: string, more: object = { controller: true }) => {
+      const pod = modulePod('shop', [{ name: 'shop' }]);
+      const ownerReferences = [{ apiVersion: 'apps/v1', kind, name: 'shop', uid: 'a1b2', ...more }];
+      const object = { ...pod, metadata: { ...pod.metadata, ownerReferences } };
+      return manager.post('/api/v1/namespaces/default/pods?dryRun=All', object).then(() => 'accepted', messageOf);
+    };
+    await eventually(async () => expect(await ownedBy('ReplicaSet')).toContain('may use the bases base'));
+    expect(await ownedBy('Job')).toContain('may use the bases base');
+    expect(await ownedBy('DaemonSet', {})).toContain('may use the bases base');
+    expect(await ownedBy('DaemonSet')).toBe('accepted');
+  });
+
   it('cannot be changed by those who may edit the namespace, who can read it', async () => {
     await world.controlPlane.apply(tenancy);
     const tenant = await createTenant(world.controlPlane, 'default');
