@@ -36,6 +36,11 @@ export class PodMemory implements SleepUntil {
   readonly #admitted = new Set<string>();
   /** By Node name, then UID. Replaced by each judgement; emptied with the lead of the base. */
   readonly #waits = new Map<string, ReadonlyMap<string, Wait>>();
+  /**
+   * UIDs of Pods that were being deleted, and had no container status, when this process saw them first: they may have
+   * become Pods of modules only then. Emptied with the Pod.
+   */
+  readonly #late = new Set<string>();
   /** UIDs that this process deleted and that the watch still shows. Emptied by the DELETED event. */
   readonly #deleted = new Set<string>();
 
@@ -46,6 +51,7 @@ export class PodMemory implements SleepUntil {
 
   /** The Pod as the watch shows it now; `before` is undefined for one that was deleted before this process saw it. */
   observe(before: VPod | undefined, pod: VPod, { now, wallTime }: { now: number; wallTime: Date }): void {
+    if (before === undefined && pod.isDeleting && isUntouched(pod)) this.#late.add(pod.uid);
     if (before?.isDeleting && !pod.isDeleting) this.#returned(pod);
     if (!pod.isDeleting || isTerminal(pod)) return;
     const known = this.#sleeps.get(pod.uid);
@@ -75,7 +81,8 @@ export class PodMemory implements SleepUntil {
   /** Whether a Pod was never admitted, so that nothing of it is on its base. */
   isHeld(pod: VPod): boolean {
     if (!this.#isOpen(pod)) return false;
-    return this.#waits.get(pod.nodeName ?? '')?.has(pod.uid) === true || pod.status.containerStatuses.length > 0;
+    const isJudged = this.#waits.get(pod.nodeName ?? '')?.has(pod.uid) === true;
+    return isJudged || !isUntouched(pod) || this.#isLate(pod);
   }
 
   /** Whether Pods wait for the Node to change. */
@@ -107,6 +114,7 @@ export class PodMemory implements SleepUntil {
     const hadNothing = this.#deleted.delete(pod.uid) || this.isHeld(pod);
     this.#sleeps.delete(pod.uid);
     this.#admitted.delete(pod.uid);
+    this.#late.delete(pod.uid);
     return !hadNothing;
   }
 
@@ -120,6 +128,7 @@ export class PodMemory implements SleepUntil {
   #returned({ uid }: VPod): void {
     this.#sleeps.delete(uid);
     this.#deleted.delete(uid);
+    this.#late.delete(uid);
   }
 
   #waitsOf(open: readonly VPod[], { nodeName, pods, node, now }: Judgement): Map<string, Wait> {
@@ -139,8 +148,18 @@ export class PodMemory implements SleepUntil {
   }
 
   #isOpen(pod: VPod): boolean {
-    return pod.placement !== undefined && !this.#admitted.has(pod.uid);
+    return (pod.placement !== undefined && !this.#admitted.has(pod.uid)) || this.#isLate(pod);
   }
+
+  /** Only a status, which tenants cannot write, proves that something of it may be on its base. */
+  #isLate(pod: VPod): boolean {
+    return this.#late.has(pod.uid) && isUntouched(pod);
+  }
+}
+
+/** No container has a status: a first install that has just begun has none, and what nobody has done anything for. */
+function isUntouched({ status }: VPod): boolean {
+  return status.containerStatuses.length === 0;
 }
 
 function nextWait(before: Wait | undefined, rejection: Rejection | undefined, now: number): Wait {

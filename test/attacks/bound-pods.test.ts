@@ -28,7 +28,10 @@ beforeAll(async () => {
   world = await startWorld();
   await world.startController();
   // 60 MiB are used at the start.
-  fleet = await world.startFleet({ count: 1, maxMetaspace: 512 * MIB });
+  fleet = await world.startFleet({ count: 1, maxMetaspace: 512 * MIB, announce: false });
+  // No Pod asks for it, and it is kept.
+  fleet.base('base-1').placeModule({ bizName: 'stray', bizVersion: '1.0.0' });
+  fleet.announce();
   tenant = await createTenant(world.controlPlane);
   await eventually(async () => {
     const node = await findNode(world.admin, 'base-1');
@@ -99,5 +102,19 @@ describe('a tenant that binds Pods by nodeName', () => {
     expect((await podOf('elsewhere'))?.status?.phase).toBe('Pending');
     for (const bizName of ['big', 'elsewhere']) expect(fleet.history.records({ bizName })).toEqual([]);
     expect(fleet.history.records({ command: 'uninstallBiz', since: mark })).toEqual([]);
+  });
+
+  it('labels a Pod that is being deleted, and the base hears nothing of it', async () => {
+    const { metadata, ...pod } = modulePod('stray', [{ name: 'stray' }], { nodeName: 'vnode.base-1' });
+    const path = podPath('stray', TENANT_NAMESPACE);
+    const unlabelled = { name: 'stray', namespace: TENANT_NAMESPACE, finalizers: ['example.com/kept'] };
+    await tenant.post(PODS_PATH, { ...pod, metadata: unlabelled });
+    await tenant.delete(path);
+    await tenant.mergePatch(path, { metadata: { labels: metadata.labels } });
+    // The controller gives it up at once: what stays is the finalizer.
+    await eventually(async () => expect((await podOf('stray'))?.metadata.deletionGracePeriodSeconds).toBe(0));
+    await tenant.mergePatch(path, { metadata: { finalizers: null } });
+    await eventually(async () => expect(await podOf('stray')).toBeUndefined());
+    expect(fleet.history.records({ bizName: 'stray' })).toEqual([]);
   });
 });

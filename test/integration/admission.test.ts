@@ -331,6 +331,32 @@ describe('a namespace with a ModuleTenancy', () => {
     await readyPods('shop', BASES);
   });
 
+  it('limits also what is being deleted, and lets it go', async () => {
+    const finalizers = ['example.com/kept'];
+    const path = (name: string) => `/api/v1/namespaces/default/pods/${name}`;
+    const patch = (name: string, metadata: object) =>
+      world.admin.mergePatch(path(name), { metadata }).then(() => 'accepted', messageOf);
+    const nowhere = { spec: { nodeSelector: { nowhere: 'true' } } };
+    for (const [name, labels] of [
+      ['before', MODULE],
+      ['later', {}],
+    ] as const) {
+      const pod = modulePod(name, [{ name: 'payment' }], nowhere);
+      await world.controlPlane.apply({ ...pod, metadata: { name, namespace: 'default', labels, finalizers } });
+    }
+    await world.controlPlane.apply(tenancy);
+    const foreign = modulePod('foreign', [{ name: 'payment' }]);
+    await eventually(async () => expect(await refusal(world, foreign)).toContain('containers[payment].name'));
+    for (const name of ['before', 'later']) {
+      await world.admin.delete(path(name));
+      expect((await world.admin.get(path(name))).metadata.deletionTimestamp).toBeDefined();
+    }
+    expect(await patch('later', { labels: MODULE })).toContain('containers[payment].name: this namespace may have');
+    expect(await patch('before', { annotations: { 'example.com/note': 'x' } })).toBe('accepted');
+    for (const name of ['before', 'later']) expect(await patch(name, { finalizers: null })).toBe('accepted');
+    await eventually(async () => expect(await pods(world.admin)).toEqual([]));
+  });
+
   it('takes from kube-controller-manager only the Pods of DaemonSets as they are, whatever its name', async () => {
     await world.controlPlane.apply(tenancy);
     const manager = await world.controlPlane.client({

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { reservePort } from '../../samples/control-plane/ports.ts';
+import { messageOf } from '../../src/errors.ts';
 import { refusal, untilAsked } from '../support/admission.ts';
 import { eventually } from '../support/eventually.ts';
 import { FeedClient, FeedFiles } from '../support/feed-client.ts';
@@ -310,6 +311,37 @@ describe('the limits of a namespace', () => {
     for (const host of ['a.example.com', 'x.shop.example.com', 'y.x.shop.example.com'])
       expect([host, await refusal(world, withHost(host))]).toEqual([host, 'accepted']);
     expect(await refusal(world, service('plain', { labels: {}, annotations: {} }))).toBe('accepted');
+  });
+
+  it('are about a Service that is being deleted too, and let it go', async () => {
+    const patch = (name: string, metadata: object) =>
+      world.admin.mergePatch(`${SERVICES}/${name}`, { metadata }).then(() => 'accepted', messageOf);
+    for (const object of [service('biz1', { labels: { BCSGROUP: 'other' } }), service('biz2', { labels: {} })]) {
+      await world.controlPlane.apply({ ...object, metadata: { ...object.metadata, finalizers: ['example.com/kept'] } });
+    }
+    await world.controlPlane.apply({
+      apiVersion: 'platform.koupleless.io/v1alpha1',
+      kind: 'ModuleTenancy',
+      metadata: { name: 'limits', namespace: 'default' },
+      spec: { exportGroups: ['external'], exportHosts: ['a.example.com'] },
+    } as KubeObject);
+    const elsewhere = service('probe', { labels: { BCSGROUP: 'other' } });
+    await eventually(async () => expect(await refusal(world, elsewhere)).toContain('may export to external'));
+    for (const name of ['biz1', 'biz2']) {
+      await world.admin.delete(`${SERVICES}/${name}`);
+      expect((await world.admin.get(`${SERVICES}/${name}`)).metadata.deletionTimestamp).toBeDefined();
+    }
+    expect(await patch('biz2', { labels: { BCSGROUP: 'other' } })).toContain('not to other');
+    const annotations = { 'platform.koupleless.io/export-groups': 'other' };
+    expect(await patch('biz2', { annotations })).toContain('not to other');
+    expect(await patch('biz2', { labels: { BCSGROUP: 'external' } })).toBe('accepted');
+    const ports = { 'platform.koupleless.io/export-ports': '{"http":{"domainName":"bank.example.com"}}' };
+    expect(await patch('biz2', { annotations: ports })).toContain('may have the hosts');
+    expect(await patch('biz1', { labels: { team: 'x' }, annotations: { 'example.com/note': 'x' } })).toBe('accepted');
+    for (const name of ['biz1', 'biz2']) {
+      expect(await patch(name, { finalizers: null })).toBe('accepted');
+      expect(await find(world.admin, `${SERVICES}/${name}`)).toBeUndefined();
+    }
   });
 });
 

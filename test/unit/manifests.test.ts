@@ -452,6 +452,26 @@ describe('the manifests of the platform', () => {
     expect(webhook.matchConditions).toEqual(policy.spec.matchConditions);
   });
 
+  it('judge what is being deleted too, where what is judged changes', () => {
+    const policies = documentsOf('policies.yaml').filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+    const webhooks = documentsOf('webhook.yaml').flatMap((object) => object.webhooks ?? []);
+    const judges = [...policies.map(({ metadata, spec }) => ({ name: metadata.name, ...spec })), ...webhooks];
+    const blind = judges.filter((judge) => JSON.stringify(judge).includes('deletionTimestamp'));
+    // A ModuleDeployment that is being deleted does nothing any more.
+    expect(blind.map(({ name }) => name)).toEqual(['moduledeployments.platform.koupleless.io']);
+    for (const { name, matchConditions } of judges.filter((judge) => judge.name.includes('module-')))
+      expect([name, matchConditions.map((one: { name: string }) => one.name)]).toEqual([
+        name,
+        [expect.stringMatching(/^(has|is)-/), expect.stringMatching(/-change/)],
+      ]);
+    const [changes] = policies
+      .flatMap(({ spec }) => spec.matchConditions)
+      .filter(({ name }) => name === 'export-changes');
+    const prefixes: string[] = [...changes.expression.matchAll(/startsWith\('([^']+)'\)/g)].map(([, prefix]) => prefix);
+    for (const key of [...Object.values(labels.EXPORT_LABEL), ...Object.values(labels.EXPORT_ANNOTATION)])
+      expect([key, prefixes.some((prefix) => key.startsWith(prefix))]).toEqual([key, true]);
+  });
+
   it('have the keys of the sources', () => {
     const known = Object.values(labels).flatMap((value) =>
       typeof value === 'object' ? Object.values(value) : [value],

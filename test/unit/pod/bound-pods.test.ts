@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeObject, PodObject } from '../../../src/kube/objects.ts';
-import { MIB, makeHealth } from '../../support/builders.ts';
+import { MIB, makeHealth, makePodObject, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
 
 const KEY = 'biz1:1.0.0';
@@ -116,6 +116,48 @@ describe('a Pod that is bound by nodeName and does not fit', () => {
     expect(next.commands()).toEqual([]);
     expect(next.events.filter((event) => event.endsWith(' p1'))).toEqual([]);
     await next.stop();
+  });
+});
+
+describe('a Pod that is being deleted when it is seen first', () => {
+  const kept = () => rig.foundBase('b1', { modules: new Map([[KEY, 'ACTIVATED']]) });
+
+  it.each([
+    ['bound by nodeName', { phase: 'Pending' }],
+    ['bound by the scheduler', { phase: 'Pending', ...SCHEDULED }],
+  ])('removes nothing where nothing was done for it: %s', async (_how, status) => {
+    rig.remember('b1', [KEY]);
+    const base = await kept();
+    rig.addPod({ name: 'one', deleting: true, status });
+    rig.addPod({ name: 'two', modules: ['biz1:2.0.0'], deleting: true, status });
+    rig.api.drop('pod', 'two');
+    await rig.pass(60_000);
+    expect(rig.api.pod('one')).toBeUndefined();
+    expect(rig.commands()).toEqual([]);
+    expect(base.modules.get(KEY)).toBe('ACTIVATED');
+  });
+
+  it.each([
+    ['was started', runningStatus(KEY)],
+    ['is being installed', runningStatus(KEY, { ready: false, state: { waiting: { reason: 'ContainerCreating' } } })],
+  ])('is uninstalled where its status says that its module %s', async (_, containerStatus) => {
+    rig.remember('b1', [KEY]);
+    await kept();
+    rig.addPod({ deleting: true, status: { phase: 'Pending', containerStatuses: [containerStatus] } });
+    await rig.pass(5_000);
+    expect(rig.api.pod('p1')).toBeUndefined();
+    expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`]);
+  });
+
+  it('is uninstalled when another replica writes that its module was started', async () => {
+    rig.remember('b1', [KEY]);
+    await kept();
+    const pod = makePodObject({ deleting: true });
+    rig.api.put('pod', pod);
+    pod.status = { phase: 'Running', containerStatuses: [runningStatus(KEY)] };
+    rig.api.put('pod', pod);
+    await rig.pass(5_000);
+    expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`]);
   });
 });
 

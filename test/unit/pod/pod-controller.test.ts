@@ -242,7 +242,8 @@ describe('nothing is commanded', () => {
     const base = await rig.foundBase('b1', { answersLists: false });
     base.modules.set(KEY, 'ACTIVATED');
     rig.addPod();
-    rig.addPod({ name: 'old', modules: ['biz2:1'], deleting: true });
+    const status = { phase: 'Running', containerStatuses: [runningStatus('biz2:1')] };
+    rig.addPod({ name: 'old', modules: ['biz2:1'], deleting: true, status });
     await rig.pass(20_000);
     expect(rig.tunnel.take().filter((line) => !/^(list|health)/.test(line))).toEqual([]);
     expect(rig.api.pod('old')).toBeDefined();
@@ -268,7 +269,8 @@ describe('nothing is commanded', () => {
     const written = Promise.withResolvers<void>();
     rig.api.delay = (request) => (request.startsWith('patch pod') ? written.promise : undefined);
     rig.addPod({ name: 'slow', url: 'nginx' });
-    rig.addPod({ name: 'old', modules: ['old:1'], deleting: true });
+    const status = { phase: 'Running', containerStatuses: [runningStatus('old:1')] };
+    rig.addPod({ name: 'old', modules: ['old:1'], deleting: true, status });
     await settle();
     base.answersLists = false;
     rig.restart('b1');
