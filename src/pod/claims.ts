@@ -3,7 +3,7 @@ import { fingerprintOf, type ModuleRecord } from '../module/module-record.ts';
 import { imageIdOf, storedImageIdOf } from '../redact-url.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import type { SpecsOf } from './removals.ts';
-import type { VPod } from './vpod.ts';
+import { statusIn, type VPod } from './vpod.ts';
 
 /** Who has a module of a base, and as what; Pods with the same fingerprint share it, others wait. */
 export interface Claim {
@@ -112,5 +112,5 @@ function imageOfFirst(claimants: readonly Claimant[], fits: (status: ContainerSt
 }
 
 function statusOf({ pod, spec }: Claimant): ContainerStatus | undefined {
-  return pod.status.containerStatuses.find(({ name }) => name === spec.name);
+  return statusIn(pod.status.containerStatuses, spec.name);
 }

@@ -2,7 +2,7 @@ import type { ContainerStatus } from '../kube/objects.ts';
 import { type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { moduleSpecsOf } from './module-spec.ts';
 import type { PendingRemoval } from './removals.ts';
-import { byCreation, isTerminal, type VPod } from './vpod.ts';
+import { byCreation, isTerminal, statusIn, type VPod } from './vpod.ts';
 import { NAME_TAKEN } from './waiting-reason.ts';
 
 /** Who owns the module names that Pods of a namespace ask for: the same for namespaces that share modules. */
@@ -149,7 +149,7 @@ function rankOf(pod: VPod, spec: ModuleSpec, isLeft: NameOwnersInput['isLeft']):
 }
 
 function statusOf({ status }: VPod, container: string): ContainerStatus | undefined {
-  return status.containerStatuses.find(({ name }) => name === container);
+  return statusIn(status.containerStatuses, container);
 }
 
 /** What it ran before it lost the name does not count: the next Pod of the owner may not have started yet. */

@@ -1,7 +1,7 @@
 import type { ContainerStatus } from '../kube/objects.ts';
 import type { ContainerView } from './module-view.ts';
 import { UNSUPPORTED_MESSAGE } from './pod-status.ts';
-import type { VPod, VPodStatus } from './vpod.ts';
+import { statusIn, type VPod, type VPodStatus } from './vpod.ts';
 import { ruleOf } from './waiting-reason.ts';
 
 export interface PodEvent {
@@ -21,9 +21,10 @@ export function podEventsOf(pod: VPod, next: VPodStatus, views: readonly Contain
     if (next.reason === 'UnsupportedWorkload') events.push(warning('UnsupportedWorkload', UNSUPPORTED_MESSAGE));
     if (next.reason === 'BaseUnreachable') events.push(warning('NodeNotReady', next.message ?? ''));
   }
+  const viewOf = new Map(views.map(({ container, view }) => [container, view]));
   for (const status of next.containerStatuses) {
-    const before = prev.containerStatuses.find(({ name }) => name === status.name);
-    const view = views.find(({ container }) => container === status.name)?.view;
+    const before = statusIn(prev.containerStatuses, status.name);
+    const view = viewOf.get(status.name);
     if (view !== undefined) events.push(...containerEventsOf(status, before, view));
   }
   return events;

@@ -3,7 +3,7 @@ import type { ConditionStatus, ContainerStatus, PodCondition } from '../kube/obj
 import { containerStatusOf, terminated } from './container-status.ts';
 import { containerModulesOf } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
-import { byType, type VPod, type VPodStatus } from './vpod.ts';
+import { byType, statusIn, type VPod, type VPodStatus } from './vpod.ts';
 import { ruleOf } from './waiting-reason.ts';
 
 /** What a Pod's status needs to know of the base. */
@@ -40,7 +40,7 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
   const containerStatuses = containerModulesOf(pod).flatMap((entry, index) => {
     const view = views[index]?.view ?? { kind: 'Unknown' as const };
     const image = pod.containers[index]?.image ?? '';
-    const prevStatus = prev.containerStatuses.find(({ name }) => name === entry.container);
+    const prevStatus = statusIn(prev.containerStatuses, entry.container);
     const status = containerStatusOf({ entry, image, view, prev: prevStatus, identity: base.identity, nowText });
     return status === undefined ? [] : [status];
   });
@@ -83,8 +83,7 @@ export const UNSUPPORTED_MESSAGE =
 function isUntold({ pod, views, base, now }: PodStatusInput): boolean {
   const isNew = pod.status.containerStatuses.length === 0;
   if (base.unreachable) return isNew;
-  const isReady = (name: string): boolean =>
-    pod.status.containerStatuses.some((status) => status.name === name && status.ready);
+  const isReady = (name: string): boolean => statusIn(pod.status.containerStatuses, name)?.ready === true;
   const isLoss = ({ container, view }: ContainerView): boolean =>
     view.kind !== 'Unknown' && view.kind !== 'Running' && isReady(container);
   // What is known to be lost does not wait for what is not known.
@@ -118,7 +117,7 @@ export function withOwnConditionsOf(own: VPodStatus, stored: VPodStatus): PodCon
 function conditionsOf(input: PodStatusInput, statuses: readonly ContainerStatus[], phase: string): PodCondition[] {
   const { pod, views, base } = input;
   const counted = views.filter(({ view }) => view.kind !== 'Unsupported').map(({ container }) => container);
-  const waiting = counted.filter((name) => !statuses.find((status) => status.name === name)?.ready);
+  const waiting = counted.filter((name) => !statusIn(statuses, name)?.ready);
   const gates = pod.readinessGates.filter((gate) => !hasTrue(pod.status.conditions, gate));
   const containersReady = counted.length > 0 && waiting.length === 0 && phase === 'Running';
   const isStarted = counted.length > 0;

@@ -1,9 +1,9 @@
-import type { VPod } from './vpod.ts';
+import { statusIn, type VPod } from './vpod.ts';
 
 /** How long the modules of a Pod serve on after its deletion: the longest sleep of those that run, inside the grace. */
 export function preStopSleepMs(pod: VPod): number {
   const isRunning = (name: string): boolean =>
-    pod.status.containerStatuses.some((status) => status.name === name && status.state?.running !== undefined);
+    statusIn(pod.status.containerStatuses, name)?.state?.running !== undefined;
   const seconds = pod.containers.map(({ name, preStopSleepSeconds }) => (isRunning(name) ? preStopSleepSeconds : 0));
   return 1000 * Math.min(Math.max(0, ...seconds), pod.deletionGraceSeconds ?? 0);
 }

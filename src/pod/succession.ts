@@ -1,7 +1,7 @@
 import { isInWork, type ModuleRecord } from '../module/module-record.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
-import { byCreation, type VPod } from './vpod.ts';
+import { byCreation, statusIn, type VPod } from './vpod.ts';
 
 /** What the other versions of a module's name on the base mean for it. */
 export interface Succession {
@@ -148,6 +148,6 @@ function replaces(other: Version, own: Version): boolean {
 }
 
 function hasRun({ youngest, spec }: Claim): boolean {
-  const status = youngest.status.containerStatuses.find(({ name }) => name === spec.name);
+  const status = statusIn(youngest.status.containerStatuses, spec.name);
   return status?.started === true || status?.lastState?.terminated !== undefined;
 }

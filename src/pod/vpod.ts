@@ -211,6 +211,21 @@ function projectState(state: ContainerState): ContainerState {
   return state.running === undefined ? state : { ...state, running: texts.shareIn(state.running) };
 }
 
+/** Of fewer containers a search is as quick. */
+const INDEXED_FROM = 8;
+const indexes = new WeakMap<readonly ContainerStatus[], ReadonlyMap<string, ContainerStatus>>();
+
+/** The status of one container. A plan asks for that of each, and a Pod may have hundreds. */
+export function statusIn(statuses: readonly ContainerStatus[], container: string): ContainerStatus | undefined {
+  if (statuses.length < INDEXED_FROM) return statuses.find(({ name }) => name === container);
+  let index = indexes.get(statuses);
+  if (index === undefined) {
+    index = new Map(statuses.map((status) => [status.name, status]));
+    indexes.set(statuses, index);
+  }
+  return index.get(container);
+}
+
 /** Failed and Succeeded are final: nothing of such a Pod runs again, and nothing is written to it again. */
 export function isTerminal({ status }: Pick<VPod, 'status'>): boolean {
   return status.phase === 'Failed' || status.phase === 'Succeeded';

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModuleRecord } from '../../../src/module/module-record.ts';
 import { type LedgerView, planBase } from '../../../src/pod/base-plan.ts';
+import { podEventsOf } from '../../../src/pod/pod-events.ts';
+import { computePodStatus } from '../../../src/pod/pod-status.ts';
+import { preStopSleepMs } from '../../../src/pod/pre-stop.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { makeLedger, makeList, makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -58,6 +61,47 @@ describe('the work of one plan grows with the Pods of the base', () => {
     // Sorting costs a little more than eight times as much.
     expect(many / few).toBeLessThan(14);
   });
+});
+
+/** How often a plan and what follows from it look at the name of a container's status, of one Pod with so many. */
+function nameReads(count: number): number {
+  const keys = Array.from({ length: count }, (_, index) => `biz${index}:1`);
+  let reads = 0;
+  const statuses = keys.map((key) => {
+    const { name, ...status } = runningStatus(key);
+    return {
+      ...status,
+      get name() {
+        reads++;
+        return name;
+      },
+    };
+  });
+  const pod = makePod({ modules: keys, sleepSeconds: 1, status: { phase: 'Running' } });
+  const large: VPod = { ...pod, status: { ...pod.status, containerStatuses: statuses } };
+  const ledger = makeLedger();
+  ledger.takeList(makeList(...keys), {}, 0);
+  const plan = planBase({
+    pods: [large, makePod({ namespace: 'other', modules: ['other:1'] })],
+    ledger,
+    canSwitch: true,
+    pendingRemovals: new Map(),
+    unadmitted: new Map(),
+    sleepUntil: new Map(),
+    unwritten: new Set(),
+    ownerOf: (namespace) => namespace,
+    now: 1,
+  });
+  const views = plan.views.get(large) ?? [];
+  const base = { identity: 'b1', ip: '10.0.0.1', isRoutable: true, unreachable: undefined };
+  const next = computePodStatus({ pod: large, views, base, now: 1, nowText: '2026-01-01T00:00:00Z' });
+  podEventsOf(large, next, views);
+  preStopSleepMs(large);
+  return reads;
+}
+
+it('the work of one plan grows with the containers of a Pod, not with their square', () => {
+  expect(nameReads(300) / nameReads(30)).toBeLessThan(12);
 });
 
 describe('a base whose syncs take long', () => {
