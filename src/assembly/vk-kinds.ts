@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts';
+import { POD_PAGE_SIZE } from '../kube/requests.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
 import { type CachedLease, LEASES_PATH, projectLease } from '../lease/lease.ts';
 import { projectPod, type VPod } from '../pod/vpod.ts';
@@ -14,6 +15,7 @@ export const VPODS: WatchedKind<VPod> = {
   labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
   fieldSelector: 'spec.nodeName!=',
   indexers: { node: ({ nodeName }) => nodeName },
+  pageSize: POD_PAGE_SIZE,
   project: projectPod,
 };
 

@@ -11,6 +11,7 @@ import {
   type PodStatus,
 } from '../kube/objects.ts';
 import { exclusionsOf } from '../kube/placement.ts';
+import { POD_PAGE_SIZE } from '../kube/requests.ts';
 import { collectionPathOf, PODS } from '../kube/resource.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VERSION_ENV } from '../labels.ts';
@@ -25,6 +26,7 @@ export const MODULE_PODS: WatchedKind<ModulePod> = {
   path: collectionPathOf(PODS),
   labelSelector: () => `${COMPONENT_LABEL}=${COMPONENT.module}`,
   indexers: { ...OWNER_INDEXERS, namespace: ({ namespace }) => namespace, node: ({ nodeName }) => nodeName },
+  pageSize: POD_PAGE_SIZE,
   project: projectModulePod,
 };
 

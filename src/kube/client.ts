@@ -21,8 +21,11 @@ export interface KubeClient {
   /** Deletes that incarnation only; 409 when another one has the name. */
   deleteNode(name: string, uid: string, permit?: Permit): Promise<void>;
 
-  /** Every Pod with the label as it is stored now, past all caches; several requests where there are many. */
-  listPods(labelSelector: string): Promise<PodObject[]>;
+  /**
+   * What `project` keeps of every Pod with the label as it is stored now, past all caches; several requests where there
+   * are many.
+   */
+  listPods<T>(labelSelector: string, project: (pod: PodObject) => T): Promise<T[]>;
   /** Running Pods with the address that run no modules and share no host's address, from the API server's cache. */
   listPodsAt(ip: string): Promise<PodObject[]>;
   /** Strategic merge patch: conditions are merged by type, containerStatuses are replaced whole. */

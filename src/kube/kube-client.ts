@@ -2,7 +2,7 @@ import { COMPONENT, COMPONENT_LABEL, NODE_LEASE_NAMESPACE } from '../labels.ts';
 import type { KubeClient } from './client.ts';
 import { createLeaseClient } from './lease-client.ts';
 import type { ConfigMapObject, NodeObject, PodObject } from './objects.ts';
-import { create, get, listAll, patch, remove, segment } from './requests.ts';
+import { create, get, listAll, listPages, POD_PAGE_SIZE, patch, remove, segment } from './requests.ts';
 import type { KubeLanes } from './transport/kube-lanes.ts';
 import type { Permit } from './transport/rest-lane.ts';
 import { MERGE_PATCH, STRATEGIC_MERGE_PATCH } from './transport/rest-lane.ts';
@@ -34,7 +34,12 @@ export function createKubeClient({ rest, leases: lane }: Pick<KubeLanes, 'rest' 
     deleteNode: async (name, uid, permit) =>
       remove(rest, nodePath(name), { preconditions: { uid } }, withPermit(permit)),
 
-    listPods: async (labelSelector) => listAll<PodObject>(rest, PODS, { labelSelector }),
+    listPods: async (labelSelector, project) => {
+      const kept: ReturnType<typeof project>[] = [];
+      const onItem = (pod: PodObject): void => void kept.push(project(pod));
+      await listPages(rest, PODS, { query: { labelSelector }, pageSize: POD_PAGE_SIZE, onItem });
+      return kept;
+    },
     listPodsAt: async (ip) =>
       listAll<PodObject>(rest, PODS, {
         fieldSelector: `status.podIP=${ip},status.phase=Running,spec.hostNetwork=false`,

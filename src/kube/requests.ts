@@ -10,6 +10,8 @@ export type CallOptions = Pick<RestRequest, 'permit' | 'timeoutMs' | 'isOnce' | 
 
 const FIELD_MANAGER = { fieldManager: 'module-controller' };
 const PAGE_SIZE = 500;
+/** A Pod may have 1.5 MiB. */
+export const POD_PAGE_SIZE = 50;
 
 /** One part of a path. A name comes from outside; `.` and `..` would be resolved away and hit another object. */
 export function segment(name: string): string {
@@ -32,6 +34,8 @@ export interface ListOptions<T> {
   readonly signal?: AbortSignal;
   /** Of each page. Default: that of the lane. */
   readonly timeoutMs?: number;
+  /** Of kinds whose objects may be large: a page is in memory as a whole. Default 500. */
+  readonly pageSize?: number | undefined;
   readonly onItem: (item: T) => void;
 }
 
@@ -42,12 +46,12 @@ export interface ListOptions<T> {
 export async function listPages<T>(
   lane: RequestLane,
   path: string,
-  { query, onItem, ...options }: ListOptions<T>,
+  { query, onItem, pageSize = PAGE_SIZE, ...options }: ListOptions<T>,
 ): Promise<string> {
   let resourceVersion: string | undefined;
   let next: string | undefined;
   do {
-    const paged = { ...query, limit: PAGE_SIZE, continue: next };
+    const paged = { ...query, limit: pageSize, continue: next };
     const page: ListPage<T> = await lane.request<ListPage<T>>({ method: 'GET', path, query: paged, ...options });
     if (page.items === undefined) throw new ControllerError('Kube.RequestFailed', `${path}: the answer is not a list`);
     resourceVersion ??= page.metadata.resourceVersion;

@@ -5,7 +5,7 @@ import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyO
 import { type Claim, claimsOf } from './claims.ts';
 import { withoutConflicts } from './command-conflicts.ts';
 import { decideModule, type ModuleDecision } from './module-decision.ts';
-import { type ContainerModule, containerModulesOf, strategyFaultOf } from './module-spec.ts';
+import { type ContainerModule, containerModulesOf, installFaultOf } from './module-spec.ts';
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
 import type { HeldPods } from './pod-memory.ts';
@@ -173,7 +173,7 @@ function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
     const decision = decideModule({
       record: ledger.get(key),
       claim,
-      fault: claim && strategyFaultOf(claim.owner),
+      fault: claim && installFaultOf(claim.owner),
       succession: successions.of(key),
       isAwaited: claim === undefined && switching.has(removals.get(key)?.id.name ?? ''),
       canSwitch,
@@ -291,9 +291,7 @@ function viewOf(
   { owners, ledger, claims, decisions }: Shown,
 ): ContainerView['view'] {
   if (entry.kind === 'unsupported') return { kind: 'Unsupported' };
-  if (entry.kind === 'invalid') {
-    return { kind: 'Waiting', reason: 'CreateContainerConfigError', message: entry.message, isEnded: false };
-  }
+  if (entry.kind === 'invalid') return configError(entry.message, false);
   if (owners.isWithheld(pod, entry.spec.name)) {
     if (!ledger.isKnown) return { kind: 'Unknown' };
     return owners.isForeign(pod, entry.spec.name) ? TAKEN : OTHER_TAKEN;
@@ -301,6 +299,7 @@ function viewOf(
   const key = moduleKeyOf(entry.spec);
   const claim = claims.get(key);
   if (claim !== undefined && fingerprintOf(entry.spec) !== claim.fingerprint) {
+    if (pod.sizeFault !== undefined) return configError(pod.sizeFault, true);
     const holder = `${claim.owner.namespace}/${claim.owner.name}`;
     const message = `module ${key} is on the base with another URL, args or env, for Pod ${holder}: change ${VERSION_ENV}`;
     return { kind: 'Waiting', reason: 'VersionInUse', message, isEnded: true };
@@ -308,6 +307,10 @@ function viewOf(
   const view = decisions.get(key)?.view ?? { kind: 'Unknown' as const };
   if (view.kind !== 'Running' || claim === undefined || claim.owner === pod) return view;
   return { ...view, sharedWith: `${claim.owner.namespace}/${claim.owner.name}` };
+}
+
+function configError(message: string, isEnded: boolean): WaitingView {
+  return { kind: 'Waiting', reason: 'CreateContainerConfigError', message, isEnded };
 }
 
 interface Attention {

@@ -78,7 +78,9 @@ function claimOf(
   // After a restart the image alone does not distinguish Pods with different args or env: the one that ran it has it.
   const runner = claimants.find((claimant) => hasRun(claimant) && isHolder(claimant));
   const holder = runner ?? claimants.find(isHolder);
-  const { pod: owner, spec, fingerprint } = holder ?? oldest;
+  // A Pod of which nothing can be installed keeps no other from it.
+  const installable = claimants.find(({ pod }) => pod.sizeFault === undefined);
+  const { pod: owner, spec, fingerprint } = holder ?? installable ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adopted) !== undefined;
   const youngest = claimants.at(-1)?.pod ?? owner;
   return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };

@@ -1,8 +1,7 @@
 import { ANNOTATION, INSTALL_STRATEGIES, VERSION_ENV } from '../labels.ts';
 import type { ModuleSpec } from '../tunnel/module.ts';
+import { MAX_VERSION_LENGTH } from './spec-size.ts';
 import type { VPod, VPodContainer } from './vpod.ts';
-
-const MAX_VERSION_LENGTH = 128;
 
 /** What one container of a vPod asks for. */
 export type ContainerModule =
@@ -26,20 +25,24 @@ export function containerModulesOf(pod: VPod): readonly ContainerModule[] {
   return modulesOf(pod).entries;
 }
 
-function modulesOf({ containers, installStrategy }: VPod): PodModules {
+function modulesOf(pod: VPod): PodModules {
+  const { containers, installStrategy } = pod;
   const known = knownModules.get(containers);
   if (known !== undefined && known.installStrategy === installStrategy) return known;
-  const entries = containers.map((container) => containerModuleOf(container, installStrategy));
+  const entries = containers.map((container) => containerModuleOf(container, pod));
   const specs = entries.flatMap((entry) => (entry.kind === 'module' ? [entry.spec] : []));
   const modules = { installStrategy, entries, specs };
   knownModules.set(containers, modules);
   return modules;
 }
 
-function containerModuleOf(container: VPodContainer, strategyText: string | undefined): ContainerModule {
+function containerModuleOf(container: VPodContainer, { sizeFault, installStrategy }: VPod): ContainerModule {
+  const invalid = (message: string): ContainerModule => {
+    return { kind: 'invalid', container: container.name, message: sizeFault ?? message };
+  };
+  if (container.image === '' && sizeFault !== undefined) return invalid(sizeFault);
   // `.jar` anywhere in the image, since a URL may go on with a query.
   if (!container.image.includes('.jar')) return { kind: 'unsupported', container: container.name };
-  const invalid = (message: string): ContainerModule => ({ kind: 'invalid', container: container.name, message });
   if (container.hasEnvFrom) return invalid('envFrom is not supported for a module, list its values in env');
   // As everywhere in Kubernetes, the last of two values counts.
   const env = new Map(container.env.map((entry) => [entry.name, entry]));
@@ -54,7 +57,7 @@ function containerModuleOf(container: VPodContainer, strategyText: string | unde
       `env ${VERSION_ENV} must have at most ${MAX_VERSION_LENGTH} characters, none of them a control character`,
     );
   }
-  const strategy = INSTALL_STRATEGIES.find((known) => known === strategyText);
+  const strategy = INSTALL_STRATEGIES.find((known) => known === installStrategy);
   const envs: Record<string, string> = {};
   for (const { name, value } of env.values()) if (name !== VERSION_ENV && value !== undefined) envs[name] = value;
   const { name, image: url, args } = container;
@@ -66,10 +69,11 @@ function containerModuleOf(container: VPodContainer, strategyText: string | unde
 }
 
 /**
- * Why the modules of a Pod cannot be installed as its annotation asks. The annotation can change at any time, so
- * what is installed already stays the Pod's.
+ * Why no module of a Pod can be installed. The annotation can change at any time, and an earlier version of the
+ * controller took larger Pods, so what is installed already stays the Pod's.
  */
-export function strategyFaultOf({ installStrategy }: VPod): string | undefined {
+export function installFaultOf({ sizeFault, installStrategy }: VPod): string | undefined {
+  if (sizeFault !== undefined) return sizeFault;
   if (installStrategy === undefined || INSTALL_STRATEGIES.some((known) => known === installStrategy)) return undefined;
   return `annotation ${ANNOTATION.installStrategy} must be one of ${INSTALL_STRATEGIES.join(', ')}`;
 }

@@ -3,6 +3,7 @@ import { matchesNode, type Placement, untoleratedTaintOf } from '../kube/placeme
 import { quantityOf } from '../kube/quantity.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { ANNOTATION } from '../labels.ts';
+import { MAX_SPEC_BYTES, TOO_LARGE_PLACEMENT } from './spec-size.ts';
 import { byCreation, isTerminal, type VPod } from './vpod.ts';
 import type { AdmissionReason } from './waiting-reason.ts';
 
@@ -87,6 +88,10 @@ function shortageOf({ memoryRequest }: VPod, room: Room): Rejection | undefined 
 
 function misplacementOf(placement: Placement | undefined, node: AdmittingNode): Rejection | undefined {
   if (placement === undefined) return undefined;
+  if (placement === TOO_LARGE_PLACEMENT) {
+    const message = `nodeSelector, node affinity and tolerations of the Pod have more than ${MAX_SPEC_BYTES} bytes`;
+    return { reason: 'NodeAffinity', message };
+  }
   if (!matchesNode(placement, node)) {
     const message = "the Node does not match the Pod's nodeSelector or required node affinity";
     return { reason: 'NodeAffinity', message };

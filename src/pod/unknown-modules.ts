@@ -9,7 +9,7 @@ import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';
 import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
 import type { LedBase, UnknownModule } from './led-base.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
-import { projectPod } from './vpod.ts';
+import { projectPod, type VPod } from './vpod.ts';
 
 export type UnknownModulePolicy = 'remove' | 'keep';
 
@@ -194,7 +194,7 @@ export class UnknownModules {
     this.#stopped.signal.throwIfAborted();
     this.#nextRead = undefined;
     this.#readAt = clock.now();
-    return wantedByNode(await api.listPods(`${COMPONENT_LABEL}=${COMPONENT.module}`), ownerOf);
+    return wantedByNode(await api.listPods(`${COMPONENT_LABEL}=${COMPONENT.module}`, projectPod), ownerOf);
   }
 }
 
@@ -222,8 +222,8 @@ function isInTwoLists({ ledger }: LedBase, { seenAt }: UnknownModule): boolean {
   return ledger.listedAt >= seenAt + SECOND_LIST_AFTER_MS;
 }
 
-function wantedByNode(objects: readonly Parameters<typeof projectPod>[0][], ownerOf: OwnerOf): WantedByNode {
-  const byNode = Map.groupBy(objects.map(projectPod), ({ nodeName }) => nodeName);
+function wantedByNode(found: readonly VPod[], ownerOf: OwnerOf): WantedByNode {
+  const byNode = Map.groupBy(found, ({ nodeName }) => nodeName);
   const wanted = new Map<string, ReadonlySet<ModuleKey>>();
   for (const [nodeName, pods] of byNode) {
     if (nodeName === undefined) continue;

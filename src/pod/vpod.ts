@@ -10,6 +10,7 @@ import type {
 import { memoryRequestOf, type Placement, placementOf } from '../kube/placement.ts';
 import { ANNOTATION } from '../labels.ts';
 import { TextPool } from '../text-pool.ts';
+import { boundedPlacement, boundedSpec } from './spec-size.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
 
 /** Of all cached Pods: what many have in common, which a few hundred texts are. */
@@ -46,7 +47,9 @@ export interface VPod {
   readonly deletionGraceSeconds: number | undefined;
   /** It stays when it is deleted, until others take their finalizers off. */
   readonly hasFinalizers: boolean;
-  /** The annotation as it is, unchecked. */
+  /** Why nothing of the Pod is installed: its author wrote more than is kept. Undefined for nearly every Pod. */
+  readonly sizeFault: string | undefined;
+  /** The annotation as it is, unchecked, but for one that is longer than any strategy. */
   readonly installStrategy: string | undefined;
   readonly restartPolicy: string;
   readonly readinessGates: readonly string[];
@@ -81,9 +84,13 @@ export interface VPodStatus {
   readonly containerStatuses: readonly ContainerStatus[];
 }
 
-/** Projection at the watch (a cached Pod stays under 2.5 KB). */
+/** Far longer than any strategy or UID. */
+const MAX_WORD_LENGTH = 64;
+
+/** Projection at the watch (a cached Pod of one module stays under 2.5 KB; see MAX_SPEC_BYTES for a large one). */
 export function projectPod(object: KubeObject): VPod {
-  const { metadata, spec, status = {} } = object as PodObject;
+  const { metadata, spec: written, status = {} } = object as PodObject;
+  const { spec, fault } = boundedSpec(written);
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -97,7 +104,8 @@ export function projectPod(object: KubeObject): VPod {
     deletionGraceSeconds:
       metadata.deletionTimestamp === undefined ? undefined : secondsOf(metadata.deletionGracePeriodSeconds),
     hasFinalizers: (metadata.finalizers ?? []).length > 0,
-    installStrategy: metadata.annotations?.[ANNOTATION.installStrategy],
+    sizeFault: fault,
+    installStrategy: wordOf(metadata.annotations?.[ANNOTATION.installStrategy], 'too long'),
     restartPolicy: spec.restartPolicy ?? 'Always',
     readinessGates: (spec.readinessGates ?? []).map((gate) => gate.conditionType),
     containers: spec.containers.map((container) => ({
@@ -111,9 +119,9 @@ export function projectPod(object: KubeObject): VPod {
       hasEnvFrom: (container.envFrom ?? []).length > 0,
       preStopSleepSeconds: secondsOf(container.lifecycle?.preStop?.sleep?.seconds),
     })),
-    memoryRequest: memoryRequestOf(spec),
-    placement: isAdmitted(status) ? undefined : placementOf(spec),
-    ignored: ignoredFieldsOf(object as PodObject),
+    memoryRequest: memoryRequestOf(written),
+    placement: isAdmitted(status) ? undefined : boundedPlacement(placementOf(spec)),
+    ignored: ignoredFieldsOf(metadata, spec),
     status: projectStatus(status),
   };
 }
@@ -128,7 +136,12 @@ const IGNORED_FIELDS: readonly (readonly [name: string, valueIn: (container: Con
   ['command', ({ command }) => command],
 ];
 
-function ignoredFieldsOf({ metadata, spec }: PodObject): IgnoredFields | undefined {
+/** A short text as it is, `instead` of any other. */
+function wordOf<T extends string | undefined>(text: T, instead: T & string): T {
+  return text !== undefined && text.length > MAX_WORD_LENGTH ? instead : text;
+}
+
+function ignoredFieldsOf(metadata: PodObject['metadata'], spec: PodObject['spec']): IgnoredFields | undefined {
   const fields: string[] = [];
   for (const container of spec.containers) {
     const set = IGNORED_FIELDS.filter(([, valueIn]) => valueIn(container) !== undefined);
@@ -137,7 +150,8 @@ function ignoredFieldsOf({ metadata, spec }: PodObject): IgnoredFields | undefin
   if ((spec.initContainers ?? []).length > 0) fields.push('initContainers');
   if (fields.length === 0) return undefined;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return { ownerUid: owner?.uid ?? metadata.uid ?? '', fields: fields.join('; ') };
+  const ownUid = metadata.uid ?? '';
+  return { ownerUid: wordOf(owner?.uid ?? ownUid, ownUid), fields: fields.join('; ') };
 }
 
 /**

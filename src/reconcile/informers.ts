@@ -19,6 +19,8 @@ export interface WatchedKind<T extends CachedObject> {
   /** Keeps what is needed of an object. */
   readonly project: (raw: KubeObject, config: Config) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
+  /** Of a list that is not streamed. Default: see `listPages`. */
+  readonly pageSize?: number;
   /** How long a watch may bring nothing before it is replaced, ms. Default: see `Reflector`. */
   readonly silenceMs?: (config: Config) => number | undefined;
 }

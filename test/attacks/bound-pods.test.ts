@@ -74,6 +74,30 @@ describe('a tenant that binds Pods by nodeName', () => {
     expect(fleet.history.records({ command: 'installBiz' })).toEqual([]);
   });
 
+  it('gets none installed that is larger than a replica keeps, and each says what is too large', async () => {
+    const large = 'x'.repeat(1.2 * MIB);
+    await bind('large-args', { container: { args: [large] } });
+    await bind('large-env', {
+      container: {
+        env: [
+          { name: 'BIZ_VERSION', value: '1.0.0' },
+          { name: 'LARGE', value: large },
+        ],
+      },
+    });
+    for (const field of ['args', 'env']) {
+      await eventually(async () => {
+        const pod = await podOf(`large-${field}`);
+        const { waiting } = pod?.status?.containerStatuses?.[0]?.state ?? {};
+        expect(waiting?.reason).toBe('CreateContainerConfigError');
+        expect(waiting?.message).toContain(`most of them ${field}: at most 65536 are allowed`);
+      });
+      await tenant.delete(podPath(`large-${field}`, TENANT_NAMESPACE));
+      await eventually(async () => expect(await podOf(`large-${field}`)).toBeUndefined());
+    }
+    expect(fleet.history.records({ command: 'installBiz' })).toEqual([]);
+  });
+
   it('holds up nobody else: a Deployment that the scheduler binds is served', async () => {
     // Without a memory request: the scheduler counts what waiting Pods request.
     await world.controlPlane.apply(moduleWorkload('honest', [{ name: 'honest' }]));

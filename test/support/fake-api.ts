@@ -104,7 +104,8 @@ export class FakeApi implements KubeClient {
   patchNodeStatus = (name: string, patch: Patch, permit?: Permit) =>
     this.#patch('node', '/status', name, { patch, permit }) as Promise<NodeObject>;
   deleteNode = (name: string, uid: string, permit?: Permit) => this.#delete('node', name, { uid }, permit);
-  listPods = (_labelSelector: string): Promise<PodObject[]> => this.#ask('list pods', '', () => this.#pods());
+  listPods = <T>(_labelSelector: string, project: (pod: PodObject) => T): Promise<T[]> =>
+    this.#ask('list pods', '', () => this.#pods().map(project));
   listPodsAt = (ip: string): Promise<PodObject[]> =>
     this.#ask('find pods', ip, () =>
       this.#pods().filter(

@@ -27,6 +27,8 @@ export interface SharedInformerOptions<T extends CachedObject> {
   readonly project: (raw: KubeObject) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
   readonly lane: RestLane;
+  /** Of a list that is not streamed. Default: see `listPages`. */
+  readonly pageSize?: number | undefined;
   /** A watch on which nothing comes for this long is replaced. Default: see `Reflector`. */
   readonly silenceMs?: number | undefined;
   readonly clock: Clock;
@@ -64,6 +66,7 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
       lane,
       path,
       query: { labelSelector, fieldSelector },
+      pageSize: options.pageSize,
       silenceMs: options.silenceMs,
       clock,
       logger: options.logger.child({ kind }),

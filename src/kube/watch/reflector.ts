@@ -63,6 +63,8 @@ export interface ReflectorOptions {
   readonly lane: RestLane;
   readonly path: string;
   readonly query: NonNullable<RestRequest['query']>;
+  /** Of a list that is not streamed. Default: see `listPages`. */
+  readonly pageSize?: number | undefined;
   /** A watch on which nothing comes for this long is replaced. Default: twice the time from bookmark to bookmark. */
   readonly silenceMs: number | undefined;
   readonly clock: Clock;
@@ -151,10 +153,11 @@ export class Reflector {
   }
 
   async #listPages(signal: AbortSignal): Promise<void> {
-    const { lane, path, query, sink } = this.#options;
+    const { lane, path, query, pageSize, sink } = this.#options;
     sink.onListStart();
     const onItem = (object: KubeObject): void => sink.onChange({ type: 'ADDED', object }, true);
-    await this.#finishList(await listPages(lane, path, { query, signal, timeoutMs: PAGE_TIMEOUT_MS, onItem }));
+    const options = { query, pageSize, signal, timeoutMs: PAGE_TIMEOUT_MS, onItem };
+    await this.#finishList(await listPages(lane, path, options));
   }
 
   /** Resolves when the server ends the watch in good order, or `signal` is aborted. */

@@ -133,6 +133,7 @@ export const PURE = [
   'src/pod/pod-status.ts',
   'src/pod/pre-stop.ts',
   'src/pod/removals.ts',
+  'src/pod/spec-size.ts',
   'src/pod/succession.ts',
   'src/pod/vpod.ts',
   'src/pod/waiting-reason.ts',

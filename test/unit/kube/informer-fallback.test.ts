@@ -36,6 +36,14 @@ describe('SharedInformer on a server without streaming lists', () => {
     },
   );
 
+  it('reads kinds whose objects may be large by smaller pages', async () => {
+    const rig = await InformerRig.start({ pageSize: 50 });
+    (await rig.server.next()).reply(400, statusOf(400, 'BadRequest'));
+    expect(await rig.interruption()).toBe(0);
+    expect((await rig.server.next()).query).toEqual({ limit: '50' });
+    await rig.stop();
+  });
+
   it('reads a list by pages that failed twice while it was streamed, and streams the next one again', async () => {
     const rig = await InformerRig.start();
     (await rig.server.next()).send(errorEvent(500, 'InternalError'));

@@ -141,17 +141,17 @@ describe('createKubeClient', () => {
     expect(answer).toEqual('ignoresAnswer' in request ? undefined : { answered: true });
   });
 
-  it('lists Pods page by page, 500 at a time', async () => {
+  it('lists Pods page by page, 50 at a time, and keeps of each what it is asked for', async () => {
     const pods = ['a', 'b', 'c'].map((name) => ({ metadata: { name } }));
     const { client, sent } = recordingClient([
       { metadata: { resourceVersion: '1', continue: 'next' }, items: pods.slice(0, 2) },
       { metadata: { resourceVersion: '1' }, items: pods.slice(2) },
     ]);
-    expect(await client.listPods('a=b')).toEqual(pods);
+    expect(await client.listPods('a=b', ({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
     const request = { method: 'GET', path: '/api/v1/pods' };
     expect(sent).toEqual([
-      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 500 } }],
-      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 500, continue: 'next' } }],
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 50 } }],
+      ['rest', { ...request, query: { labelSelector: 'a=b', limit: 50, continue: 'next' } }],
     ]);
   });
 
@@ -168,7 +168,9 @@ describe('createKubeClient', () => {
   });
 
   it('does not take an answer for a list that is none', async () => {
-    await expect(recordingClient().client.listPods('a=b')).rejects.toMatchObject({ code: 'Kube.RequestFailed' });
+    await expect(recordingClient().client.listPods('a=b', String)).rejects.toMatchObject({
+      code: 'Kube.RequestFailed',
+    });
   });
 
   it.each(['', '.', '..'])('rejects the name "%s", which a URL would resolve to another object', async (name) => {

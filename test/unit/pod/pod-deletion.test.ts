@@ -100,10 +100,13 @@ describe('a deleted vPod', () => {
 
   it('owes a base that lists nothing no more removals than it may have modules', async () => {
     await rig.foundBase('b2', { answersLists: false });
-    const modules = Array.from({ length: 5_000 }, (_, index) => `m${index}:1`);
-    rig.addPod({ name: 'large', node: 'vnode.b2', modules });
+    const names = Array.from({ length: 20 }, (_, index) => `large${index}`);
+    for (const name of names) {
+      const modules = Array.from({ length: 250 }, (_, index) => `${name}-m${index}:1`);
+      rig.addPod({ name, node: 'vnode.b2', modules });
+    }
     await rig.pass(1_000);
-    rig.api.drop('pod', 'large');
+    for (const name of names) rig.api.drop('pod', name);
     await rig.pass(1_000);
     expect(rig.store.get('vnode.b2')?.pendingRemovals.size).toBe(4_000);
   });

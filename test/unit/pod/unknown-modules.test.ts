@@ -108,8 +108,8 @@ describe('a module that no Pod asks for', () => {
     await rig.pass(8_000);
     const { api } = rig;
     const list = api.listPods;
-    api.listPods = async (selector) => {
-      const pods = await list(selector);
+    api.listPods = async (selector, project) => {
+      const pods = await list(selector, project);
       rig.addPod({ name: 'new', modules: [STRANGE] });
       return pods;
     };
