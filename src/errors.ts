@@ -23,7 +23,7 @@ export const ERROR_CATALOGUE = {
   'Arklet.Unauthenticated':
     'A message over HTTP came without `HTTP_TUNNEL_TOKEN` from a base, or from another replica without a proof that this process accepts: made with a key of `MEMBER_TOKEN` for this `ENV` and this process, not used before.',
   'Tunnel.NotConnected':
-    'A command could not be sent because the link to the broker, or to the base over HTTP, is down, because the broker acknowledges too slowly, because all event loops of the base are busy, or because another replica may lead the base; it is sent again later.',
+    'A command could not be sent because the link to the broker, or to the base over HTTP, is down, because the broker acknowledges too slowly, because all event loops of the base are busy, because it has more than 1 MiB, or because another replica may lead the base; it is sent again later.',
   'Tunnel.SendFailed':
     'It is unknown whether the base got a command: no acknowledgement or answer came. The next lists of the base decide.',
   'Cluster.ClientIdTaken':

@@ -85,6 +85,23 @@ describe('MqttTunnel', () => {
     await base.close();
   });
 
+  it('does not send a command above 1 MiB, and keeps the link to the broker', async () => {
+    const MIB = 1024 * 1024;
+    const base = await FakeMqttBase.connect(broker.url, 'default', RECORDED_IDENTITY);
+    const spec = { ...BIZ, url: 'file:///a.jar', envs: {} };
+    // A character of two bytes.
+    const sent = world.tunnel.installModule(BASE, { ...spec, args: ['é'.repeat(MIB / 2)] });
+    await expect(sent).rejects.toMatchObject({
+      code: 'Tunnel.NotConnected',
+      message: expect.stringMatching(/^command not sent: it has 1048\d\d\d bytes, 1048576 are allowed$/),
+    });
+    await world.tunnel.installModule(BASE, { ...spec, args: ['x'.repeat(MIB - 1_000)] });
+    expect((await base.received()).body.length).toBeLessThanOrEqual(MIB);
+    expect(await seriesValue(world.metrics.tunnelCommands, { command: 'installBiz', result: 'not_connected' })).toBe(1);
+    expect(world.handler.calls.map(({ on }) => on)).toEqual(['linkUp']);
+    await base.close();
+  });
+
   it('keeps the order of a flood of 5,000 messages', async () => {
     const base = await FakeMqttBase.connect(broker.url, 'default', 'base-1');
     const order = Array.from({ length: 5_000 }, (_, index) => index);
