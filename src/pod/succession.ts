@@ -103,8 +103,10 @@ function youngestOf({ claim }: Version): VPod {
   return claim.youngest;
 }
 
-function isReplacing({ claim }: Version): boolean {
-  return claim.spec.strategy === 'uninstallThenInstall';
+/** A Pod that is too large replaces nothing: it is never installed. */
+function isReplacing({ claim, record }: Version): boolean {
+  const isInstallable = claim.owner.sizeFault === undefined || isHereOrComing(record);
+  return claim.spec.strategy === 'uninstallThenInstall' && isInstallable;
 }
 
 function isInstalled(record: ModuleRecord | undefined): boolean {

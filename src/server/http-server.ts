@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { AddressInfo } from 'node:net';
 import express, { type Express } from 'express';
 import type { Clock } from '../clock.ts';
-import { sourceOf } from '../ip-address.ts';
+import { canonicalAddress } from '../ip-address.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
@@ -116,9 +116,11 @@ export class HttpServer implements Runnable {
     };
     server.timeout = limits.silenceTimeoutMs;
     server.maxConnections = limits.maxConnections;
-    server.on('drop', (connection) => refuse('Total', sourceOf(connection?.remoteAddress ?? '')));
+    server.on('drop', (connection) => refuse('Total', canonicalAddress(connection?.remoteAddress ?? '')));
     limitSources(server, {
       max: limits.maxConnectionsOfSource,
+      // Not its /64 network, which Pods and API servers of a cluster may share.
+      sourceOf: canonicalAddress,
       onRefused: (source) => refuse('Source', source),
     });
     return server;

@@ -1,15 +1,16 @@
 import type { Server, Socket } from 'node:net';
-import { sourceOf } from '../ip-address.ts';
 
 export interface SourceLimit {
   /** Connections of one source; a further one is closed at once. */
   readonly max: number;
+  /** Who counts as one, by the address. */
+  readonly sourceOf: (address: string) => string;
   /** A connection was closed, since its source has too many. */
   readonly onRefused: (source: string) => void;
 }
 
 /** Whoever opens connections without end leaves room for others: one source has a part of them only. */
-export function limitSources(server: Server, { max, onRefused }: SourceLimit): void {
+export function limitSources(server: Server, { max, sourceOf, onRefused }: SourceLimit): void {
   /** Open connections by source; as many entries as connections at most. */
   const counts = new Map<string, number>();
   server.on('connection', (socket: Socket) => {

@@ -215,7 +215,10 @@ export class VNodeAdmission {
     if (!this.#countRefusal(vnode, tunnel)) return;
     const held = placeOf(vnode);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
-    const message = `a base at ${place} has the identity ${vnode.identity} too: it is refused while the base at ${held} sends messages`;
+    const why = vnode.wasHeard
+      ? `while the base at ${held} sends messages`
+      : `until ${held}, where its Node shows it, refuses a connection or is silent for 25 s`;
+    const message = `a base at ${place} has the identity ${vnode.identity} too: it is refused ${why}`;
     this.#tellRefusal(vnode, message);
   }
 

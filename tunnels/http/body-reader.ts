@@ -55,6 +55,10 @@ export class BodyReader {
    */
   read(stream: Readable, { source, maxBytes }: BodyOptions): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
+      if (stream.destroyed) {
+        reject(new Error('it was cut off'));
+        return;
+      }
       const end = (): void => {
         stream.off('data', onData).off('end', end).off('close', onClose);
         this.#forget(body);

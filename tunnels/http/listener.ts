@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sourceOf } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
 import { limitSources } from '../../src/server/source-limit.ts';
 
@@ -75,7 +76,7 @@ function createLimited({ app, limits, onRefused }: ListenerOptions): Server {
     app,
   );
   server.maxConnections = maxConnections;
-  limitSources(server, { max: all.maxConnectionsOfSource, onRefused });
+  limitSources(server, { max: all.maxConnectionsOfSource, sourceOf, onRefused });
   return server;
 }
 

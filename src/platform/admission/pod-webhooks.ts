@@ -33,7 +33,9 @@ function completedPod(pod: PodObject, env: string): Verdict<PodObject> {
 
 function completedTemplate({ object, oldObject }: AdmissionRequest<Workload>, env: string): Verdict<Workload> {
   const { template } = object.spec;
-  if (!isOfModules(template)) return { isAllowed: true };
+  // Then only finalizers go. A completed template would be a changed one, and be judged.
+  const isDeleting = object.metadata.deletionTimestamp !== undefined;
+  if (isDeleting || !isOfModules(template)) return { isAllowed: true };
   const followed = oldObject === undefined ? template : withoutFormerBases(template, oldObject.spec.template);
   return {
     isAllowed: true,

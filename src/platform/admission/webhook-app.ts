@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
-import { sourceOf } from '../../ip-address.ts';
+import { canonicalAddress } from '../../ip-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Verdict, WebhookPath, Webhooks } from '../../reconcile/webhooks.ts';
@@ -36,7 +36,7 @@ export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptio
   app.disable('x-powered-by');
   app.disable('etag');
   const takeRoom: RequestHandler = (request, response, next) => {
-    const release = budget.take(sourceOf(request.socket.remoteAddress ?? ''), bodyBytesOf(request));
+    const release = budget.take(canonicalAddress(request.socket.remoteAddress ?? ''), bodyBytesOf(request));
     if (release !== undefined) {
       response.once('close', release);
       next();

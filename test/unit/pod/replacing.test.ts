@@ -41,6 +41,18 @@ describe('a Pod with uninstallThenInstall', () => {
     expect(rig.commands()).toEqual([]);
   });
 
+  it('replaces nothing when it is too large to be installed', async () => {
+    const env = [
+      { name: 'BIZ_VERSION', value: '2' },
+      { name: 'LARGE', value: 'x'.repeat(70_000) },
+    ];
+    const spec = { containers: [{ name: 'biz1', image: 'http://jars/biz1.jar', env }] };
+    addReplacer('2', YOUNG, { modules: [], spec });
+    await rig.pass(10_000);
+    expect([rig.podState('v1'), rig.waiting('v2')]).toEqual(['Running True', 'CreateContainerConfigError']);
+    expect(rig.commands()).toEqual([]);
+  });
+
   it('sends its install when the other Pods are written as not ready, and not before', async () => {
     const written = Promise.withResolvers<void>();
     rig.api.delay = (request) => (request === 'patch pod/status ns/v1' ? written.promise : undefined);

@@ -213,6 +213,13 @@ describe('Pods of modules', () => {
     }
   });
 
+  it('stay as they are while they are deleted: what lets them go must change nothing that is judged', () => {
+    const before = daemonSet();
+    const { metadata } = before;
+    const deleted = { ...before, metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [] } };
+    expect(mutated('daemonsets', deleted, before)).toBeUndefined();
+  });
+
   it('follow an annotation that changes, and one that goes', () => {
     const before = mutated('daemonsets', daemonSet({ [BASE_NAME]: 'a' }));
     const { affinity } = before.spec.template.spec;
