@@ -153,6 +153,7 @@ export class VNodeAdmission {
     if (identity === undefined || tunnel === undefined || identityFault(identity) || store.get(node.name)) return;
     const ready = node.conditions.find(({ type }) => type === 'Ready');
     const vnode = this.#add(baseOf(node, identity), tunnel);
+    vnode.adoptedAt = this.#options.clock.now();
     const heardThere = store.settle(vnode);
     if (heardThere) {
       store.settle(heardThere);

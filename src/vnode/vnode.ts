@@ -101,6 +101,8 @@ export class VNode implements LedBase {
   lastHeardAt: number;
   /** When it was met, or this replica started to lead it. */
   metAt: number;
+  /** When it came to be known from its Node, at the start of this process or later. */
+  adoptedAt = Number.NEGATIVE_INFINITY;
   /** False for a base that is known only from its Node: nothing is written of it before it speaks or is judged. */
   wasHeard = false;
   liveness: Liveness = 'Reachable';

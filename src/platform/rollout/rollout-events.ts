@@ -57,7 +57,7 @@ export function progressEvents(
     events.push(['Normal', 'RolloutStarted', `revision ${update.number}`]);
   }
   if (now.reason === 'WaitingConfirm') {
-    const how = `kubectl annotate --overwrite moduledeployments.platform.koupleless.io ${name} ${ANNOTATION.confirmBatch}=${completed}`;
+    const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
     events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
   }
   if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);

@@ -459,6 +459,22 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.store.get(NODE)?.wasHeard).toBe(true);
   });
 
+  it('changes nothing of a base that is known from its Node for less than 25 s: its own may not have come yet', async () => {
+    await running();
+    const node = rig.api.node(NODE);
+    await rig.stop();
+    rig = new CoreRig();
+    rig.api.put('node', node as never);
+    await rig.start();
+    for (let times = 0; times < 24; times++) {
+      const named = { answeredBy: 'b1', askedAt: rig.clock.now(), place: ADDRESS };
+      rig.vnodes.onHealth({ ...from(ADDRESS.ip), ...named }, makeHealth());
+      hint({ name: 'forged' });
+      await rig.pass(1_000);
+    }
+    expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+  });
+
   it('tells of what a base that answers says of itself now', async () => {
     const base = await behindProxy();
     base.info = makeBase('b1', { ...ADDRESS, version: '9.9.9' });

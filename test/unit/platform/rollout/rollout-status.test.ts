@@ -137,11 +137,7 @@ describe('the events of a ModuleDeployment', () => {
     const waiting = statusOf(input({ before: started, batch }));
     expect(progressEvents(deployment(started), update, waiting)).toEqual([
       ['Normal', 'BatchCompleted', 'batch 1 of 3'],
-      [
-        'Normal',
-        'WaitingConfirm',
-        expect.stringContaining('moduledeployments.platform.koupleless.io shop platform.koupleless.io/confirm-batch=1'),
-      ],
+      ['Normal', 'WaitingConfirm', expect.stringContaining('md shop platform.koupleless.io/confirm-batch=1')],
     ]);
     expect(reasons(waiting, waiting)).toEqual([]);
   });
