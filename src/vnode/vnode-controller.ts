@@ -108,8 +108,8 @@ export class VNodeController implements TunnelHandler {
     vnode.hintedAt = now;
     const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
     if (livesByAnswers(vnode)) {
-      // One that beats by itself may not have done so yet.
-      const isSettled = now - vnode.adoptedAt >= UNREACHABLE_AFTER_MS;
+      // An earlier answer may be of one that beats by itself, and had not done so yet.
+      const isSettled = vnode.namedAt - vnode.adoptedAt >= UNREACHABLE_AFTER_MS;
       if (isSettled && now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
       // A base whose threads all run commands answers no question; when it ends, their connections break.
       if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);

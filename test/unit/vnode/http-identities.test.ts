@@ -459,20 +459,38 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     expect(rig.store.get(NODE)?.wasHeard).toBe(true);
   });
 
-  it('changes nothing of a base that is known from its Node for less than 25 s: its own may not have come yet', async () => {
-    await running();
-    const node = rig.api.node(NODE);
-    await rig.stop();
-    rig = new CoreRig();
-    rig.api.put('node', node as never);
-    await rig.start();
-    for (let times = 0; times < 24; times++) {
+  describe('for a base that was known from its Node, and whose own may not have come yet,', () => {
+    const answer = (): void => {
       const named = { answeredBy: 'b1', askedAt: rig.clock.now(), place: ADDRESS };
       rig.vnodes.onHealth({ ...from(ADDRESS.ip), ...named }, makeHealth());
-      hint({ name: 'forged' });
-      await rig.pass(1_000);
-    }
-    expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+    };
+
+    beforeEach(async () => {
+      await running();
+      const node = rig.api.node(NODE);
+      await rig.stop();
+      rig = new CoreRig();
+      rig.api.put('node', node as never);
+      await rig.start();
+    });
+
+    it('changes nothing, though it answers, and then answers no more', async () => {
+      for (let times = 0; times < 40; times++) {
+        if (times < 20) answer();
+        hint({ name: 'forged' });
+        await rig.pass(1_000);
+      }
+      expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+    });
+
+    it('changes what is said of it when it answers 25 s later, and none has come', async () => {
+      for (let times = 0; times < 27; times++) {
+        answer();
+        hint({ name: 'renamed' });
+        await rig.pass(1_000);
+      }
+      expect(rig.store.get(NODE)?.base.name).toBe('renamed');
+    });
   });
 
   it('tells of what a base that answers says of itself now', async () => {
