@@ -179,6 +179,17 @@ export class CoreRig {
     await Promise.all(this.#running);
   }
 
+  /** Ends this process. Another one has then started, and has found nothing but this Node. */
+  async succeededBy(nodeName: string): Promise<CoreRig> {
+    const node = this.api.node(nodeName);
+    if (node === undefined) throw new Error(`no Node ${nodeName}`);
+    await this.stop();
+    const next = new CoreRig();
+    next.api.put('node', node);
+    await next.start();
+    return next;
+  }
+
   /** A base that exists and is not heard of yet. */
   base(identity: string, more: Partial<RigBase> = {}): RigBase {
     const base: RigBase = {

@@ -1,3 +1,4 @@
+import { ControllerError } from '../../src/errors.ts';
 import { identityFault } from '../../src/labels.ts';
 import type { Envelope, InvalidMessage } from '../../src/tunnel/tunnel.ts';
 import { WireFault, WireValue } from './wire-value.ts';
@@ -7,6 +8,13 @@ export const MAX_PAYLOAD_BYTES = 1024 * 1024;
 export const MAX_HEART_BYTES = 16 * 1024;
 /** Of what a base without a VNode answers. A real health has 2 KiB, and 110 bytes for each module. */
 export const MAX_UNPROVEN_BYTES = 64 * 1024;
+
+/** Throws where a command is longer than a message may be. */
+export function assertSendable(byteLength: number): void {
+  if (byteLength <= MAX_PAYLOAD_BYTES) return;
+  const reason = `it has ${byteLength} bytes, ${MAX_PAYLOAD_BYTES} are allowed`;
+  throw new ControllerError('Tunnel.NotConnected', `command not sent: ${reason}`);
+}
 
 /** The sender of a payload, by its topic or connection. */
 export type Source = Pick<Envelope, 'tunnel' | 'identity'>;

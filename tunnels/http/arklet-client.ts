@@ -6,7 +6,7 @@ import type { Clock } from '../../src/clock.ts';
 import type { ControllerError } from '../../src/errors.ts';
 import { sourceOf } from '../../src/ip-address.ts';
 import type { BaseAddress } from '../../src/tunnel/tunnel.ts';
-import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
+import { assertSendable } from '../arklet/parse.ts';
 import { baseKeyOf } from './addresses.ts';
 import { Attempt } from './attempt.ts';
 import { BaseAgent } from './base-agent.ts';
@@ -72,9 +72,7 @@ export class ArkletClient {
   async post(request: ArkletRequest): Promise<Uint8Array> {
     const { timeoutMs, signal } = request;
     const payload = Buffer.from(JSON.stringify(request.payload));
-    if (payload.byteLength > MAX_PAYLOAD_BYTES) {
-      throw notConnected(`it has ${payload.byteLength} bytes, ${MAX_PAYLOAD_BYTES} are allowed`);
-    }
+    assertSendable(payload.byteLength);
     const over = new AbortController();
     const stop = (): void => over.abort('the tunnel was stopped');
     if (signal.aborted) stop();

@@ -323,10 +323,6 @@ export function notConnected(): ControllerError {
   return new ControllerError('Tunnel.NotConnected', 'the link to the broker is down');
 }
 
-export function tooLong(bytes: number, maxBytes: number): ControllerError {
-  return new ControllerError('Tunnel.NotConnected', `command not sent: it has ${bytes} bytes, ${maxBytes} are allowed`);
-}
-
 function notAllowed(): ControllerError {
   return new ControllerError('Tunnel.NotConnected', 'command not sent: another replica may lead the base');
 }

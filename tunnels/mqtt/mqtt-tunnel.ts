@@ -8,9 +8,9 @@ import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { costOf, IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
-import { MAX_PAYLOAD_BYTES } from '../arklet/parse.ts';
+import { assertSendable } from '../arklet/parse.ts';
 import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
-import { type Message, MqttSession, type MqttSessionOptions, notConnected, tooLong } from './mqtt-session.ts';
+import { type Message, MqttSession, type MqttSessionOptions, notConnected } from './mqtt-session.ts';
 import { maxBytesOf, receive } from './receive.ts';
 import {
   type BaseTopic,
@@ -152,7 +152,7 @@ export class MqttTunnel implements Tunnel {
     const length = Buffer.byteLength(message.payload);
     return this.#commands.count(command, async () => {
       // A broker ends the connection, which all bases share, for a message above its limit.
-      if (length > MAX_PAYLOAD_BYTES) throw tooLong(length, MAX_PAYLOAD_BYTES);
+      assertSendable(length);
       await this.#connection.publish(message);
     });
   }

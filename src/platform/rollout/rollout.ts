@@ -4,7 +4,7 @@ import type { PodObject } from '../../kube/objects.ts';
 import { PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
-import { controlledBy } from '../../reconcile/informers.ts';
+import { type Controller, controlledBy } from '../../reconcile/informers.ts';
 import { Reconciler } from '../../reconcile/reconciler.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
@@ -51,7 +51,7 @@ export const ROLLOUT: ControllerModule = {
     // Before the reconciler's own listener, which queues all keys.
     leader.addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
     const review = {
-      historyOf: (deployment: { readonly namespace: string; readonly uid: string }) =>
+      historyOf: (deployment: Controller) =>
         history.byIndex('controller', controlledBy(deployment)).toSorted((a, b) => a.number - b.number),
       deploymentsOf: (namespace: string) => deployments.byIndex('namespace', namespace),
     };

@@ -448,11 +448,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
 
   it('has a Node of an earlier process asked at once', async () => {
     const base = await behindProxy();
-    const node = rig.api.node(NODE);
-    await rig.stop();
-    rig = new CoreRig();
-    rig.api.put('node', node as never);
-    await rig.start();
+    rig = await rig.succeededBy(NODE);
     rig.base('b1', { tunnel: HTTP, info: base.info, sender: STRANGER });
     rig.heartbeat('b1');
     await rig.pass(500);
@@ -467,11 +463,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
 
     beforeEach(async () => {
       await running();
-      const node = rig.api.node(NODE);
-      await rig.stop();
-      rig = new CoreRig();
-      rig.api.put('node', node as never);
-      await rig.start();
+      rig = await rig.succeededBy(NODE);
     });
 
     it('changes nothing, though it answers, and then answers no more', async () => {

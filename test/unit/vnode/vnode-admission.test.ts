@@ -101,11 +101,7 @@ describe('of two bases with one identity', () => {
   describe('that only a Node of an earlier process shows', () => {
     beforeEach(async () => {
       await httpBase();
-      const node = rig.api.node(NODE);
-      await rig.stop();
-      rig = new CoreRig();
-      rig.api.put('node', node as never);
-      await rig.start();
+      rig = await rig.succeededBy(NODE);
     });
 
     it('whoever is heard first over MQTT has the identity', async () => {
@@ -286,10 +282,7 @@ describe('a Node', () => {
     await httpBase();
     const node = rig.api.node(NODE);
     expect(node?.metadata.annotations).toMatchObject({ 'platform.koupleless.io/arklet-port': '1238' });
-    await rig.stop();
-    rig = new CoreRig();
-    rig.api.put('node', node as never);
-    await rig.start();
+    rig = await rig.succeededBy(NODE);
     expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS, wasHeard: false });
   });
 });

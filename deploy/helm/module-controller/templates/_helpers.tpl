@@ -69,3 +69,19 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
         cidr: {{ . }}
     {{- end }}
 {{- end -}}
+
+{{- /* Which changes of Services the policy and the webhook judge: those of exported ones that are about the export. */ -}}
+{{- define "module-controller.exportConditions" -}}
+- name: is-exported
+  expression: >-
+    (has(object.metadata.labels) && 'BCSGROUP' in object.metadata.labels) ||
+    (has(object.metadata.annotations) && 'platform.koupleless.io/export-groups' in object.metadata.annotations)
+- name: export-changes
+  expression: >-
+    request.operation == 'CREATE' || object.spec != oldObject.spec ||
+    [oldObject, object].exists(s,
+    s.metadata.?labels.orValue({}).exists(k, k.startsWith('BCS') &&
+    object.metadata.?labels[?k] != oldObject.metadata.?labels[?k]) ||
+    s.metadata.?annotations.orValue({}).exists(k, k.startsWith('platform.koupleless.io/') &&
+    object.metadata.?annotations[?k] != oldObject.metadata.?annotations[?k]))
+{{- end }}
