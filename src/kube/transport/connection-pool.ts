@@ -5,7 +5,7 @@ import type { Permit } from './rest-lane.ts';
 import { Pool, requestOn } from './undici-pool.ts';
 
 /** Below the 90 s after which the API server closes an idle connection, so that this side closes it. */
-const IDLE_TIMEOUT_MS = 60_000;
+export const IDLE_TIMEOUT_MS = 60_000;
 
 export interface ConnectionPoolOptions {
   readonly access: ClusterAccess;

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../../src/errors.ts';
+import { IDLE_TIMEOUT_MS } from '../../../src/kube/transport/connection-pool.ts';
 import { seededRandom } from '../../support/api-fault-proxy.ts';
 import { Actor } from './actor.ts';
 import { type ChurnOptions, PodChurn, RollingChurn } from './churn.ts';
@@ -64,8 +65,8 @@ const KEPT_REPORTS = 5;
 const KEPT_PROBLEMS = 50;
 /** An install that a silent base has swallowed is given up after five minutes: it might still be in work. */
 const SETTLED_WITHIN_MS = 360_000;
-/** Connections that nobody uses are closed by then, and Events told. */
-const REST_MS = 10_000;
+/** By then the connections that only a burst needed are closed, and Events are written. */
+const REST_MS = IDLE_TIMEOUT_MS + 10_000;
 
 /** One run, in a world that is there. */
 class Soak {

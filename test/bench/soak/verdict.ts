@@ -4,7 +4,7 @@ import { ALLOWED_BYTES, afterWarmUp, growthPerPodOf, hourlyGrowthOf, isLeak, PRO
 import type { ReplicaSample, Sample } from './sample.ts';
 import type { Soaked } from './soak.ts';
 
-/** Idle connections to the API server are closed after some seconds; of those that stay a few more are no growth. */
+/** Connections that a replica uses at rest: a few more of them, in the moment of a sample, are no growth. */
 export const MORE_SOCKETS = 8;
 export const MAX_PERCENT_PER_HOUR = 1;
 
