@@ -1,6 +1,5 @@
 import { createServer, type Server as PlainServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import express, { type Express } from 'express';
 import type { Clock } from '../clock.ts';
 import { canonicalAddress } from '../ip-address.ts';
@@ -9,6 +8,7 @@ import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 import { ReportLimit } from '../report-limit.ts';
 import { TokenBucket } from '../token-bucket.ts';
+import { serve } from './serve.ts';
 import { limitSources } from './source-limit.ts';
 import type { TlsSource } from './tls-source.ts';
 
@@ -67,23 +67,8 @@ export class HttpServer implements Runnable {
   }
 
   /** Rejects when the port is taken. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { port, name, logger } = this.#options;
-    const server = this.#createServer();
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, () => {
-        logger.info({ server: name, port: (server.address() as AddressInfo).port }, 'listening');
-      });
-      signal.addEventListener(
-        'abort',
-        () => {
-          server.close(() => resolve());
-          server.closeAllConnections();
-        },
-        { once: true },
-      );
-    });
+  run(signal: AbortSignal): Promise<void> {
+    return serve({ ...this.#options, server: this.#createServer() }, signal);
   }
 
   /** A new certificate counts for new connections; those that are open go on. */

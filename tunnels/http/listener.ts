@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { sourceOf } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
+import { serve } from '../../src/server/serve.ts';
 import { limitSources } from '../../src/server/source-limit.ts';
 
 export interface ListenerLimits {
@@ -44,22 +43,11 @@ export interface ListenerOptions {
 
 /** Serves `app` until `signal` is aborted; resolves when every connection is closed. Rejects when the port is taken. */
 export async function listen(options: ListenerOptions, signal: AbortSignal): Promise<void> {
-  const { name, port, logger, onListening } = options;
-  const server = createLimited(options);
   try {
-    server.listen(port);
-    await once(server, 'listening');
+    await serve({ ...options, server: createLimited(options) }, signal);
   } catch (error) {
-    throw new Error(`HTTP_TUNNEL_LISTEN_PORT=${port}: cannot listen there`, { cause: error });
+    throw new Error(`HTTP_TUNNEL_LISTEN_PORT=${options.port}: cannot listen there`, { cause: error });
   }
-  server.on('error', (err) => logger.warn({ server: name, err }, 'connection could not be accepted'));
-  logger.info({ server: name, port: (server.address() as AddressInfo).port }, 'listening');
-  onListening();
-  await aborted(signal);
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }
 
 function createLimited({ app, limits, onRefused }: ListenerOptions): Server {
@@ -78,8 +66,4 @@ function createLimited({ app, limits, onRefused }: ListenerOptions): Server {
   server.maxConnections = maxConnections;
   limitSources(server, { max: all.maxConnectionsOfSource, sourceOf, onRefused });
   return server;
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort');
 }
