@@ -134,11 +134,17 @@ async function untilClosed(socket: Socket): Promise<string> {
   return text;
 }
 
+/** For tests that open many connections: none may time out before the last is open. */
+const PATIENT = { limits: { requestTimeoutMs: 120_000, silenceTimeoutMs: 120_000 } };
+
 const REQUEST = 'GET /healthz HTTP/1.1\r\nhost: x\r\n';
 
 describe('a server that a stranger floods', () => {
   it('leaves the stranger 250 connections, and serves others', async () => {
-    const { listening, refused, lines } = await serve(probesApp(() => ({})));
+    const { listening, refused, lines } = await serve(
+      probesApp(() => ({})),
+      PATIENT,
+    );
     const port = await listening();
     const sockets: Socket[] = [];
     for (let count = 0; count < 250; count++) sockets.push(await connected(port));
@@ -158,7 +164,10 @@ describe('a server that a stranger floods', () => {
   });
 
   it('has 1,000 connections in all', async () => {
-    const { listening, refused } = await serve(probesApp(() => ({})));
+    const { listening, refused } = await serve(
+      probesApp(() => ({})),
+      PATIENT,
+    );
     const port = await listening();
     const sockets: Socket[] = [];
     for (let count = 0; count < 1_000; count++) sockets.push(await connected(port, `127.0.0.${1 + (count % 5)}`));
@@ -172,7 +181,7 @@ describe('a server that a stranger floods', () => {
     const authority = createCertificateAuthority('test-ca');
     const { certificate, privateKey } = authority.issue({ commonName: 'x', hosts: ['127.0.0.1'] });
     const tls = { current: () => ({ cert: certificate, key: privateKey }), onChange: () => {} };
-    const limits = { maxConnectionsOfSource: 2, requestTimeoutMs: 1_000 };
+    const limits = { maxConnectionsOfSource: 2, requestTimeoutMs: 3_000 };
     const { listening, refused } = await serve(
       probesApp(() => ({})),
       { tls, limits },

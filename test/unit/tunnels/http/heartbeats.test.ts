@@ -276,6 +276,8 @@ describe('heartbeats over HTTP', () => {
     });
 
     it('so are the connections of one source, above 2,000', async () => {
+      // No connection may time out before the last is open.
+      await open({ limits: { headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 } });
       const sockets: Socket[] = [];
       for (let count = 0; count < 2_000; count++) sockets.push(await connected(world.port()));
       expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Sockets' })).toBe(0);
