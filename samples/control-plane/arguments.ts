@@ -57,9 +57,13 @@ function auditArguments(layout: Layout): string[] {
   ];
 }
 
-export function controllerManagerArguments(layout: Layout, options: { port: number }): string[] {
+export function controllerManagerArguments(
+  layout: Layout,
+  options: { port: number; controllerAccounts: boolean },
+): string[] {
   return [
     ...clientArguments(layout, layout.controllerManagerKubeconfig, options.port),
+    ...(options.controllerAccounts ? ['--use-service-account-credentials=true'] : []),
     `--service-account-private-key-file=${layout.serviceAccountKey}`,
     `--root-ca-file=${layout.caCertificate}`,
     `--cluster-signing-cert-file=${layout.caCertificate}`,

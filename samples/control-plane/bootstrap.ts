@@ -18,6 +18,7 @@ export interface BootstrapOptions {
   binaries: string;
   auditLog: AuditLogOption;
   unsafeNoFsync: boolean;
+  controllerAccounts: boolean;
   extraArgs: Partial<Record<ComponentName, string[]>>;
 }
 
@@ -56,7 +57,9 @@ export async function bootstrap(options: BootstrapOptions): Promise<RunningParts
   const [etcd, apiServer] = await Promise.all([startEtcd(context), startApiServer(context)]);
   await writeComponentKubeconfigs(context, apiServer.server);
   const [controllerManager, scheduler] = await Promise.all([
-    startClient(context, 'kube-controller-manager', controllerManagerArguments),
+    startClient(context, 'kube-controller-manager', (layout, { port }) =>
+      controllerManagerArguments(layout, { port, controllerAccounts: context.controllerAccounts }),
+    ),
     startClient(context, 'kube-scheduler', schedulerArguments),
     waitForNamespaceDefaults(apiServer.admin),
   ]);
@@ -97,15 +100,22 @@ async function writeIdentities({ layout, authority, auditLog }: Context): Promis
   ]);
 }
 
-async function writeComponentKubeconfigs({ layout, authority }: Context, server: string): Promise<void> {
+async function writeComponentKubeconfigs(
+  { layout, authority, controllerAccounts }: Context,
+  server: string,
+): Promise<void> {
   const write = (path: string, userName: string, organizations: string[] = []) => {
     const credential = authority.issue({ commonName: userName, organizations });
     const certificateAuthority = authority.certificate;
     return writePrivate(path, renderKubeconfig({ server, certificateAuthority, userName, credential }));
   };
   await Promise.all([
-    // All rights, instead of a service account for each controller: making those takes three seconds at each start.
-    write(layout.controllerManagerKubeconfig, 'system:kube-controller-manager', ['system:masters']),
+    write(
+      layout.controllerManagerKubeconfig,
+      'system:kube-controller-manager',
+      // All rights, unless each of its controllers has an account of its own.
+      controllerAccounts ? [] : ['system:masters'],
+    ),
     write(layout.schedulerKubeconfig, 'system:kube-scheduler'),
   ]);
 }
@@ -136,7 +146,7 @@ function startApiServer(context: Context): Promise<{ component: Component; serve
 function startClient(
   context: Context,
   name: 'kube-controller-manager' | 'kube-scheduler',
-  argumentsOf: typeof controllerManagerArguments,
+  argumentsOf: typeof schedulerArguments,
 ): Promise<Component> {
   return withFreshPort(async (port) => {
     const probe = createProbe(context, `https://127.0.0.1:${port}`);

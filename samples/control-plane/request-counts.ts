@@ -45,11 +45,15 @@ export class RequestCounts {
 
   /** A watch is one request for hours: where work is counted it is left out. */
   withoutWatches(): RequestCounts {
-    return new RequestCounts(new Map([...this.#counts].filter(([, { verb }]) => verb !== 'watch')));
+    return this.where(({ verb }) => verb !== 'watch');
   }
 
   of(filter: RequestFilter): RequestCounts {
-    return new RequestCounts(new Map([...this.#counts].filter(([, entry]) => matches(entry, filter))));
+    return this.where((entry) => matches(entry, filter));
+  }
+
+  where(fits: (entry: RequestCount) => boolean): RequestCounts {
+    return new RequestCounts(new Map([...this.#counts].filter(([, entry]) => fits(entry))));
   }
 }
 
@@ -76,4 +80,13 @@ function matches(entry: RequestCount, filter: RequestFilter): boolean {
 export function byVerbAndResource(requests: RequestCounts): Record<string, number> {
   const entries = requests.entries();
   return Object.fromEntries(entries.map(({ verb, resource, code, count }) => [`${verb} ${resource} ${code}`, count]));
+}
+
+/** The same behind the user: `node-controller patch nodes 200`; a ServiceAccount is called by its name. */
+export function byUserVerbAndResource(requests: RequestCounts): Record<string, number> {
+  const nameOf = (user: string): string => user.split(':').at(-1) ?? user;
+  const entries = requests.entries();
+  return Object.fromEntries(
+    entries.map(({ user, verb, resource, code, count }) => [`${nameOf(user)} ${verb} ${resource} ${code}`, count]),
+  );
 }

@@ -61,12 +61,19 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
     // Each base is a topology domain of its own, also when two share a host.
     'kubernetes.io/hostname': nodeNameOf(base.identity),
     'kubernetes.io/os': 'linux',
-    'kubernetes.io/arch': 'amd64',
+    // As a kubelet writes it: kube-controller-manager adds it to a Node that lacks it, with a GET and a PATCH.
+    'beta.kubernetes.io/os': 'linux',
     type: 'virtual-kubelet',
     'kubernetes.io/role': 'agent',
     'node.kubernetes.io/exclude-from-external-load-balancers': 'true',
   };
 }
+
+/**
+ * Labels of the processor, which no base reports. Versions up to 0.2 wrote `amd64` for every base. Both go together:
+ * kube-controller-manager adds the second one to a Node that has only the first.
+ */
+export const ARCHITECTURE_LABELS = ['kubernetes.io/arch', 'beta.kubernetes.io/arch'] as const;
 
 /** Keep ordinary Pods off, and Pods of other envs. */
 export function nodeTaintsOf(env: string): Taint[] {
@@ -119,7 +126,8 @@ export function kubeletVersionOf(serverVersion: string, version: string): string
 
 export function nodeInfoOf({ base, kubeletVersion }: NodeFacts): Record<string, string> {
   return {
-    architecture: 'amd64',
+    // Unknown; see ARCHITECTURE_LABELS.
+    architecture: '',
     bootID: base.identity,
     containerRuntimeVersion: 'koupleless://arklet',
     kernelVersion: '',

@@ -4,6 +4,7 @@ import type { NodeCondition, Taint } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
 import { isRoutable } from './address.ts';
 import {
+  ARCHITECTURE_LABELS,
   METASPACE_PRESSURE,
   type NodeFacts,
   nodeAddressesOf,
@@ -134,13 +135,20 @@ function statusPatchOf(
   const addresses = nodeAddressesOf(facts.base);
   if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
   const nodeInfo = nodeInfoOf(facts);
+  const hasOldArchitecture = (node.nodeInfo.architecture ?? '') !== nodeInfo.architecture;
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;
   // Before the base has reported its health, the Node keeps what an earlier process wrote.
   const isMemoryDue = due.writesMetaspace || (due.isPeriodic && facts.health !== undefined);
   if (isMemoryDue) Object.assign(status, resourcePatchOf(node, facts));
   if (Object.keys(status).length === 0) return undefined;
   const annotations = isMemoryDue ? { annotations: nodeAnnotationsOf(facts.health) } : {};
-  return { metadata: { uid: node.uid, ...annotations }, status };
+  const labels = hasOldArchitecture ? { labels: withoutArchitecture(node) } : {};
+  return { metadata: { uid: node.uid, ...annotations, ...labels }, status };
+}
+
+/** In the write that corrects `nodeInfo`: an earlier version wrote both. */
+function withoutArchitecture({ labels }: CachedNode): Record<string, null> {
+  return Object.fromEntries(ARCHITECTURE_LABELS.filter((key) => key in labels).map((key) => [key, null]));
 }
 
 function stamped(condition: NodeCondition, node: CachedNode, nowText: string): NodeCondition {

@@ -128,6 +128,8 @@ export interface WorldOptions {
   readonly transport?: Transport;
   /** Default ENV of controllers and bases. Default `dev`. */
   readonly env?: string;
+  /** Of `deploy/`, besides the namespace, the rights and the confinement. Default none. */
+  readonly deployFiles?: readonly string[];
 }
 
 /** A control plane with `deploy/` applied, a transport, and what was started in them; `stop` ends it all. */
@@ -214,7 +216,7 @@ export async function startOwnWorld(
   options: WorldOptions = {},
 ): Promise<OwnWorld> {
   const transport = await transportOf(options);
-  const controlPlane = await startDeployedControlPlane(controlPlaneOptions);
+  const controlPlane = await startDeployedControlPlane(controlPlaneOptions, options.deployFiles);
   return new World({ controlPlane, transport, env: options.env ?? 'dev' });
 }
 

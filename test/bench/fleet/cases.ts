@@ -211,6 +211,11 @@ async function restCost({ world, replicas }: FleetStage) {
 type BurstCost = Awaited<ReturnType<typeof burst>>['cost'];
 
 /** What {@link COSTS} names. */
-function shown({ controlPlaneCpuEach: _each, loopDelay: _delay, ...cost }: BurstCost) {
+function shown({
+  controlPlaneCpuEach: _each,
+  controlPlaneRequestsEach: _requests,
+  loopDelay: _delay,
+  ...cost
+}: BurstCost) {
   return cost;
 }

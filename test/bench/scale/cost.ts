@@ -1,5 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { byVerbAndResource } from '../../../samples/control-plane/request-counts.ts';
+import {
+  byUserVerbAndResource,
+  byVerbAndResource,
+  type RequestCounts,
+} from '../../../samples/control-plane/request-counts.ts';
 import { commandsOfEach } from '../at-rest.ts';
 import type { Figure, Measurement } from '../suite.ts';
 import { rounded } from '../usage.ts';
@@ -23,6 +27,11 @@ export function burstFiguresOf(thing: 'Node' | 'Pod') {
     ...COST_FIGURES,
     stageShare: { ...COST_FIGURES.stageShare, atMost: 10 },
     cpuEach: { text: `CPU time for each ${thing}`, unit: 'ms', timesFloorAtMost: 2 },
+    controlPlaneRequestsEach: {
+      text: `requests of the control plane for each ${thing}, watches apart`,
+      unit: '',
+      timesFloorAtMost: 1.05,
+    },
     controlPlaneCpuEach: { text: `CPU time of the control plane for each ${thing}`, unit: 'ms' },
   } as const satisfies Record<string, Figure>;
 }
@@ -50,6 +59,7 @@ export interface Costed<T, C = Cost> {
 
 interface BurstCost extends Cost {
   readonly cpuEach: number;
+  readonly controlPlaneRequestsEach: number;
   readonly controlPlaneCpuEach: number;
 }
 
@@ -60,16 +70,24 @@ export async function costing<T>(world: ScaleWorld, act: () => Promise<T>): Prom
 
 /** The same of a burst of `count` Nodes or Pods. */
 export async function burst<T>(world: ScaleWorld, count: number, act: () => Promise<T>): Promise<Costed<T, BurstCost>> {
-  const { costed, cpu } = await metered(world, act);
+  const { costed, cpu, controlPlaneRequests } = await metered(world, act);
   const eachOf = (seconds: number): number => (1000 * seconds) / count;
-  const cost = { ...costed.cost, cpuEach: eachOf(cpu.subject), controlPlaneCpuEach: eachOf(cpu.controlPlane) };
+  const cost = {
+    ...costed.cost,
+    cpuEach: eachOf(cpu.subject),
+    controlPlaneRequestsEach: controlPlaneRequests.count() / count,
+    controlPlaneCpuEach: eachOf(cpu.controlPlane),
+  };
   return { ...costed, cost };
 }
 
-async function metered<T>(
-  world: ScaleWorld,
-  act: () => Promise<T>,
-): Promise<{ readonly costed: Costed<T>; readonly cpu: CpuSeconds }> {
+interface Metered<T> {
+  readonly costed: Costed<T>;
+  readonly cpu: CpuSeconds;
+  readonly controlPlaneRequests: RequestCounts;
+}
+
+async function metered<T>(world: ScaleWorld, act: () => Promise<T>): Promise<Metered<T>> {
   const [since, mark] = await Promise.all([world.world.controlPlane.mark(), world.fleet.mark()]);
   await world.subject.probe?.watchLoopDelay(DEFAULT_RESOLUTION_MS);
   const meter = new CpuMeter(world);
@@ -79,6 +97,7 @@ async function metered<T>(
   const loop = await world.subject.probe?.takeLoopDelay();
   const [answered, history] = await Promise.all([world.requestsSince(since), world.fleet.historySummary(mark)]);
   const requests = answered.withoutWatches();
+  const controlPlaneRequests = (await world.controlPlaneRequestsSince(since)).withoutWatches();
   const cost: Cost = {
     requests: requests.count(),
     controlPlaneCpu: rounded(cpu.controlPlane),
@@ -88,11 +107,12 @@ async function metered<T>(
   };
   const details = {
     requests: byVerbAndResource(requests),
+    controlPlaneRequests: byUserVerbAndResource(controlPlaneRequests),
     commands: history.commands,
     cpuSeconds: Object.fromEntries(Object.entries(cpu).map(([part, seconds]) => [part, rounded(seconds)])),
     ...(loop ? { longestLoopDelay: loop.max } : {}),
   };
-  return { costed: { result, cost, details }, cpu };
+  return { costed: { result, cost, details }, cpu, controlPlaneRequests };
 }
 
 /** What the minute after a burst costs. Nothing of a floor: it has nothing to put off, and renews leases only. */

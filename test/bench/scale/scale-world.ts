@@ -25,6 +25,8 @@ const PODS_WITHIN_MS = 600_000;
 
 /** The group of the Pods of `place`. */
 const PLACED = 'placed';
+/** Those of a kubeadm cluster. */
+const CONTROL_PLANE_USER = /^system:(apiserver|kube-scheduler|kube-controller-manager|serviceaccount:kube-system:.*)$/;
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
 export interface ScaleWorldOptions {
@@ -75,8 +77,8 @@ export class ScaleWorld {
     const { controlPlane, broker, hasOwnConnections = false }: Settings = SETTINGS[options.settings ?? 'wide'];
     const mosquitto = await startMosquitto(broker === undefined ? {} : { settings: broker });
     const world = await startOwnWorld(
-      { ...controlPlane, auditLog: { users: SUBJECT_USERS }, onProgress: options.onProgress },
-      { transport: new MqttTransport(mosquitto) },
+      { ...controlPlane, auditLog: true, onProgress: options.onProgress },
+      { transport: new MqttTransport(mosquitto), deployFiles: ['flow-schemas.yaml'] },
     );
     const ends: (() => Promise<void>)[] = [() => world.stop()];
     try {
@@ -209,9 +211,13 @@ export class ScaleWorld {
     return startedAt;
   }
 
-  /** Of the subject: no others are counted. */
-  readonly requestsSince = (since: RequestCounts): Promise<RequestCounts> =>
-    this.world.controlPlane.requestCounts({ since });
+  /** Of the subject. */
+  readonly requestsSince = async (since: RequestCounts): Promise<RequestCounts> =>
+    (await this.world.controlPlane.requestCounts({ since })).where(({ user }) => SUBJECT_USERS.includes(user));
+
+  /** Of the API server's own parts, of kube-scheduler, and of each controller of kube-controller-manager. */
+  readonly controlPlaneRequestsSince = async (since: RequestCounts): Promise<RequestCounts> =>
+    (await this.world.controlPlane.requestCounts({ since })).where(({ user }) => CONTROL_PLANE_USER.test(user));
 
   /** Installs that were executed since that mark of the fleet, beyond one for each Pod. */
   async extraInstalls(since: number): Promise<number> {

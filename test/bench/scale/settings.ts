@@ -10,8 +10,12 @@ export interface Settings {
   readonly hasOwnConnections?: boolean;
 }
 
+/** As in an installation, so that priority and fairness treat every component as there. */
+const ACCOUNTS = { controllerAccounts: true };
+
 /** Wide limits, no wait for the disk: what is measured is work, not a queue. */
 const WIDE: ControlPlaneOptions = {
+  ...ACCOUNTS,
   extraArgs: {
     ...MANY_PODS.extraArgs,
     'kube-apiserver': ['--max-requests-inflight=3000', '--max-mutating-requests-inflight=2000'],
@@ -21,7 +25,7 @@ const WIDE: ControlPlaneOptions = {
 export const SETTINGS = {
   wide: { controlPlane: WIDE },
   /** As Kubernetes comes: 400 reads and 200 writes in flight, etcd waits for the disk. */
-  'stock API server': { controlPlane: { ...MANY_PODS, unsafeNoFsync: false } },
+  'stock API server': { controlPlane: { ...MANY_PODS, ...ACCOUNTS, unsafeNoFsync: false } },
   /** As Mosquitto comes: 20 messages in flight to a client, 1,000 queued, more are dropped. */
   'stock Mosquitto': {
     controlPlane: WIDE,

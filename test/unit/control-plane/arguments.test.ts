@@ -40,9 +40,19 @@ describe('the API server', () => {
   });
 });
 
+describe('kube-controller-manager', () => {
+  it('has an account for each of its controllers only when asked to', () => {
+    const argument = '--use-service-account-credentials=true';
+    const argsWith = (controllerAccounts: boolean) =>
+      controllerManagerArguments(layout, { port: 20_001, controllerAccounts });
+    expect(argsWith(true)).toContain(argument);
+    expect(argsWith(false)).not.toContain(argument);
+  });
+});
+
 describe.each([
   ['kube-apiserver', apiServerArguments(layout, { port: 20_001, auditLog: false })],
-  ['kube-controller-manager', controllerManagerArguments(layout, { port: 20_001 })],
+  ['kube-controller-manager', controllerManagerArguments(layout, { port: 20_001, controllerAccounts: false })],
   ['kube-scheduler', schedulerArguments(layout, { port: 20_001 })],
 ])('%s', (_name, args) => {
   it('listens on its port of 127.0.0.1 only, with a certificate of ours', () => {

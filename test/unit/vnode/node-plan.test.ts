@@ -62,6 +62,13 @@ describe('a Node', () => {
     });
   });
 
+  it('has the labels of the operating system in pairs, and none of a processor that nobody knows', () => {
+    const { labels = {} } = nodeOf().metadata;
+    expect(labels).toMatchObject({ 'kubernetes.io/os': 'linux', 'beta.kubernetes.io/os': 'linux' });
+    expect(Object.keys(labels).filter((key) => key.endsWith('/arch'))).toEqual([]);
+    expect(nodeOf().status?.nodeInfo).toMatchObject({ architecture: '', operatingSystem: 'linux' });
+  });
+
   it('keeps ordinary Pods and those of other envs off', () => {
     expect(nodeOf().spec).toEqual({
       providerID: 'koupleless://dev/b1',
@@ -212,6 +219,21 @@ describe('the plan for a Node', () => {
     });
     const { conditions = [] } = (status?.status ?? {}) as NonNullable<NodeObject['status']>;
     expect(conditions.find(({ type }) => type === 'MetaspacePressure')?.status).toBe('True');
+  });
+
+  it('takes the processor of an earlier version away in the write that corrects nodeInfo, and leaves one of others', () => {
+    const node = nodeOf();
+    const labels = { ...node.metadata.labels, 'kubernetes.io/arch': 'amd64', 'beta.kubernetes.io/arch': 'amd64' };
+    const metadata = { ...node.metadata, labels };
+    const nodeInfo = { ...node.status?.nodeInfo, architecture: 'amd64' };
+    const before = projectNode({ ...node, metadata, status: { ...node.status, nodeInfo } } as NodeObject);
+    const { status, metadata: ofMetadata } = plan({ node: before });
+    expect(ofMetadata).toBeUndefined();
+    expect(status).toMatchObject({
+      metadata: { labels: { 'kubernetes.io/arch': null, 'beta.kubernetes.io/arch': null } },
+      status: { nodeInfo: { architecture: '' } },
+    });
+    expect(plan({ node: projectNode({ ...node, metadata }) }).status).toBeUndefined();
   });
 
   it('shows the version of an API server that was upgraded', () => {
