@@ -138,3 +138,9 @@ export function labelValueOf(text: string): string {
   const cleaned = text.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 63);
   return cleaned.replace(/^[^A-Za-z0-9]+/, '').replace(/[^A-Za-z0-9]+$/, '');
 }
+
+/**
+ * Annotation that kube-controller-manager's TTL controller adds to each Node: how long a kubelet may cache Secrets and
+ * ConfigMaps, s. It has no effect on a VNode.
+ */
+export const NODE_TTL_ANNOTATION = 'node.alpha.kubernetes.io/ttl';

@@ -1,5 +1,5 @@
 import type { KubeObject, NodeAddress, NodeCondition, NodeObject, Taint } from '../kube/objects.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_TTL_ANNOTATION } from '../labels.ts';
 import type { WatchedKind } from '../reconcile/informers.ts';
 import { TextPool } from '../text-pool.ts';
 
@@ -42,7 +42,7 @@ export function projectNode(object: KubeObject): CachedNode {
     resourceVersion: metadata.resourceVersion ?? '',
     isDeleting: metadata.deletionTimestamp !== undefined,
     labels: metadata.labels ?? {},
-    annotations: ownAnnotations(metadata.annotations),
+    annotations: keptAnnotations(metadata.annotations),
     taints: spec.taints ?? [],
     providerID: spec.providerID,
     conditions: (status.conditions ?? []).map((condition) => texts.shareIn(condition)),
@@ -58,6 +58,7 @@ export function isReadyNode({ conditions }: Pick<CachedNode, 'conditions'>): boo
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
-function ownAnnotations(annotations: Record<string, string> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(annotations).filter(([key]) => key.includes('koupleless.io/')));
+function keptAnnotations(annotations: Record<string, string> = {}): Record<string, string> {
+  const isKept = (key: string): boolean => key === NODE_TTL_ANNOTATION || key.includes('koupleless.io/');
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => isKept(key)));
 }

@@ -10,7 +10,7 @@ import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } fro
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Permit } from '../kube/transport/rest-lane.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_TTL_ANNOTATION } from '../labels.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
@@ -20,7 +20,7 @@ import { WorkQueue } from '../queue/work-queue.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { BasePods } from './base-pods.ts';
 import { LatePods } from './late-pods.ts';
-import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
+import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf, ttlSecondsOf } from './node-object.ts';
 import { isBasePodUnknown, NODE_STATUS_PERIOD_MS, type NodePlan, planNode, showsMetaspace } from './node-plan.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
@@ -146,7 +146,7 @@ export class NodeController {
     }
     const nowText = secondsTime(clock.wallTime());
     try {
-      const node = newNodeOf(this.#factsOf(vnode), nowText);
+      const node = newNodeOf(this.#factsOf(vnode), nowText, known.ttlSecondsOfNext());
       known.addCreated(projectNode(await api.createNode(node, this.#permitOf(vnode))));
       written.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
       if (vnode.health) written.metaspaceWrittenAt = clock.now();
@@ -275,12 +275,35 @@ export class KnownNodes {
   readonly #informer: Informer<CachedNode>;
   /** As the answer to the create returned them. Emptied by the watch, and by `forgetCreated`. */
   readonly #created = new Map<string, CachedNode>();
+  /** How many are in the cache. */
+  #cached = 0;
+  /** As a Node showed it last. */
+  #ttlSeconds = 0;
 
   constructor(informer: Informer<CachedNode>) {
     this.#informer = informer;
     // Before all later handlers: what the watch says now counts.
-    const forget = ({ name }: CachedNode): void => this.forgetCreated(name);
-    informer.addHandler({ onAdd: forget, onUpdate: (_old, node) => forget(node), onDelete: forget });
+    const see = ({ name, annotations }: CachedNode): void => {
+      this.forgetCreated(name);
+      const seconds = Number(annotations[NODE_TTL_ANNOTATION] ?? Number.NaN);
+      if (seconds >= 0) this.#ttlSeconds = seconds;
+    };
+    informer.addHandler({
+      onAdd: (node) => {
+        this.#cached++;
+        see(node);
+      },
+      onUpdate: (_old, node) => see(node),
+      onDelete: ({ name }) => {
+        this.#cached--;
+        this.forgetCreated(name);
+      },
+    });
+  }
+
+  /** See `ttlSecondsOf`. */
+  ttlSecondsOfNext(): number {
+    return ttlSecondsOf(this.#cached + this.#created.size + 1, this.#ttlSeconds);
   }
 
   get(nodeName: string): CachedNode | undefined {

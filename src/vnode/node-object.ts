@@ -6,6 +6,7 @@ import {
   COMPONENT_LABEL,
   ENV_LABEL,
   labelValueOf,
+  NODE_TTL_ANNOTATION,
   nodeNameOf,
   TAINT,
   VNODE_LABEL,
@@ -74,6 +75,24 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
  * kube-controller-manager adds the second one to a Node that has only the first.
  */
 export const ARCHITECTURE_LABELS = ['kubernetes.io/arch', 'beta.kubernetes.io/arch'] as const;
+
+/** The TTL controller's value for a cluster of up to so many Nodes, s: `pkg/controller/ttl` of Kubernetes. */
+const TTL_SECONDS: readonly (readonly [nodes: number, seconds: number])[] = [
+  [100, 0],
+  [500, 15],
+  [1_000, 30],
+  [2_000, 60],
+  [Number.POSITIVE_INFINITY, 300],
+];
+
+/**
+ * The value of {@link NODE_TTL_ANNOTATION} that the TTL controller would write, so that it has nothing to write.
+ * `nodeCount`: VNodes with the new one. `shown`: the value that it last wrote to a VNode, which counts Nodes of all kinds.
+ */
+export function ttlSecondsOf(nodeCount: number, shown: number): number {
+  const [, seconds = 0] = TTL_SECONDS.find(([nodes]) => nodeCount <= nodes) ?? [];
+  return Math.max(seconds, shown);
+}
 
 /** Keep ordinary Pods off, and Pods of other envs. */
 export function nodeTaintsOf(env: string): Taint[] {
@@ -207,8 +226,11 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
   return { type, status: 'Unknown', reason: 'LivenessFrozen', message };
 }
 
-/** The whole Node of a base that is new: POST keeps its status, so one write makes a ready Node. */
-export function newNodeOf(facts: NodeFacts, nowText: string): NodeObject {
+/**
+ * The whole Node of a base that is new: POST keeps its status, so one write makes a ready Node. `ttlSeconds`: see
+ * {@link ttlSecondsOf}.
+ */
+export function newNodeOf(facts: NodeFacts, nowText: string, ttlSeconds = 0): NodeObject {
   const { base, env, health } = facts;
   return {
     apiVersion: 'v1',
@@ -216,7 +238,11 @@ export function newNodeOf(facts: NodeFacts, nowText: string): NodeObject {
     metadata: {
       name: nodeNameOf(base.identity),
       labels: nodeLabelsOf(facts),
-      annotations: { ...nodeAnnotationsOf(health), ...placeAnnotationsOf(base) },
+      annotations: {
+        [NODE_TTL_ANNOTATION]: String(ttlSeconds),
+        ...nodeAnnotationsOf(health),
+        ...placeAnnotationsOf(base),
+      },
     },
     spec: { providerID: providerIdOf(env, base.identity), taints: nodeTaintsOf(env) },
     status: {

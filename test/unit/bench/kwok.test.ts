@@ -25,7 +25,7 @@ it('kwok manages the Nodes that are made for it, with Leases as long as those of
 it('a Node for kwok is that of the floor, before anybody has said that it is ready', () => {
   const place = { clusterName: 'default', ip: '192.0.2.1', hostName: 'base-1', port: 0 };
   const base = { identity: 'base-1', name: 'base', version: '1.0.0', ...place };
-  const whole = JSON.parse(nodeOf(base, 'dev', new Date(0)));
+  const whole = JSON.parse(nodeOf(base, 'dev', new Date(0), 1));
   const { conditions, ...status } = whole.status;
   expect(conditions).not.toEqual([]);
   expect(JSON.parse(bareNodeOf(base, 'dev'))).toEqual({ ...whole, status });

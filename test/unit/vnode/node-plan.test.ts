@@ -9,6 +9,7 @@ import {
   newNodeOf,
   nodeMemoryOf,
   placeAnnotationsOf,
+  ttlSecondsOf,
 } from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode, showsMetaspace } from '../../../src/vnode/node-plan.ts';
 import { baseInfoOf } from '../../../tunnels/arklet/convert.ts';
@@ -67,6 +68,23 @@ describe('a Node', () => {
     expect(labels).toMatchObject({ 'kubernetes.io/os': 'linux', 'beta.kubernetes.io/os': 'linux' });
     expect(Object.keys(labels).filter((key) => key.endsWith('/arch'))).toEqual([]);
     expect(nodeOf().status?.nodeInfo).toMatchObject({ architecture: '', operatingSystem: 'linux' });
+  });
+
+  it.each([
+    [1, 0],
+    [100, 0],
+    [101, 15],
+    [500, 15],
+    [501, 30],
+    [1_001, 60],
+    [2_000, 60],
+    [2_001, 300],
+  ])('as number %d has a TTL of %d s, as kube-controller-manager would write it', (count, seconds) => {
+    expect(ttlSecondsOf(count, 0)).toBe(seconds);
+    expect(newNodeOf(facts(), T1, seconds).metadata.annotations).toHaveProperty(
+      ['node.alpha.kubernetes.io/ttl'],
+      String(seconds),
+    );
   });
 
   it('keeps ordinary Pods and those of other envs off', () => {

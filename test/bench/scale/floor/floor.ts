@@ -64,7 +64,8 @@ export class Floor {
   }
 
   async #createNode(base: BaseInfo): Promise<void> {
-    if (await this.#api.create('/api/v1/nodes', objects.nodeOf(base, this.#env, new Date()))) this.counters.nodes++;
+    const node = objects.nodeOf(base, this.#env, new Date(), this.counters.nodes + 1);
+    if (await this.#api.create('/api/v1/nodes', node)) this.counters.nodes++;
   }
 
   async #createLease({ identity }: BaseInfo): Promise<void> {

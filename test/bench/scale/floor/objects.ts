@@ -3,7 +3,7 @@ import type { NodeObject } from '../../../../src/kube/objects.ts';
 import { NODE_LEASE_NAMESPACE, nodeNameOf } from '../../../../src/labels.ts';
 import { newLeaseOf } from '../../../../src/lease/lease.ts';
 import type { BaseInfo } from '../../../../src/tunnel/base.ts';
-import { newNodeOf } from '../../../../src/vnode/node-object.ts';
+import { newNodeOf, ttlSecondsOf } from '../../../../src/vnode/node-object.ts';
 import type { FloorPod } from './pod-table.ts';
 
 /** All that is ever written, as JSON. */
@@ -16,21 +16,22 @@ export function leasePathOf(identity: string): string {
   return `${LEASES}/${nodeNameOf(identity)}`;
 }
 
-/** The same as the real one, in labels, taints and size. */
-export function nodeOf(base: BaseInfo, env: string, now: Date): string {
-  return JSON.stringify(nodeObjectOf(base, env, now));
+/** The same as the real one, in labels, taints and size. `nodeCount`: Nodes with this one. */
+export function nodeOf(base: BaseInfo, env: string, now: Date, nodeCount: number): string {
+  return JSON.stringify(nodeObjectOf(base, env, { now, nodeCount }));
 }
 
 /** The same before anybody has said that it is ready. */
 export function bareNodeOf(base: BaseInfo, env: string): string {
-  const { status = {}, ...node } = nodeObjectOf(base, env, new Date());
+  const { status = {}, ...node } = nodeObjectOf(base, env, { now: new Date(), nodeCount: 1 });
   const { conditions: _, ...bare } = status;
   return JSON.stringify({ ...node, status: bare });
 }
 
-function nodeObjectOf(base: BaseInfo, env: string, now: Date): NodeObject {
+function nodeObjectOf(base: BaseInfo, env: string, { now, nodeCount }: { now: Date; nodeCount: number }): NodeObject {
   const facts = { base, tunnel: 'mqtt_tunnel_provider', env, kubeletVersion: HOLDER, health: undefined } as const;
-  return newNodeOf({ ...facts, reachability: 'Reachable', basePod: undefined }, secondsTime(now));
+  const reachable = { ...facts, reachability: 'Reachable', basePod: undefined } as const;
+  return newNodeOf(reachable, secondsTime(now), ttlSecondsOf(nodeCount, 0));
 }
 
 /** Without an owner: the Node, which is created beside it, has no UID yet. */
