@@ -85,11 +85,11 @@ function metricRows(): Cells[] {
     readonly help: string;
     readonly labelNames: readonly string[];
   }[];
-  return metrics.map(({ constructor, name, labelNames, help }) => [
-    code(name),
-    constructor.name.toLowerCase(),
-    labelNames.map(code).join(', '),
-    help,
+  return metrics.map((metric) => [
+    code(metric.name),
+    metric.constructor.name.toLowerCase(),
+    metric.labelNames.map(code).join(', '),
+    metric.help,
   ]);
 }
 

@@ -205,23 +205,15 @@ export class PlatformRig {
     this.#kinds.set(kind.kind, kind);
     const stored = this.#storeOf(kind);
     const client = stored.client(({ metadata }) => stored.remove(metadata.name));
+    const calls = client as never as Record<string, (...all: unknown[]) => Promise<unknown>>;
     const noted = Object.entries(VERB_OF).map(([method, verb]) => [
       method,
       async (...args: readonly { readonly subresource?: KindAccess['subresource'] }[]) => {
         const subresource = args.find((arg) => arg?.subresource !== undefined)?.subresource;
         this.#note({ kind, ...(subresource && { subresource }) }, verb);
-        const call = () =>
-          (client as never as Record<string, (...all: unknown[]) => Promise<unknown>>)[method]?.(...args);
         if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
-        if (method !== 'create') return call();
-        const object = args[0] as unknown as KubeObject;
-        this.#noteOwners(object);
-        const status = this.#statuses.get(kind.kind);
-        if (status !== undefined) return { ...object, status };
-        if (!this.#lost.delete(kind.kind)) return call();
-        for (const informer of this.#informersOf(kind)) informer.isPaused = true;
-        await call();
-        throw new ControllerError('Kube.ConnectionFailed', 'no answer');
+        const call = (): Promise<unknown> | undefined => calls[method]?.(...args);
+        return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
       },
     ]);
     const setReplicas: ResourceClient<KubeObject>['setReplicas'] = (...args) => {
@@ -229,6 +221,16 @@ export class PlatformRig {
       return client.setReplicas(...args);
     };
     return { ...Object.fromEntries(noted), setReplicas };
+  }
+
+  async #create(kind: ResourceKind, object: KubeObject, call: () => Promise<unknown> | undefined): Promise<unknown> {
+    this.#noteOwners(object);
+    const status = this.#statuses.get(kind.kind);
+    if (status !== undefined) return { ...object, status };
+    if (!this.#lost.delete(kind.kind)) return call();
+    for (const informer of this.#informersOf(kind)) informer.isPaused = true;
+    await call();
+    throw new ControllerError('Kube.ConnectionFailed', 'no answer');
   }
 
   /** An owner reference that holds up a deletion needs a right about the owner. */

@@ -101,7 +101,7 @@ export class Reflector {
 
   /** Resolves when `signal` is aborted and the connection is closed. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, path } = this.#options;
+    const { clock } = this.#options;
     while (!signal.aborted) {
       this.#openedAt = Number.POSITIVE_INFINITY;
       let error: unknown;
@@ -118,14 +118,19 @@ export class Reflector {
       }
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
-      // What goes on at once is routine: a silent watch, a server without streaming lists.
       if (this.#mustList) this.#listFailure = messageOf(error);
-      const level = delayMs === 0 || isInitializing(error) ? 'info' : 'warn';
-      // The answer of an API server says it all; a stack would say where this program has read it.
-      const fault = error instanceof ApiError ? { reason: error.message, status: error.status } : { err: error };
-      logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      this.#report(error, delayMs);
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
+  }
+
+  /** What goes on at once is routine: a silent watch, a server without streaming lists. */
+  #report(error: unknown, delayMs: number): void {
+    const { logger, path } = this.#options;
+    const level = delayMs === 0 || isInitializing(error) ? 'info' : 'warn';
+    // The answer of an API server says it all; a stack would say where this program has read it.
+    const fault = error instanceof ApiError ? { reason: error.message, status: error.status } : { err: error };
+    logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
   }
 
   /** Why the list that is due could not be read last; undefined while there is none to read. */

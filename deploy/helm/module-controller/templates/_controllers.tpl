@@ -55,7 +55,7 @@
   resources: [deployments/scale]
   verbs: [patch]
 {{- end }}
-{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) }}
+{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
 # EventRecorder: Events about objects in any namespace.
 - apiGroups: [""]
   resources: [events]
