@@ -1,5 +1,5 @@
 import { type Clock, sleep, type Timer } from '../../clock.ts';
-import { ControllerError } from '../../errors.ts';
+import { ControllerError, messageOf } from '../../errors.ts';
 import type { Logger } from '../../logger.ts';
 import { backoffMs } from '../../queue/backoff.ts';
 import type { KubeObject } from '../objects.ts';
@@ -91,6 +91,7 @@ export class Reflector {
   /** The next list counts, though it may have a later version than what was seen before. */
   #isRolledBack = false;
   #rolledBackAt = Number.NEGATIVE_INFINITY;
+  #listFailure: string | undefined;
   /** Ends the watch that runs. */
   #cut: (reason: WatchError) => void = () => {};
 
@@ -100,7 +101,7 @@ export class Reflector {
 
   /** Resolves when `signal` is aborted and the connection is closed. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, path } = this.#options;
+    const { clock } = this.#options;
     while (!signal.aborted) {
       this.#openedAt = Number.POSITIVE_INFINITY;
       let error: unknown;
@@ -117,11 +118,24 @@ export class Reflector {
       }
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
-      // What goes on at once is routine: a silent watch, a server without streaming lists.
-      const level = delayMs === 0 ? 'info' : 'warn';
-      logger[level]({ err: error, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      if (this.#mustList) this.#listFailure = messageOf(error);
+      this.#report(error, delayMs);
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
+  }
+
+  /** What goes on at once is routine: a silent watch, a server without streaming lists. */
+  #report(error: unknown, delayMs: number): void {
+    const { logger, path } = this.#options;
+    const level = delayMs === 0 || isInitializing(error) ? 'info' : 'warn';
+    // The answer of an API server says it all; a stack would say where this program has read it.
+    const fault = error instanceof ApiError ? { reason: error.message, status: error.status } : { err: error };
+    logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+  }
+
+  /** Why the list that is due could not be read last; undefined while there is none to read. */
+  get listFailure(): string | undefined {
+    return this.#listFailure;
   }
 
   /**
@@ -284,6 +298,7 @@ export class Reflector {
     this.#isRolledBack = false;
     await this.#options.sink.onListed(isRolledBack);
     this.#mustList = false;
+    this.#listFailure = undefined;
     this.#streamFailures = 0;
     if (Number.isFinite(this.#openedAt)) this.#openedAt = this.#options.clock.now();
     this.#progress(resourceVersion);
@@ -333,6 +348,11 @@ export class Reflector {
 /** What servers without streaming lists answer to `sendInitialEvents`. */
 function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 400 || error.status === 422);
+}
+
+/** What an API server answers for the first seconds of a CRD. */
+function isInitializing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 429 && error.message.includes('(re)initializing');
 }
 
 function isFailure(error: unknown): boolean {
