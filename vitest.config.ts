@@ -207,6 +207,7 @@ export default defineConfig({
           sequence: { groupOrder: REPLICAS.groupOrder },
         },
       },
+      { test: { ...UNIT, name: 'tooling', include: ['test/tooling/**/*.test.ts'] } },
       { test: CHECKS },
       integration('integration', 'aedes', {
         include: ['test/integration/**/*.test.ts'],

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Fleet, type FleetOptions, startFleet } from '../../../../samples/base-simulator/fleet.ts';
 import type { BaseAddress } from '../../../../src/tunnel/tunnel.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { receiptOf } from '../../base-simulator/http-rig.ts';
+import { receiptOf } from '../../../tooling/base-simulator/http-rig.ts';
 import { runTestTunnel, type TestTunnel } from './http-world.ts';
 
 const SLOW_MS = 40_000;

@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest';
 import { findMosquitto, type Mosquitto, startMosquitto } from '../../../samples/broker/mosquitto.ts';
 import { RECOMMENDED_SETTINGS } from '../../../samples/broker/mosquitto-config.ts';
 import { poll } from '../../../samples/control-plane/poll.ts';
-import { readText } from '../docs/sources.ts';
+import { readText } from '../../unit/docs/sources.ts';
 import { describeBroker } from './contract.ts';
 
 const MODULE = new URL('../../../samples/broker/mosquitto.ts', import.meta.url).href;

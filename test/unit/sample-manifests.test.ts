@@ -1,18 +1,18 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { KubeObject } from '../../../samples/control-plane/api-client.ts';
-import { parseManifests } from '../../../samples/control-plane/manifests.ts';
-import { simulatedScene } from '../../../samples/demo/simulated-rollout.ts';
-import { IMAGE_ENVIRONMENT } from '../../../samples/process/start-command.ts';
-import { VARIABLES, type VariableName } from '../../../src/config/variables.ts';
-import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../../src/labels.ts';
-import { batchSizes } from '../../../src/platform/rollout/batches.ts';
-import { limitsOf } from '../../../src/platform/rollout/rollout-plan.ts';
-import { nodeLabelsOf, nodeTaintsOf } from '../../../src/vnode/node-object.ts';
-import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from '../docs/markdown.ts';
+import type { KubeObject } from '../../samples/control-plane/api-client.ts';
+import { parseManifests } from '../../samples/control-plane/manifests.ts';
+import { simulatedScene } from '../../samples/demo/simulated-rollout.ts';
+import { IMAGE_ENVIRONMENT } from '../../samples/process/start-command.ts';
+import { VARIABLES, type VariableName } from '../../src/config/variables.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../src/labels.ts';
+import { batchSizes } from '../../src/platform/rollout/batches.ts';
+import { limitsOf } from '../../src/platform/rollout/rollout-plan.ts';
+import { nodeLabelsOf, nodeTaintsOf } from '../../src/vnode/node-object.ts';
+import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from './docs/markdown.ts';
 
-const ROOT = new URL('../../../', import.meta.url);
+const ROOT = new URL('../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8');
 const samples = readdirSync(new URL('samples/', ROOT)).filter((name) => name.endsWith('.yaml'));
 
