@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { longestFirst } from './test/support/longest-first.ts';
 import { workersOfThisMachine } from './test/support/workers.ts';
 
 const WORKERS = await workersOfThisMachine();
@@ -35,68 +35,14 @@ const REPLICAS = { groupOrder: 4, maxWorkers: WORKERS.replicas };
 /** They wait most of the time: they run beside those that need calm. */
 const QUIET_SHARDING = ['sharding-names', 'upgrade'];
 
-/** Those that take longest, because they wait, longest first: the others fill the time. */
-const STARTED_FIRST = [
-  'upgrade',
-  'sharding-api',
-  'sharding-processes',
-  'sharding-replicas',
-  'sharding-names',
-  'cost',
-  'checks',
-  'demo',
-  'failures',
-  'first-base',
-  'slow-install',
-  'updates',
-  'rollout',
-  'api-down',
-  'first-contact',
-  'brake',
-  'guides',
-  'export',
-  'failing-installs',
-  'controller-restart',
-  'leases',
-  'clocks',
-  'base-life',
-  'versions',
-  'admission',
-  'peer',
-  'rollout-peer',
-  'http-busy-base',
-  'snat-replicas',
-  'one-watch',
-  'two-tunnels',
-];
-
 /**
- * By project and file, after which part of the other files: those that were started first need less by then. Two
- * announcements of all bases at once are more than two cores bear.
+ * Two announcements of all bases at once are more than two cores bear, so the second and the third wait until a part of
+ * the unit tests beside them is done.
  */
-const STARTED_LATE: readonly (readonly [project: string, file: string, after: number])[] = [
-  ['calm', 'cost', 0.2],
-  ['calm', 'floods', 0.4],
+const LATE_STARTS = [
+  { project: 'calm', path: 'test/integration/cost.test.ts', afterShare: 0.2 },
+  { project: 'calm', path: FLOODS, afterShare: 0.4 },
 ];
-
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isNamed = ({ moduleId }: TestSpecification, name: string): boolean => moduleId.endsWith(`/${name}.test.ts`);
-    const rankOf = (file: TestSpecification): number => {
-      const rank = STARTED_FIRST.findIndex((name) => isNamed(file, name));
-      return rank < 0 ? STARTED_FIRST.length : rank;
-    };
-    const afterOf = (file: TestSpecification): number | undefined =>
-      STARTED_LATE.find(([project, name]) => file.project.name === project && isNamed(file, name))?.[2];
-    const sorted = (await super.sort(files)).sort((a, b) => rankOf(a) - rankOf(b));
-    const others = sorted.filter((file) => afterOf(file) === undefined);
-    const late = sorted.filter((file) => afterOf(file) !== undefined);
-    return late.reduce(
-      (order, file) => order.toSpliced(Math.floor((afterOf(file) ?? 0) * others.length), 0, file),
-      others,
-    );
-  }
-}
 
 function filesOf(names: readonly string[]): string[] {
   return names.map((name) => `test/integration/${name}.test.ts`);
@@ -195,7 +141,7 @@ const CHECKS = {
 export default defineConfig({
   test: {
     maxWorkers: WORKERS.integration,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: longestFirst(LATE_STARTS) },
     projects: [
       { test: { ...UNIT, exclude: LONG_PROPERTIES } },
       {
