@@ -2,6 +2,38 @@ import { defineConfig } from 'vitest/config';
 import { longestFirst } from './test/support/longest-first.ts';
 import { workersOfThisMachine } from './test/support/workers.ts';
 
+/**
+ * The projects in the groups of `npm test`. Groups run one after the other, the projects of a group at the same time.
+ * In a group, files start in the order of `test/support/durations.json`: `startOrder` in `test/support/durations.ts`.
+ *
+ * | Group | Project              | What it holds                                        | Other commands that run it  |
+ * | ----- | -------------------- | ---------------------------------------------------- | --------------------------- |
+ * | 1     | unit                 | pure code and single parts, architecture, pages      | check, test:unit            |
+ * | 1     | tooling              | simulator, bench, demo, control plane, test support  | test:tooling                |
+ * | 1     | calm                 | floods; what a tunnel costs, over HTTP               | test:attacks                |
+ * | 1     | calm-aedes           | what a tunnel costs, over the project's own broker   | test:integration            |
+ * | 1     | quiet-sharding       | several replicas that wait most of the time          | test:sharding               |
+ * | 2     | integration          | files that need one transport only                   | test:integration            |
+ * | 2     | integration-mosquitto | files for every transport, over Mosquitto            | test:integration:mosquitto  |
+ * | 2     | integration-http     | the same files over HTTP                             | test:integration:http       |
+ * | 2     | attacks              | attacks with real rights, without floods             | test:attacks                |
+ * | 3     | e2e                  | bases on real JVMs                                   | test:e2e                    |
+ * | 4     | sharding             | several replicas and their faults                    | test:sharding               |
+ * | 4     | unit-properties      | unit tests with many cases                           |                             |
+ * | 4     | checks               | types and lint                                       | check does the same         |
+ *
+ * `npm test` leaves these out; `npm run test:long` runs them:
+ *
+ * | Group | Project        | What it holds                                                                       |
+ * | ----- | -------------- | ----------------------------------------------------------------------------------- |
+ * | 5     | long-aedes     | files for every transport over the project's own broker; the sample control plane   |
+ * | 6     | long-e2e       | installs of 90 s on a real JVM                                                      |
+ * | 7     | long-sharding  | every fault of replicas, over each tunnel alone                                     |
+ * | 8     | long-soak      | a small soak; `npm run test:soak` runs it too                                       |
+ * | 9     | long-rollout   | a burst of rollouts                                                                 |
+ * | 10    | long-properties| unit-properties with ten times as many cases                                        |
+ * | 11    | long-dashboard | the dashboard on a real Prometheus                                                  |
+ */
 const WORKERS = await workersOfThisMachine();
 
 /** What every transport has to pass: over a real Mosquitto and over HTTP, and in `test:long` over our own broker too. */
@@ -120,13 +152,17 @@ export const UNIT = {
   sequence: { groupOrder: CALM.groupOrder },
 };
 
-/** Those that ask `runsOf` for the number of their cases: most of the CPU time of all unit tests. */
+/** Properties with many cases, whose number is that of `runsOf`: most of the CPU time of all unit tests. */
 const LONG_PROPERTIES = [
+  'test/unit/kube/leader-simulation.test.ts',
   'test/unit/lease/simulation*.test.ts',
+  'test/unit/pod/base-plan-properties.test.ts',
   'test/unit/pod/base-plan-simulation.test.ts',
   'test/unit/pod/command-conflicts.test.ts',
   'test/unit/vnode/convergence.test.ts',
 ];
+/** A watch that is cut at each of its bytes takes as long as they do. */
+const EVERY_CUT = 'test/unit/kube/informer-cuts.test.ts';
 
 /** Types and style of the whole tree, at the lowest priority. */
 const CHECKS = {
@@ -143,12 +179,12 @@ export default defineConfig({
     maxWorkers: WORKERS.integration,
     sequence: { sequencer: longestFirst(LATE_STARTS) },
     projects: [
-      { test: { ...UNIT, exclude: LONG_PROPERTIES } },
+      { test: { ...UNIT, exclude: [...LONG_PROPERTIES, EVERY_CUT] } },
       {
         test: {
           ...UNIT,
           name: 'unit-properties',
-          include: LONG_PROPERTIES,
+          include: [...LONG_PROPERTIES, EVERY_CUT],
           maxWorkers: REPLICAS.maxWorkers,
           sequence: { groupOrder: REPLICAS.groupOrder },
         },

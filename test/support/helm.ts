@@ -90,8 +90,15 @@ async function runHelm([verb = '', release = '', ...flags]: readonly string[], v
   }
 }
 
+/** By their text: reading it takes longer than a copy. */
+const parsed = new Map<string, KubeObject[]>();
+
+/** The objects of `renderChart`. The caller may change them. */
 export async function renderObjects(options: RenderOptions): Promise<KubeObject[]> {
-  return parseManifests(await renderChart(options));
+  const text = await renderChart(options);
+  const objects = parsed.get(text) ?? parseManifests(text);
+  parsed.set(text, objects);
+  return structuredClone(objects);
 }
 
 /** The only object of a kind and name. */

@@ -1,107 +1,10 @@
-import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Leader } from '../../../src/kube/leader.ts';
 import type { LeaseObject } from '../../../src/kube/objects.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { Host } from '../../support/lease-simulation/host.ts';
-import { LeaseServer } from '../../support/lease-simulation/lease-server.ts';
-import { type Breakage, Link, ServerMachine } from '../../support/lease-simulation/link.ts';
-import { Dice, Timeline } from '../../support/lease-simulation/timeline.ts';
-import { capturedLogger } from './support/rig.ts';
-
-const NAMESPACE = 'koupleless-system';
-const NAME = 'rollout';
-const KEY = `${NAMESPACE}/${NAME}`;
-
-/** The processes that want to lead, and the API server between them. */
-class LeaderWorld {
-  readonly timeline = new Timeline();
-  readonly dice: Dice;
-  readonly server: LeaseServer;
-  readonly machine = new ServerMachine();
-  readonly candidates: Candidate[] = [];
-
-  constructor(seed = 1) {
-    this.dice = new Dice(seed);
-    this.server = new LeaseServer(this.dice);
-    this.timeline.onStep = () => {
-      const leading = this.candidates.filter(({ isLeading }) => isLeading).map(({ identity }) => identity);
-      if (leading.length > 1) throw new Error(`${leading.join(' and ')} lead at ${this.timeline.now} ms`);
-    };
-  }
-
-  start(identity: string): Candidate {
-    const candidate = new Candidate(this, identity);
-    this.candidates.push(candidate);
-    return candidate;
-  }
-
-  get leading(): string[] {
-    return this.candidates.filter(({ isLeading }) => isLeading).map(({ identity }) => identity);
-  }
-
-  pass(ms: number): Promise<void> {
-    return this.timeline.pass(ms);
-  }
-}
-
-class Candidate {
-  readonly identity: string;
-  readonly host: Host;
-  readonly link: Link;
-  readonly said: string[] = [];
-  readonly requests: string[] = [];
-  readonly metrics = createMetrics();
-  readonly #log = capturedLogger();
-  /** Called before each request. */
-  onRequest: (verb: string) => void = () => {};
-  readonly stopping = new AbortController();
-  readonly ended: Promise<void>;
-  readonly #leader: Leader;
-
-  constructor({ timeline, dice, server, machine }: LeaderWorld, identity: string) {
-    this.identity = identity;
-    this.host = new Host({ timeline, dice, rate: 1 });
-    const onRequest = (request: string): void => {
-      const [verb = ''] = request.split(' ');
-      this.requests.push(verb);
-      this.onRequest(verb);
-    };
-    this.link = new Link({ host: this.host, server, machine, dice, maxLatencyMs: 50, onRequest });
-    this.#leader = new Leader({
-      api: this.link.clientOf(NAMESPACE, { timeoutMs: 3_000, isOnce: true }),
-      name: NAME,
-      namespace: NAMESPACE,
-      identity,
-      onRolledBack: () => void this.said.push('rolled back'),
-      clock: this.host,
-      logger: this.#log.logger,
-      metrics: this.metrics,
-    });
-    this.#leader.addListener({
-      onStarted: () => void this.said.push('started'),
-      onStopped: () => void this.said.push('stopped'),
-    });
-    this.ended = this.#leader.run(this.stopping.signal);
-  }
-
-  /** What it has warned of. */
-  get warnings(): string[] {
-    return this.#log.lines.filter(({ level }) => level === 40).map(({ msg }) => msg);
-  }
-
-  /** As its metric shows it. */
-  async shownAsLeading(): Promise<number | undefined> {
-    return (await this.metrics.leading.get()).values[0]?.value;
-  }
-
-  /** A process that stands still does nothing, whatever it believes. */
-  get isLeading(): boolean {
-    return !this.host.isDead && !this.host.isStopped && this.#leader.isLeading();
-  }
-}
+import { type Candidate, KEY, LeaderWorld, NAME, NAMESPACE } from './support/leader-world.ts';
 
 let world: LeaderWorld;
 
@@ -236,40 +139,6 @@ describe('the leader', () => {
   });
 });
 
-type Fault =
-  | { readonly kind: 'stop'; readonly who: number; readonly ms: number; readonly isSuspended: boolean }
-  | { readonly kind: 'cut'; readonly who: number; readonly ms: number; readonly breakage: Breakage }
-  | { readonly kind: 'outage'; readonly ms: number; readonly breakage: Breakage }
-  | { readonly kind: 'delete'; readonly ms: number }
-  | { readonly kind: 'end'; readonly who: number; readonly ms: number };
-
-/** Begins a fault. Returns what ends it. */
-function begin(fault: Fault): () => void {
-  const candidate = world.candidates['who' in fault ? fault.who : 0];
-  switch (fault.kind) {
-    case 'stop':
-      candidate?.host.stop(fault.isSuspended);
-      return () => candidate?.host.resume();
-    case 'cut':
-      return broken(candidate?.link, fault.breakage);
-    case 'outage':
-      return broken(world.machine, fault.breakage);
-    case 'delete':
-      world.server.drop(KEY);
-      return () => {};
-    case 'end':
-      candidate?.stopping.abort();
-      return () => {};
-  }
-}
-
-function broken(what: { breakage: Breakage | undefined } | undefined, breakage: Breakage): () => void {
-  if (what) what.breakage = breakage;
-  return () => {
-    if (what) what.breakage = undefined;
-  };
-}
-
 describe('a process that does not lead', () => {
   it('looks every 3 s, also while the API server is away, and warns once', async () => {
     world.machine.breakage = 'Refuses';
@@ -280,38 +149,6 @@ describe('a process that does not lead', () => {
     world.machine.breakage = undefined;
     await world.pass(5_000);
     expect(world.leading).toEqual(['a']);
-  });
-});
-
-describe('whatever happens', () => {
-  const ms = fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 9_000, max: 20_000 }));
-  const who = fc.nat({ max: 2 });
-  const breakage = fc.constantFrom<Breakage>('Refuses', 'Drops');
-  const fault: fc.Arbitrary<Fault> = fc.oneof(
-    fc.record({ kind: fc.constant('stop' as const), who, ms, isSuspended: fc.boolean() }),
-    fc.record({ kind: fc.constant('cut' as const), who, ms, breakage }),
-    fc.record({ kind: fc.constant('outage' as const), ms, breakage }),
-    fc.record({ kind: fc.constant('delete' as const), ms }),
-    fc.record({ kind: fc.constant('end' as const), who, ms }),
-  );
-
-  it('no two lead at a time, and in the end one does', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 1e6 }), fc.array(fault, { maxLength: 8 }), async (seed, happening) => {
-        world = new LeaderWorld(seed);
-        for (const identity of ['a', 'b', 'c']) world.start(identity);
-        await world.pass(7_000);
-        for (const one of happening) {
-          const end = begin(one);
-          await world.pass(one.ms);
-          end();
-        }
-        const isLeft = world.candidates.some(({ stopping }) => !stopping.signal.aborted);
-        await world.pass(60_000);
-        expect(world.leading).toHaveLength(isLeft ? 1 : 0);
-      }),
-      { numRuns: 500 },
-    );
   });
 });
 

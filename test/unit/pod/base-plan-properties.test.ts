@@ -15,6 +15,7 @@ import {
   makeSpec,
   runningStatus,
 } from '../../support/builders.ts';
+import { runsOf } from '../../support/property-runs.ts';
 
 const KEYS = ['biz1:1', 'biz1:2', 'biz2:1'];
 const key = fc.constantFrom(...KEYS);
@@ -103,7 +104,7 @@ type World = typeof world extends fc.Arbitrary<infer T> ? T : never;
 function holds(check: (it: World, plan: BasePlan) => void): void {
   fc.assert(
     fc.property(world, (it) => check(it, planBase(it))),
-    { numRuns: 1_000 },
+    { numRuns: runsOf(1_000) },
   );
 }
 
