@@ -19,9 +19,10 @@ import type { TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { BaseCandidates } from '../vnode/base-candidates.ts';
 import { BaseInquirer } from '../vnode/base-inquirer.ts';
+import { KnownNodes } from '../vnode/known-nodes.ts';
 import { LivenessController } from '../vnode/liveness-controller.ts';
 import type { NewBaseLimits } from '../vnode/new-bases.ts';
-import { KnownNodes, NodeController } from '../vnode/node-controller.ts';
+import { NodeController } from '../vnode/node-controller.ts';
 import { type VNode, VNodeStore } from '../vnode/vnode.ts';
 import { VNodeController } from '../vnode/vnode-controller.ts';
 

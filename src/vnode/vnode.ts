@@ -12,10 +12,10 @@ import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
 import type { Liveness } from './liveness.ts';
-import { UnprovenBases } from './new-bases.ts';
 import { type BasePod, unreachableMessage } from './node-object.ts';
 import type { RunTime } from './restart-signs.ts';
 import { addressOf } from './tunnel-claim.ts';
+import { UnprovenBases } from './unproven-bases.ts';
 
 export interface VNodeOptions {
   readonly base: BaseInfo;
