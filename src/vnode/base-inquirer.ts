@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { ANSWER_WITHIN_MS } from './liveness.ts';
@@ -7,21 +8,23 @@ import type { VNode } from './vnode.ts';
 
 export interface BaseInquirerOptions {
   readonly tunnels: Tunnels;
-  /** Another replica may lead the Node: this replica does not ask its base. */
-  readonly isFollowed: (nodeName: string) => boolean;
+  readonly leadership: Pick<Leadership, 'isFollowed'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Asks bases for their list and health; answers come to the VNodeController like any other message. */
+/**
+ * Asks the bases of Nodes that no other replica may lead for their list and health. Answers come to the VNodeController
+ * like any other message.
+ */
 export class BaseInquirer {
-  readonly #isFollowed: (nodeName: string) => boolean;
+  readonly #leadership: Pick<Leadership, 'isFollowed'>;
   readonly #tunnels: Tunnels;
   readonly #clock: Clock;
   readonly #logger: Logger;
 
   constructor(options: BaseInquirerOptions) {
-    this.#isFollowed = options.isFollowed;
+    this.#leadership = options.leadership;
     this.#tunnels = options.tunnels;
     this.#clock = options.clock;
     this.#logger = options.logger;
@@ -29,7 +32,7 @@ export class BaseInquirer {
 
   /** For everything that it reports. */
   ask(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) {
+    if (this.#leadership.isFollowed(vnode.nodeName)) {
       // Perhaps for a moment only, while its Lease is in doubt: then nothing else would ask soon.
       vnode.refreshBy(this.#clock.now());
       return;
@@ -46,14 +49,14 @@ export class BaseInquirer {
   }
 
   askList(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) return;
+    if (this.#leadership.isFollowed(vnode.nodeName)) return;
     vnode.ledger.listAsked(this.#clock.now());
     vnode.lists.asked();
     this.#send(vnode, 'queryModules');
   }
 
   askHealth(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) return;
+    if (this.#leadership.isFollowed(vnode.nodeName)) return;
     vnode.healthAskedAt = this.#clock.now();
     vnode.healthDueAt = Number.POSITIVE_INFINITY;
     this.#send(vnode, 'queryHealth');

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import { objectKey } from '../kube/watch/informer-types.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
@@ -11,7 +12,7 @@ import type { VNodeStore } from './vnode.ts';
 export interface BasePodsOptions {
   readonly api: Pick<KubeClient, 'listPodsAt'>;
   readonly store: Pick<VNodeStore, 'get'>;
-  readonly leases: { isHeld(nodeName: string): boolean };
+  readonly leadership: Pick<Leadership, 'isHeld'>;
   /** Of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   /** The base runs in a Pod, which the VNode knows now. */
@@ -65,9 +66,9 @@ export class BasePods {
   }
 
   async #sync(nodeName: string): Promise<void> {
-    const { api, store, leases, traffic, onFound, logger } = this.#options;
+    const { api, store, leadership, traffic, onFound, logger } = this.#options;
     const vnode = store.get(nodeName);
-    if (vnode === undefined || !leases.isHeld(nodeName)) {
+    if (vnode === undefined || !leadership.isHeld(nodeName)) {
       this.forget(nodeName);
       return;
     }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
@@ -26,8 +27,8 @@ export interface LivenessControllerOptions {
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
   readonly candidates: BaseCandidates;
-  /** Another replica may lead the Node, and judges the base. */
-  readonly isFollowed: (nodeName: string) => boolean;
+  /** Bases of Nodes that another replica may lead are that replica's to judge. */
+  readonly leadership: Pick<Leadership, 'isFollowed'>;
   /** Of requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly enqueueNode: (nodeName: string) => void;
@@ -172,8 +173,8 @@ export class LivenessController {
   }
 
   #judge(vnode: VNode, state: TunnelState, now: number): void {
-    const { enqueueNode, enqueuePods, logger, isFollowed } = this.#options;
-    const isOthers = isFollowed(vnode.nodeName);
+    const { enqueueNode, enqueuePods, logger, leadership } = this.#options;
+    const isOthers = leadership.isFollowed(vnode.nodeName);
     const found = livenessOf(silenceOf(vnode, state, now), state.brake.kind !== 'Released');
     const verdict = isOthers && found === 'Dead' ? 'Unreachable' : found;
     const isSuspended = verdict === 'Suspended';

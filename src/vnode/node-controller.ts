@@ -11,6 +11,7 @@ import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Permit } from '../kube/transport/rest-lane.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
@@ -30,7 +31,9 @@ export interface NodeControllerOptions {
   readonly known: KnownNodes;
   readonly podInformer: Informer<VPod>;
   readonly store: VNodeStore;
-  readonly leases: NodeLeaseController;
+  readonly leadership: Leadership;
+  /** The Leases of dead bases are released, and those of Nodes that are gone forgotten. */
+  readonly leases: Pick<NodeLeaseController, 'release' | 'forget'>;
   readonly recorder: EventRecorder;
   /** Of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
@@ -102,15 +105,15 @@ export class NodeController {
   }
 
   async #sync(nodeName: string): Promise<void> {
-    const { store, leases, known } = this.#options;
+    const { store, leadership, known } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
     // Nothing queues the Node when this replica leads it again.
-    if (leases.isInterrupted(nodeName)) {
+    if (leadership.isInterrupted(nodeName)) {
       this.#queue.addAfter(nodeName, LOOK_AGAIN_MS);
       return;
     }
-    if (!leases.isHeld(nodeName)) {
+    if (!leadership.isHeld(nodeName)) {
       this.#follow(vnode);
       return;
     }
@@ -129,9 +132,9 @@ export class NodeController {
    * so with a dead base that has no Lease, because another ENV has its name; a Lease of its own it would delete first.
    */
   #follow(vnode: VNode): void {
-    const { leases, informer } = this.#options;
+    const { leadership, leases, informer } = this.#options;
     const { nodeName, wasHeard, liveness } = vnode;
-    if (!leases.isFollowed(nodeName) && (liveness !== 'Dead' || leases.isHolder(nodeName))) return;
+    if (!leadership.isFollowed(nodeName) && (liveness !== 'Dead' || leadership.isHolder(nodeName))) return;
     if (informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
     leases.forget(nodeName);
     this.#forget(vnode);
@@ -210,7 +213,7 @@ export class NodeController {
 
   /** Pods first and the Node last: as long as it exists, the next leader knows that there is work left. */
   async #remove(vnode: VNode): Promise<void> {
-    const { api, podInformer, leases, logger, metrics, known, clock } = this.#options;
+    const { api, podInformer, leadership, leases, logger, metrics, known, clock } = this.#options;
     const { nodeName } = vnode;
     const pods = podInformer.byIndex('node', nodeName);
     const permit = this.#permitOf(vnode);
@@ -222,7 +225,7 @@ export class NodeController {
     const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
     await Promise.all(latePods.map((pod) => this.#forceDelete(pod, permit)));
     // Between two steps another replica may have taken over, which continues from there.
-    if (!leases.isHeld(nodeName)) return;
+    if (!leadership.isHeld(nodeName)) return;
     await leases.release(nodeName);
     this.#forget(vnode);
     this.#latePods.noteRemoval(nodeName);
@@ -245,7 +248,7 @@ export class NodeController {
   }
 
   #permitOf({ nodeName }: VNode): Permit {
-    return () => this.#options.leases.isHeld(nodeName);
+    return () => this.#options.leadership.isHeld(nodeName);
   }
 
   #store(answer: NodeObject): void {

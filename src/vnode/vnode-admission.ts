@@ -3,6 +3,7 @@ import type { CachedNode } from '../kinds/vnode-object.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
@@ -17,7 +18,9 @@ import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode } from './vnode.ts';
 
 export interface VNodeAdmissionOptions extends NewBasesOptions {
-  readonly leases: NodeLeaseController;
+  readonly leadership: Leadership;
+  /** The Lease of each new VNode is followed. */
+  readonly leases: Pick<NodeLeaseController, 'follow'>;
   readonly inquirer: BaseInquirer;
   readonly candidates: BaseCandidates;
   readonly recorder: EventRecorder;
@@ -167,9 +170,9 @@ export class VNodeAdmission {
 
   /** Where the base is now, as the replica that leads it says: its messages may not have arrived here. */
   follow(node: CachedNode): void {
-    const { store, leases, tunnels } = this.#options;
+    const { store, leadership, tunnels } = this.#options;
     const vnode = store.get(node.name);
-    if (vnode === undefined || !leases.isFollowed(node.name)) return;
+    if (vnode === undefined || !leadership.isFollowed(node.name)) return;
     const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     if (tunnel === undefined || tunnels.get(tunnel) === undefined) return;
     const base = baseOf(node, vnode.identity);

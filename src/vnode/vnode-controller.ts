@@ -76,10 +76,10 @@ export class VNodeController implements TunnelHandler {
   /** Anybody may have posted it, so it is only a reason to ask the base: its answers count. */
   #onHint(envelope: Envelope, base: BaseInfo): void {
     const { identity, tunnel } = envelope;
-    const { store, leases, candidates } = this.#options;
+    const { store, leadership, candidates } = this.#options;
     const vnode = store.get(nodeNameOf(identity));
     if (vnode?.liveness === 'Dead') return;
-    const isFollowed = vnode !== undefined && leases.isFollowed(vnode.nodeName);
+    const isFollowed = vnode !== undefined && leadership.isFollowed(vnode.nodeName);
     if (vnode === undefined || vnode.isDisplaced || !isSamePlace(vnode, { tunnel, base })) {
       if (!isFollowed) candidates.hint(tunnel, base);
       return;
@@ -119,14 +119,14 @@ export class VNodeController implements TunnelHandler {
 
   onGoingDown(envelope: Envelope, base: BaseInfo): void {
     const { identity, tunnel } = envelope;
-    const { store, leases, clock, inquirer } = this.#options;
+    const { store, leadership, clock, inquirer } = this.#options;
     const unproven = store.unproven.get(nodeNameOf(identity));
     if (unproven && isFromBase(envelope, base) && isSamePlace(unproven, { tunnel, base })) {
       store.unproven.delete(nodeNameOf(identity));
     }
     const vnode = store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (leases.isFollowed(vnode.nodeName)) return;
+    if (leadership.isFollowed(vnode.nodeName)) return;
     if (isFromBase(envelope, vnode.base)) {
       this.#end(vnode);
       return;
@@ -212,7 +212,7 @@ export class VNodeController implements TunnelHandler {
     const { clock } = this.#options;
     const end = vnode.ledger.takeResult(result, envelope, clock.now());
     this.#logAnswer(vnode, result, end);
-    if (end && this.#options.leases.isHeld(vnode.nodeName)) noteOperationEnd(vnode, end, this.#options);
+    if (end && this.#options.leadership.isHeld(vnode.nodeName)) noteOperationEnd(vnode, end, this.#options);
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -242,7 +242,7 @@ export class VNodeController implements TunnelHandler {
     this.#options.candidates.refused(tunnel, base);
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leases.isFollowed(vnode.nodeName)) {
+    if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leadership.isFollowed(vnode.nodeName)) {
       this.#end(vnode);
       return;
     }
@@ -283,7 +283,7 @@ export class VNodeController implements TunnelHandler {
     const { identity, tunnel, askedAt } = envelope;
     const vnode = this.#options.store.get(nodeNameOf(identity));
     if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
-    if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
+    if (this.#options.leadership.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
     if (envelope.answeredBy === identity) vnode.namedAt = this.#options.clock.now();
     this.#noteLife(vnode, envelope);

@@ -20,7 +20,7 @@ export interface ArkletRequest {
   readonly payload: object;
   /** It changes nothing, and so does no harm when it runs after it was abandoned. */
   readonly isQuestion: boolean;
-  /** It leaves also where `mayCommand` says no. */
+  /** It leaves also where `isOurs` says no. */
   readonly isForAnybody?: boolean | undefined;
   /** Whose memory the answer shares; see `Command`. */
   readonly isOfStranger?: boolean | undefined;
@@ -42,7 +42,7 @@ export interface ArkletClientOptions {
   /** What every command says of who sends it. */
   readonly userAgent: string;
   /** Asked before each connection and again when the payload is about to leave. Default: always. */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Nobody listens at the base's address; called once for every `post`, before it rejects. */
   readonly onConnectionRefused: (base: BaseAddress) => void;
 }
@@ -101,8 +101,8 @@ export class ArkletClient {
   /** On one connection after the other: each lands on another event loop of the base. */
   async #offer(request: ArkletRequest, payload: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     const { base, isQuestion: leavesUnproven, isForAnybody = false, leaveWithinMs, onLeft = () => {} } = request;
-    const { clock, mayCommand = () => true } = this.#options;
-    const mayLeave = (): boolean => isForAnybody || mayCommand(base.identity);
+    const { clock, isOurs = () => true } = this.#options;
+    const mayLeave = (): boolean => isForAnybody || isOurs(base.identity);
     const leaveBy = clock.now() + leaveWithinMs;
     for (let busyCount = 0; ; busyCount++) {
       if (!mayLeave()) throw notAllowed();

@@ -42,8 +42,8 @@ export interface HttpTunnelOptions {
   readonly uninstallDeadlineMs: number;
   /** What every command says of who sends it. */
   readonly userAgent: string;
-  /** Asked for every command at the last moments before it leaves. Default: always. */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  /** Whether this replica speaks to a base, asked right before each command leaves. Default: always. */
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Who a base is to the core. Default: all are known. */
   readonly senderOf?: ((identity: string) => Sender) | undefined;
   /** Default: those of `message-intake.ts`. */
@@ -88,7 +88,7 @@ export class HttpTunnel implements Tunnel {
   #downSince: number | undefined;
 
   constructor(options: HttpTunnelOptions) {
-    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs, userAgent, mayCommand } = options;
+    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs, userAgent, isOurs } = options;
     this.#options = options;
     this.#policy = new AddressPolicy(baseNetworks);
     this.#probe = new LinkProbe(clock);
@@ -100,7 +100,7 @@ export class HttpTunnel implements Tunnel {
       clock,
       bodies: { ofBases: new BodyReader({ maxBytes: UNFINISHED_BYTES.ofBases, onDropped }), ofStrangers },
       userAgent,
-      mayCommand,
+      isOurs,
       onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
     });
     this.#dispatcher = new CommandDispatcher({

@@ -31,13 +31,11 @@ export interface MqttTunnelOptions {
   /** The whole MQTT client id; unique at the broker, or the two throw each other out. */
   readonly clientId: string;
   readonly env: string;
-  /** Asked for every command when it is about to be written. Default: always. */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
   /**
-   * Whether it matters what a base says besides that it is there: its lists, health and answers. Where not, they are
-   * counted and not read. Default: always.
+   * Whether this replica speaks to a base, asked when a command is about to be written. Where it does not, the lists,
+   * health and answers of the base are counted and not read. Default: always.
    */
-  readonly hears?: ((identity: string) => boolean) | undefined;
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Who a base is to the core. Default: all are known. */
   readonly senderOf?: ((identity: string) => Sender) | undefined;
   readonly clock: Clock;
@@ -143,11 +141,11 @@ export class MqttTunnel implements Tunnel {
 
   #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
     const { identity } = base;
-    const { mayCommand = () => true } = this.#options;
+    const { isOurs = () => true } = this.#options;
     const message = {
       topic: this.#topics.command(identity, command),
       payload: JSON.stringify(payload),
-      mayLeave: () => mayCommand(identity),
+      mayLeave: () => isOurs(identity),
     };
     const length = Buffer.byteLength(message.payload);
     return this.#commands.count(command, async () => {
@@ -171,12 +169,12 @@ export class MqttTunnel implements Tunnel {
   }
 
   #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
-    const { metrics, hears = () => true } = this.#options;
+    const { metrics, isOurs = () => true } = this.#options;
     metrics.tunnelMessages.inc({ tunnel: this.name, type });
     const sender = this.#options.senderOf?.(identity) ?? 'Known';
     const maxBytes = maxBytesOf(type, sender);
     if (!this.#isAdmitted({ identity, type }, sender, Math.min(payload.byteLength, maxBytes))) return;
-    if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
+    if (!SIGNS_OF_LIFE.has(type) && !isOurs(identity)) return;
     this.#call((handler) => {
       if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
       const source = { tunnel: this.name, identity } as const;
