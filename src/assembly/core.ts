@@ -151,7 +151,7 @@ export function createCore(bases: KnownBases, options: CoreOptions): Core {
   const baseOf = (nodeName: string): VNode | undefined => {
     const vnode = store.get(nodeName);
     // A dead one is removed together with its Pods.
-    return vnode?.liveness === 'Dead' ? undefined : vnode;
+    return vnode?.life.liveness === 'Dead' ? undefined : vnode;
   };
   const pods = new PodController({
     api,

@@ -34,10 +34,10 @@ export class BaseInquirer {
   ask(vnode: VNode): void {
     if (this.#leadership.isFollowed(vnode.nodeName)) {
       // Perhaps for a moment only, while its Lease is in doubt: then nothing else would ask soon.
-      vnode.refreshBy(this.#clock.now());
+      vnode.questions.refreshBy(this.#clock.now());
       return;
     }
-    if (vnode.refresh && vnode.refresh.at <= this.#clock.now()) vnode.refresh = undefined;
+    vnode.questions.refreshAsked(this.#clock.now());
     this.askList(vnode);
     this.askHealth(vnode);
   }
@@ -45,27 +45,31 @@ export class BaseInquirer {
   /** For everything: now, or 5 s after its last question, which it may have answered before there was this reason. */
   askSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.ask(vnode);
-    else vnode.refreshBy(freeAtOf(vnode));
+    else vnode.questions.refreshBy(freeAtOf(vnode));
   }
 
   askList(vnode: VNode): void {
     if (this.#leadership.isFollowed(vnode.nodeName)) return;
     vnode.ledger.listAsked(this.#clock.now());
-    vnode.lists.asked();
+    vnode.questions.lists.asked();
     this.#send(vnode, 'queryModules');
   }
 
   askHealth(vnode: VNode): void {
     if (this.#leadership.isFollowed(vnode.nodeName)) return;
-    vnode.healthAskedAt = this.#clock.now();
-    vnode.healthDueAt = Number.POSITIVE_INFINITY;
+    this.noteHealthAsked(vnode, this.#clock.now());
     this.#send(vnode, 'queryHealth');
+  }
+
+  /** Its health was asked for before it became a VNode. */
+  noteHealthAsked(vnode: VNode, now: number): void {
+    vnode.questions.healthAsked(now);
   }
 
   /** As `askSoon`, for its health alone. */
   askHealthSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.askHealth(vnode);
-    else vnode.healthDueAt = freeAtOf(vnode);
+    else vnode.questions.postponeHealth(freeAtOf(vnode));
   }
 
   /**
@@ -73,14 +77,15 @@ export class BaseInquirer {
    * and sooner where a plan waits for a list.
    */
   #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
-    const tunnel = this.#tunnels.get(vnode.tunnel);
-    if (vnode.isDisplaced || tunnel === undefined) return;
-    tunnel[question](vnode.base).catch((error: unknown) => {
+    const { place } = vnode;
+    const tunnel = this.#tunnels.get(place.tunnel);
+    if (place.isDisplaced || tunnel === undefined) return;
+    tunnel[question](place.base).catch((error: unknown) => {
       this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
     });
   }
 }
 
-function freeAtOf({ healthAskedAt }: VNode): number {
-  return healthAskedAt + ANSWER_WITHIN_MS;
+function freeAtOf({ questions }: VNode): number {
+  return questions.healthAskedAt + ANSWER_WITHIN_MS;
 }

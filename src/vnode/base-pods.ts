@@ -76,7 +76,7 @@ export class BasePods {
       this.#queue.addAfter(nodeName, BUSY_DELAY_MS);
       return;
     }
-    const { ip } = vnode.base;
+    const { ip } = vnode.place.base;
     const pods = await api.listPodsAt(ip);
     // Removed meanwhile, and its question given back: whoever has the name now gets a question of its own.
     if (store.get(nodeName) !== vnode) return;
@@ -84,7 +84,7 @@ export class BasePods {
     // Two with one address: neither is known to be it.
     const [pod] = pods.length === 1 ? pods : [];
     const name = pod && objectKey({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name });
-    vnode.basePod = { ip, name };
+    vnode.process.foundIn({ ip, name });
     if (name === undefined) return;
     this.#questions.refund();
     logger.debug({ node: nodeName, pod: name }, 'pod of a base found');

@@ -117,7 +117,7 @@ export class NodeController {
       this.#follow(vnode);
       return;
     }
-    if (vnode.liveness === 'Dead') {
+    if (vnode.life.liveness === 'Dead') {
       await this.#remove(vnode);
       return;
     }
@@ -133,7 +133,8 @@ export class NodeController {
    */
   #follow(vnode: VNode): void {
     const { leadership, leases, informer } = this.#options;
-    const { nodeName, wasHeard, liveness } = vnode;
+    const { nodeName } = vnode;
+    const { wasHeard, liveness } = vnode.life;
     if (!leadership.isFollowed(nodeName) && (liveness !== 'Dead' || leadership.isHolder(nodeName))) return;
     if (informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
     leases.forget(nodeName);
@@ -142,8 +143,8 @@ export class NodeController {
 
   async #create(vnode: VNode, written: NodeWrite): Promise<void> {
     const { api, clock, logger, recorder, known } = this.#options;
-    const waitedMs = clock.now() - vnode.metAt;
-    if (vnode.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
+    const waitedMs = clock.now() - vnode.life.metAt;
+    if (vnode.process.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
       this.#queue.addAfter(vnode.nodeName, WAIT_FOR_HEALTH_MS - waitedMs);
       return;
     }
@@ -152,8 +153,8 @@ export class NodeController {
       const node = newNodeOf(this.#factsOf(vnode), nowText, known.ttlSecondsOfNext());
       known.addCreated(projectNode(await api.createNode(node, this.#permitOf(vnode))));
       written.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
-      if (vnode.health) written.metaspaceWrittenAt = clock.now();
-      logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
+      if (vnode.process.health) written.metaspaceWrittenAt = clock.now();
+      logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.place.base.ip }, 'node created');
       recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
@@ -163,7 +164,7 @@ export class NodeController {
   }
 
   async #update(vnode: VNode, node: CachedNode, written: NodeWrite): Promise<void> {
-    if (!vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended) return;
+    if (!vnode.life.wasHeard && !vnode.life.isSilent) return;
     const { api, clock, metrics } = this.#options;
     const [now, nowText] = [clock.now(), secondsTime(clock.wallTime())];
     const { statusWrittenAt } = written;
@@ -189,13 +190,13 @@ export class NodeController {
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
       return;
     }
-    if (this.#basePods && isBasePodUnknown(node, vnode)) this.#basePods.want(vnode.nodeName);
+    if (this.#basePods && isBasePodUnknown(node, this.#factsOf(vnode))) this.#basePods.want(vnode.nodeName);
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
 
   #reportReadiness(vnode: VNode, before: CachedNode): void {
     const was = before.conditions.find(({ type }) => type === 'Ready')?.status;
-    const is = vnode.liveness === 'Reachable' ? 'True' : 'False';
+    const is = vnode.life.liveness === 'Reachable' ? 'True' : 'False';
     if (was === is) return;
     const [type, reason] = is === 'True' ? (['Normal', 'NodeReady'] as const) : (['Warning', 'NodeNotReady'] as const);
     const { recorder, logger } = this.#options;
@@ -231,7 +232,7 @@ export class NodeController {
     this.#latePods.noteRemoval(nodeName);
     const podCount = pods.length + latePods.length;
     metrics.podDeletes.inc({ reason: 'BaseDead' }, podCount);
-    const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
+    const silentSeconds = Math.round((clock.now() - vnode.life.lastHeardAt) / 1000);
     logger.warn({ node: nodeName, pods: podCount, silentSeconds }, 'base is dead: node and pods deleted');
   }
 
@@ -257,7 +258,9 @@ export class NodeController {
 
   #factsOf(vnode: VNode): NodeFacts {
     const { env, kubeletVersion } = this.#options;
-    const { base, tunnel, health, liveness, isSuspended, basePod } = vnode;
+    const { base, tunnel } = vnode.place;
+    const { health, basePod } = vnode.process;
+    const { liveness, isSuspended } = vnode.life;
     const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
     return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability, basePod };
   }

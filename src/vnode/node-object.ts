@@ -76,7 +76,7 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
  */
 export const ARCHITECTURE_LABELS = ['kubernetes.io/arch', 'beta.kubernetes.io/arch'] as const;
 
-/** The TTL controller's value for a cluster of up to so many Nodes, s: `pkg/controller/ttl` of Kubernetes. */
+/** Values of the TTL controller, in seconds, by the largest number of Nodes they are for (`pkg/controller/ttl`). */
 const TTL_SECONDS: readonly (readonly [nodes: number, seconds: number])[] = [
   [100, 0],
   [500, 15],

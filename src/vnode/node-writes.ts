@@ -49,9 +49,10 @@ export class NodeWrites {
   }
 
   /** `wasWritten`: another process has written the metaspace of the Node, nobody knows when. */
-  of({ nodeName, metAt }: VNode, wasWritten = false): NodeWrite {
+  of({ nodeName, life }: VNode, wasWritten = false): NodeWrite {
     const known = this.#byName.get(nodeName);
     if (known) return known;
+    const { metAt } = life;
     const statusWrittenAt = spreadOf(nodeName, metAt);
     const metaspaceWrittenAt = wasWritten ? metAt : Number.NEGATIVE_INFINITY;
     const write = { statusWrittenAt, metaspaceWrittenAt, metaspaceTurnAt: undefined };
