@@ -33,26 +33,19 @@ export interface VNodeAdmissionOptions extends NewBasesOptions {
 export class VNodeAdmission {
   readonly #options: VNodeAdmissionOptions;
   readonly #newBases: NewBases;
-  readonly #startedAt: number;
-  /** When each tunnel's link came up last. */
-  readonly #linkUpAt = new Map<TunnelName, number>();
 
   constructor(options: VNodeAdmissionOptions) {
     this.#options = options;
-    this.#startedAt = options.clock.now();
     this.#newBases = new NewBases(options);
     for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
-  }
-
-  onLinkUp(tunnel: TunnelName): void {
-    this.#linkUpAt.set(tunnel, this.#options.clock.now());
   }
 
   /** After 5 min of an outage silence counts although the link is down. */
   #couldSpeakSince(name: TunnelName): number | undefined {
     const { tunnels, clock } = this.#options;
     const tunnel = tunnels.get(name);
-    if (tunnel?.isUp()) return this.#linkUpAt.get(name) ?? this.#startedAt;
+    const upSince = tunnel?.upSince();
+    if (upSince !== undefined) return upSince;
     const downSince = tunnel?.downSince() ?? clock.now();
     return clock.now() - downSince >= BRAKE_MAX_MS ? downSince : undefined;
   }

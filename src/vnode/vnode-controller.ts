@@ -240,7 +240,6 @@ export class VNodeController implements TunnelHandler {
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
-    this.#admission.onLinkUp(tunnel);
     this.#options.onLinkChange(this.#options.tunnels.namesUp());
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);

@@ -161,6 +161,7 @@ export class CoreRig {
     this.liveness = core.liveness;
     this.candidates = core.candidates;
     for (const tunnel of [this.tunnel, this.http]) {
+      tunnel.upAt = this.clock.now();
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
     }
   }
@@ -277,6 +278,7 @@ export class CoreRig {
 
   linkUp(): void {
     this.tunnel.isLinkUp = true;
+    this.tunnel.upAt = this.clock.now();
     this.vnodes.onLinkUp(this.tunnel.name);
   }
 

@@ -65,6 +65,7 @@ const DEADLINE_MARGIN_MS = 10_000;
 interface Session {
   readonly handler: TunnelHandler;
   readonly signal: AbortSignal;
+  readonly upAt: number;
 }
 
 /**
@@ -130,7 +131,7 @@ export class HttpTunnel implements Tunnel {
   async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     this.#downSince = clock.now();
-    await this.#intake.run(() => this.#onUp({ handler, signal }), signal);
+    await this.#intake.run(() => this.#onUp({ handler, signal, upAt: clock.now() }), signal);
     this.#downSince = clock.now();
     this.#probe.giveUp();
     await this.#dispatcher.stop();
@@ -140,6 +141,10 @@ export class HttpTunnel implements Tunnel {
 
   isUp(): boolean {
     return this.#session !== undefined && !this.#session.signal.aborted;
+  }
+
+  upSince(): number | undefined {
+    return this.isUp() ? this.#session?.upAt : undefined;
   }
 
   downSince(): number | undefined {

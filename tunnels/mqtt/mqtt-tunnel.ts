@@ -101,6 +101,10 @@ export class MqttTunnel implements Tunnel {
     return this.#connection.isUp();
   }
 
+  upSince(): number | undefined {
+    return this.#connection.upSince();
+  }
+
   downSince(): number | undefined {
     return this.#connection.downSince();
   }
@@ -254,6 +258,10 @@ export class MqttConnection {
 
   isUp(): boolean {
     return this.#session?.isUp ?? false;
+  }
+
+  upSince(): number | undefined {
+    return this.isUp() ? this.#upAt : undefined;
   }
 
   /** Of a link that went silent before it broke: since it went silent. */
