@@ -6,9 +6,8 @@ import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } fro
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { AddressPolicy, type Network } from './addresses.ts';
-import { ArkletClient } from './arklet-client.ts';
 import { BodyReader } from './body-reader.ts';
-import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
+import { type Answered, ArkletClient, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
   COMMANDS,
   type Command,

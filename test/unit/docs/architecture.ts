@@ -93,6 +93,7 @@ export const PURE = [
   'src/kube/placement.ts',
   'src/kube/quantity.ts',
   'src/kube/resource-version.ts',
+  'src/kube/watch/watch-event.ts',
   'src/labels.ts',
   'src/leadership.ts',
   'src/lease/claim-order.ts',

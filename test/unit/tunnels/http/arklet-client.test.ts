@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArkletClient, type ArkletRequest } from '../../../../tunnels/http/arklet-client.ts';
+import { ArkletClient, type ArkletRequest } from '../../../../tunnels/http/command-dispatcher.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { wideReader } from './http-world.ts';
 import { CONTINUE, RawBase, type RawConnection } from './raw-base.ts';
