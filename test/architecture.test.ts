@@ -9,6 +9,7 @@ import { MODULE_DEPLOYMENT_SCHEMAS } from '../src/platform/rollout/module-deploy
 import { MODULE_STATES } from '../src/tunnel/module.ts';
 import {
   ARROWS,
+  areaOf,
   EVERYWHERE,
   MAX_LINES,
   OVERLONG,
@@ -25,11 +26,6 @@ const README = readText('README.md');
 const [REFERENCE, MODULES, CONTRIBUTE] = ['docs/reference.md', 'docs/modules.md', 'docs/contribute.md'] as const;
 const PAGES = pages();
 const CORE = sourceFilesOf('src', 'tunnels');
-
-/** The entry of `ARROWS` that a file belongs to. */
-function areaOf(path: string): string {
-  return path in ARROWS ? path : path.slice(0, path.lastIndexOf('/'));
-}
 
 /** `path: what` for every file in which `pattern` is found. */
 function findings(files: readonly SourceFile[], pattern: RegExp, isAllowed: (path: string) => boolean): string[] {

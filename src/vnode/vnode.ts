@@ -177,14 +177,14 @@ export class VNode implements LedBase, HeldClaim {
   }
 }
 
-/** What the leader of a base knows of its modules. The rooms of modules and Pods change it; each field names who. */
+/** The modules of a base, as the leader of the base knows them. Controllers of src/pod change it, as each field says. */
 class ModuleWork {
   readonly #options: LedgerOptions;
   /** Pods that were deleted without a wait. The PodController adds them, and its next plan removes them. */
   readonly vanishedPods = new Set<VPod>();
-  /** Modules of such Pods. The PodController removes one that the base has removed or a Pod claims. */
+  /** Modules of such Pods, and those that UnknownModules adds. The PodController deletes one that is settled. */
   readonly pendingRemovals = new Map<ModuleKey, PendingRemoval>();
-  /** Modules that no Pod asks for. UnknownModules keeps them from list to list. */
+  /** Modules that no Pod asks for. UnknownModules changes it with each list. */
   readonly unknown = new Map<ModuleKey, UnknownModule>();
   #ledger: ModuleLedger;
   #contact = newContact();

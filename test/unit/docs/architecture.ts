@@ -62,6 +62,11 @@ export const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'tunnels/index.ts': [...EVERYWHERE, 'src/tunnel', 'tunnels/http', 'tunnels/mqtt'],
 };
 
+/** The entry of `ARROWS` that a file belongs to. */
+export function areaOf(path: string): string {
+  return path in ARROWS ? path : path.slice(0, path.lastIndexOf('/'));
+}
+
 /** Packages are known to one folder each; `express` to those that serve, `typebox` to those that have kinds. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/logger.ts': ['pino'],
