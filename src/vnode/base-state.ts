@@ -200,32 +200,36 @@ export class BaseLife {
   }
 
   /** It was heard only through another address. */
-  doubt(): void {
+  noteHearsay(): void {
     this.#isHearsay = true;
   }
 
+  /** Nobody listens at its address. */
   refuse(): void {
     this.#isRefusing = true;
   }
 
+  /** The verdict of a sign of life, of its silence, or of its goodbye. */
   judge(liveness: Liveness): void {
     this.#liveness = liveness;
     this.#isSuspended = false;
   }
 
+  /** It is silent, and the tunnel's brake is on. */
   suspend(): void {
     this.#isSuspended = true;
   }
 
+  /** The brake is released: bases that did not answer are silent for sure. */
   confirmSilence(isConfirmed: boolean): void {
     this.#isConfirmedSilent = isConfirmed;
   }
 
+  /** The next leader judges by what it hears itself, and by the Node that the former one left. */
   changeLeader(now: number, { wasReady, mayBeSilentSince }: FormerLead): void {
     this.#metAt = now;
     this.#isRefusing = false;
     this.#isConfirmedSilent = false;
-    // The next leader judges by what it hears itself.
     if (this.#liveness === 'Dead') this.#liveness = 'Unreachable';
     if (this.#isHearsay) {
       this.#isHearsay = false;
@@ -276,7 +280,7 @@ export class BaseProof {
   }
 
   /** An answer from its address names its identity. */
-  name(now: number): void {
+  named(now: number): void {
     this.#namedAt = now;
   }
 
@@ -287,6 +291,7 @@ export class BaseProof {
     return isSettled && now - this.#namedAt < UNREACHABLE_AFTER_MS;
   }
 
+  /** A goodbye came from another address. An earlier one that still waits keeps its time. */
   sayGoodbye(now: number): void {
     if (!this.awaitsEnd(now)) this.#goodbyeAt = now;
   }

@@ -96,7 +96,7 @@ export class VNodeController implements TunnelHandler {
   /** The replica that leads the base asks it and judges it. Here it only shows that there is nothing to do. */
   #noteHearsay(vnode: VNode, envelope: Envelope): void {
     this.#noteLife(vnode, envelope);
-    vnode.life.doubt();
+    vnode.life.noteHearsay();
   }
 
   #noteHint(vnode: VNode, base: BaseInfo): void {
@@ -157,7 +157,7 @@ export class VNodeController implements TunnelHandler {
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
     vnode.proof.hint(now);
-    vnode.proof.name(now);
+    vnode.proof.named(now);
     this.#noteLife(vnode, envelope);
   }
 
@@ -269,7 +269,7 @@ export class VNodeController implements TunnelHandler {
     if (this.#options.leadership.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
     const { place, proof } = vnode;
     if (place.isDisplaced || (askedAt !== undefined && askedAt < place.placedAt)) return undefined;
-    if (envelope.answeredBy === identity) proof.name(this.#options.clock.now());
+    if (envelope.answeredBy === identity) proof.named(this.#options.clock.now());
     this.#noteLife(vnode, envelope);
     return vnode;
   }

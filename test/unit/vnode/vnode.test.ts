@@ -29,7 +29,7 @@ describe('a base whose leader changes', () => {
 
   it('that was only heard of by others is unreachable, and silent since its leader may have been', () => {
     const hearsay = vnode();
-    hearsay.life.doubt();
+    hearsay.life.noteHearsay();
     hearsay.changeLeader(NOW, unready);
     expect(hearsay.life).toMatchObject({ liveness: 'Unreachable', isHearsay: false, lastHeardAt: 90_000 });
   });
