@@ -18,7 +18,7 @@ import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
 import { VNode, type VNodeOptions } from './vnode.ts';
 
 export interface VNodeAdmissionOptions extends NewBasesOptions {
-  readonly leadership: Leadership;
+  readonly leadership: Pick<Leadership, 'isFollowed' | 'isHeld'>;
   /** The Lease of each new VNode is followed. */
   readonly leases: Pick<NodeLeaseController, 'follow'>;
   readonly inquirer: BaseInquirer;
