@@ -12,6 +12,8 @@ export interface Runnable {
 export interface ManagerOptions {
   /** Started in this order, stopped in the reverse one. */
   readonly groups: readonly (readonly Runnable[])[];
+  /** Started after all groups, side by side, each group by group: one that waits holds up no other. Default none. */
+  readonly branches?: readonly (readonly (readonly Runnable[])[])[];
   /** All groups together have this long to stop. */
   readonly graceMs: number;
   readonly clock: Clock;
@@ -39,13 +41,19 @@ export class Manager {
     const stop = (): void => stopping.abort();
     signal.addEventListener('abort', stop, { once: true });
     if (signal.aborted) stop();
-    for (const group of this.#options.groups) {
-      if (stopping.signal.aborted) break;
-      await this.#start(group, stopping);
-    }
+    const { groups, branches = [] } = this.#options;
+    await this.#startAll(groups, stopping);
+    await Promise.all(branches.map((branch) => this.#startAll(branch, stopping)));
     await aborted(stopping.signal);
     await this.#stop();
     if (this.#failure) throw this.#failure.error;
+  }
+
+  async #startAll(groups: readonly (readonly Runnable[])[], stopping: AbortController): Promise<void> {
+    for (const group of groups) {
+      if (stopping.signal.aborted) return;
+      await this.#start(group, stopping);
+    }
   }
 
   async #start(group: readonly Runnable[], stopping: AbortController): Promise<void> {
@@ -85,7 +93,8 @@ export class Manager {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves when `signal` is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createProcess } from './assembly/process.ts';
-import { loadControllers, REGISTRY } from './assembly/registry.ts';
+import { declaresWebhook, loadControllers, REGISTRY } from './assembly/registry.ts';
 import { systemClock } from './clock.ts';
 import { ConfigError, loadConfig } from './config/config.ts';
 import { ControllerError } from './errors.ts';
@@ -49,7 +49,15 @@ export async function runProcess(registry = REGISTRY): Promise<number> {
       logger,
     });
     const loaded = await loadControllers(registry, controllers);
-    const manager = await createProcess({ config, access, logger, metrics, version, controllers: loaded });
+    const manager = await createProcess({
+      config,
+      access,
+      logger,
+      metrics,
+      version,
+      controllers: loaded,
+      isWebhookKnown: (key) => declaresWebhook(registry, key),
+    });
     await manager.run(stopping.signal);
     logger.info('stopped');
     return 0;

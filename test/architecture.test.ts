@@ -7,18 +7,19 @@ import { createMetrics } from '../src/metrics.ts';
 import { EXPORT_SERVICE_SCHEMAS } from '../src/platform/export/export-service.ts';
 import { MODULE_DEPLOYMENT_SCHEMAS } from '../src/platform/rollout/module-deployment.ts';
 import { MODULE_STATES } from '../src/tunnel/module.ts';
+import { DEFINITIONS, PLATFORM } from './manifests/definitions.ts';
 import {
   ARROWS,
   areaOf,
   EVERYWHERE,
   MAX_LINES,
   OVERLONG,
-  PACKAGES,
   PURE,
   PURE_PARTS_OF_NODE,
+  packagesOf,
 } from './unit/docs/architecture.ts';
 import { anchorsOf, codesOf, linksOf, type Row, sectionOf, tableOf } from './unit/docs/markdown.ts';
-import { computedEventReasons, eventReasonsOf, waitingReasonsOf } from './unit/docs/reasons.ts';
+import { computedEventReasons, eventReasonsOf, eventsOfRoom, waitingReasonsOf } from './unit/docs/reasons.ts';
 import { fieldsOf } from './unit/docs/schema-table.ts';
 import { pages, ROOT, readText, type SourceFile, sourceFilesOf } from './unit/docs/sources.ts';
 
@@ -32,6 +33,11 @@ function findings(files: readonly SourceFile[], pattern: RegExp, isAllowed: (pat
   return files
     .filter(({ path }) => !isAllowed(path))
     .flatMap(({ path, bare }) => [...bare.matchAll(pattern)].map(([found]) => `${path}: ${found}`));
+}
+
+/** `Pod Warning Failed`. */
+function eventsOf({ events = [] }: (typeof DEFINITIONS)[number]): string[] {
+  return events.flatMap(({ about, type, reasons }) => reasons.map((reason) => `${about} ${type} ${reason}`));
 }
 
 describe('the sources', () => {
@@ -60,7 +66,7 @@ describe('the sources', () => {
     const wrong = CORE.flatMap(({ path, imports }) =>
       imports
         .filter(({ isOfRepository, target }) => !isOfRepository && !target.startsWith('node:'))
-        .filter(({ target }) => !PACKAGES[areaOf(path)]?.includes(target))
+        .filter(({ target }) => !packagesOf(path).includes(target))
         .map(({ target }) => `${path} -> ${target}`),
     );
     expect(wrong).toEqual([]);
@@ -188,12 +194,20 @@ describe('the pages', () => {
     const rows = table(REFERENCE, 'Events').flatMap((row) =>
       codesOf(row.Reason ?? '').map((reason) => `${row.Object} ${row.Type} ${reason}`),
     );
-    expect(rows.sort()).toEqual(eventReasonsOf());
+    expect(rows).toEqual(DEFINITIONS.flatMap(eventsOf));
+    const [core] = DEFINITIONS;
+    expect(core && eventsOf(core).sort()).toEqual(eventReasonsOf());
     expect(computedEventReasons()).toEqual([
       "src/pod/command-sender.ts: 'Normal', reason",
       'src/pod/status-writer.ts: type, reason',
       'src/vnode/node-controller.ts: type, reason',
     ]);
+    for (const definition of PLATFORM) {
+      const events = eventsOf(definition).map((event) => event.slice(event.indexOf(' ') + 1));
+      expect([definition.name, ...new Set(events)].sort()).toEqual(
+        [definition.name, ...eventsOfRoom(definition.name)].sort(),
+      );
+    }
     const named = STATES.flatMap((row) => codesOf(row.Event ?? ''));
     expect(named.filter((reason) => !eventReasonsOf().some((event) => event.endsWith(` ${reason}`)))).toEqual([]);
   });

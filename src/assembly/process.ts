@@ -1,23 +1,38 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, sleep, systemClock } from '../clock.ts';
+import { systemClock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { ClusterAccess } from '../kube/auth/cluster-access.ts';
-import { CRDS, type Crd, installCrd } from '../kube/crds.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { ApiEventRecorder } from '../kube/events/event-recorder.ts';
 import { createKubeClient } from '../kube/kube-client.ts';
 import { Leader } from '../kube/leader.ts';
 import { createLeaseClient } from '../kube/lease-client.ts';
 import { Resources } from '../kube/resource.ts';
-import { isRetriable } from '../kube/transport/api-error.ts';
 import { createKubeLanes, type KubeLanes } from '../kube/transport/kube-lanes.ts';
 import type { Logger } from '../logger.ts';
 import { Manager, type Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
-import type { BuiltController, ControllerModule } from '../reconcile/controller-module.ts';
+import {
+  type BuiltController,
+  type ControllerContext,
+  type ControllerDefinition,
+  groupOf,
+} from '../reconcile/controller-definition.ts';
 import { Informers } from '../reconcile/informers.ts';
-import { Webhooks } from '../reconcile/webhooks.ts';
+import { type WebhookKey, Webhooks } from '../reconcile/webhooks.ts';
 import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
+import { ControllerParts, isCollectionOf } from './controller-parts.ts';
+import { CrdInstaller } from './crd-installer.ts';
 import { heapKeeper, systemHeap } from './heap.ts';
+
+/** What the Virtual Kubelet finds besides. */
+export interface ProcessContext extends ControllerContext {
+  readonly lanes: KubeLanes;
+  /** The calls of the Virtual Kubelet. */
+  readonly api: KubeClient;
+  /** To be called when a request shows that the cluster went back to an older state: all informers list again. */
+  readonly onRolledBack: () => void;
+}
 
 export interface ProcessParts {
   readonly config: Config;
@@ -26,15 +41,16 @@ export interface ProcessParts {
   readonly metrics: Metrics;
   /** Of this program. */
   readonly version: string;
-  /** Those that are on, in the order in which they start. */
-  readonly controllers: readonly ControllerModule[];
+  /** Those that are on. */
+  readonly controllers: readonly ControllerDefinition<ProcessContext>[];
+  /** Whether a controller of this program, also one that is off, declares a webhook for such requests. */
+  readonly isWebhookKnown?: (key: WebhookKey) => Promise<boolean>;
 }
 
 /** How long the parts have to end after SIGTERM, within a Pod's usual 30 s. */
 const STOP_GRACE_MS = 10_000;
 /** A renewal has to fail in time for another one before the leader's term ends. */
 const LEADER_TIMEOUT_MS = 3_000;
-const CRD_RETRY_MS = 2_000;
 /** Owns the CRDs. */
 const FIELD_MANAGER = 'module-controller';
 
@@ -62,27 +78,31 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   };
   const leaderOf = (name: string): Leader =>
     new Leader({ api: leaderApi, name, namespace, identity, onRolledBack, ...shared });
-  const webhooks = new Webhooks();
-  const context = {
-    config,
-    version,
-    lanes,
-    api,
-    resourcesOf,
-    informers,
-    leaderOf,
-    recorder,
-    webhooks,
-    onRolledBack,
+  const webhooks = new Webhooks(parts.isWebhookKnown);
+  const crds = new CrdInstaller({
+    crds: parts.controllers.flatMap((definition) => (definition.crds ?? []).map(({ crd }) => crd)),
+    resources: resourcesOf(FIELD_MANAGER),
     ...shared,
-  };
-  const controllers: BuiltController[] = [];
-  for (const module of parts.controllers) {
-    controllers.push(await module.build(context));
+  });
+  const shares = { config, version, recorder, informers, resourcesOf, leaderOf, webhooks, ...shared };
+  const branches: (readonly Runnable[])[][] = [];
+  const readiness: (BuiltController['readiness'] | undefined)[] = [];
+  for (const definition of parts.controllers) {
+    const own = new ControllerParts(definition, shares);
+    const built = await definition.build({ ...own.context, lanes, api, onRolledBack });
+    branches.push(own.branchOf(built, crds));
+    readiness.push(built.readiness);
   }
-  const crds = parts.controllers.flatMap((module) => module.crds ?? []);
-  const isReady = () =>
-    Object.assign({ informers: informers.hasSynced() }, ...controllers.map(({ readiness }) => readiness?.()));
+  const kindsOfCrds = parts.controllers.flatMap((definition) => definition.crds ?? []).map(({ crd }) => crd);
+  const gateOf = (path: string): Promise<void> | undefined => {
+    const crd = kindsOfCrds.find(({ spec }) => isCollectionOf({ group: spec.group, plural: spec.names.plural }, path));
+    return crd && crds.whenInstalled(crd.metadata.name);
+  };
+  const isReady = (): Record<string, boolean | string> => {
+    const failures = informers.failures();
+    const caches = informers.hasSynced() || (failures.length > 0 && failures.join('; '));
+    return Object.assign({ informers: caches }, crds.readiness(), ...readiness.map((check) => check?.()));
+  };
   const heap = systemHeap();
   return new Manager({
     clock,
@@ -96,12 +116,12 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
         ...(heap === undefined ? [] : [heapKeeper({ heap, traffic: lanes.traffic, clock, logger })]),
       ],
       [closerOf(lanes)],
-      ...(crds.length === 0 ? [] : [[installerOf(crds, resourcesOf(FIELD_MANAGER), shared)]]),
-      // Nothing is decided before the caches are whole: a Pod that is not seen yet is not a Pod that is gone.
-      informers.runnables(),
+      groupOf({ CRDs: crds }),
+      informers.runnables(gateOf),
       [{ name: 'events', run: (signal) => recorder.run(signal) }],
-      ...controllers.flatMap(({ groups }) => groups),
     ],
+    // A controller that waits for a CRD or a cache holds up no other.
+    branches,
   });
 }
 
@@ -113,43 +133,5 @@ function closerOf(lanes: KubeLanes): Runnable {
       new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => lanes.close().then(resolve, reject), { once: true });
       }),
-  };
-}
-
-/** Holds up the informers until the CRDs are served. A CRD that cannot be used ends the process. */
-function installerOf(
-  crds: readonly Crd[],
-  resources: Resources,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-): Runnable {
-  const installed = Promise.withResolvers<void>();
-  // Also while nobody waits for it.
-  installed.promise.catch(() => {});
-  const client = resources.of<Crd>(CRDS);
-  const install = async (crd: Crd, signal: AbortSignal): Promise<void> => {
-    for (;;) {
-      try {
-        await installCrd(crd, { client, clock, logger }, signal);
-        return;
-      } catch (error) {
-        if (signal.aborted || !isRetriable(error)) throw error;
-        logger.warn({ crd: crd.metadata.name, err: error }, 'CRD not installed, will be tried again');
-        await sleep(clock, CRD_RETRY_MS, signal);
-      }
-    }
-  };
-  return {
-    name: 'CRDs',
-    whenReady: () => installed.promise,
-    run: async (signal) => {
-      try {
-        for (const crd of crds) await install(crd, signal);
-        installed.resolve();
-      } catch (error) {
-        installed.reject(error);
-        if (!signal.aborted) throw error;
-      }
-      if (!signal.aborted) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
-    },
   };
 }

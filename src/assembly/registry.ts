@@ -1,7 +1,9 @@
-import type { ControllerModule } from '../reconcile/controller-module.ts';
+import type { ControllerDefinition } from '../reconcile/controller-definition.ts';
+import { isAbout, type WebhookKey } from '../reconcile/webhooks.ts';
+import type { ProcessContext } from './process.ts';
 
-/** Controllers by their names in `CONTROLLERS`, in the order in which they start. */
-export type Registry = ReadonlyMap<string, () => Promise<ControllerModule>>;
+/** Controllers by their names in `CONTROLLERS`. */
+export type Registry = ReadonlyMap<string, () => Promise<ControllerDefinition<ProcessContext>>>;
 
 /** The controllers of this program. One that is off is not even loaded. */
 export const REGISTRY: Registry = new Map([
@@ -9,12 +11,20 @@ export const REGISTRY: Registry = new Map([
   ['peer', async () => (await import('../platform/peer/peer.ts')).PEER],
   ['rollout', async () => (await import('../platform/rollout/rollout.ts')).ROLLOUT],
   ['export', async () => (await import('../platform/export/export.ts')).EXPORT],
-  // Last: it waits for its certificate, and asks the others about requests.
   ['admission', async () => (await import('../platform/admission/admission.ts')).ADMISSION],
 ]);
 
 /** Loads the controllers that are on. */
-export function loadControllers(registry: Registry, names: readonly string[]): Promise<ControllerModule[]> {
+export function loadControllers(
+  registry: Registry,
+  names: readonly string[],
+): Promise<ControllerDefinition<ProcessContext>[]> {
   const wanted = [...registry].filter(([name]) => names.includes(name));
   return Promise.all(wanted.map(([, load]) => load()));
+}
+
+/** Whether any controller declares a webhook for such requests. Loads all of them, so only for a request of one that is off. */
+export async function declaresWebhook(registry: Registry, key: WebhookKey): Promise<boolean> {
+  const all = await loadControllers(registry, [...registry.keys()]);
+  return all.some(({ webhooks = [] }) => webhooks.some((rule) => isAbout(rule, key)));
 }

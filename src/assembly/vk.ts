@@ -5,17 +5,25 @@ import { ServerVersion } from '../kube/server-version.ts';
 import { renewalPeriodMsOf } from '../lease/lease.ts';
 import { ownerOfNamespaces } from '../pod/name-owners.ts';
 import { CONTAINER_BACKOFF } from '../queue/backoff.ts';
-import type { BuiltController, ControllerContext, ControllerModule } from '../reconcile/controller-module.ts';
+import type { BuiltController, ControllerDefinition } from '../reconcile/controller-definition.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
 import { kubeletVersionOf } from '../vnode/node-object.ts';
 import { createCore, createKnownBases } from './core.ts';
+import type { ProcessContext } from './process.ts';
 import { createReplica, type Replica } from './replica.ts';
+import { VK_ACCESS, VK_EVENTS } from './vk-definition.ts';
 import { VNODE_LEASES, VPODS } from './vk-kinds.ts';
 
 /** The multi-tenant Virtual Kubelet: bases become Nodes, modules become Pods. Several replicas share the bases. */
-export const VK: ControllerModule = { name: 'vk', build };
+export const VK: ControllerDefinition<ProcessContext> = {
+  name: 'vk',
+  summary: 'the Virtual Kubelet: bases become Nodes, and Pods on them become modules',
+  access: VK_ACCESS,
+  events: VK_EVENTS,
+  build,
+};
 
-async function build(context: ControllerContext): Promise<BuiltController> {
+async function build(context: ProcessContext): Promise<BuiltController> {
   const { config, lanes, api, recorder, version, clock, logger, metrics } = context;
   const { env, clientId, isCluster } = config;
   const shared = { clock, logger, metrics };

@@ -32,7 +32,7 @@ export const VARIABLES = {
   ),
   CONTROLLERS: variable(
     rules.names,
-    'Controllers that run in this process; `all`: every controller. `vk`: the Virtual Kubelet of bases and modules; `peer`: Deployments with one copy on each base; `rollout`: ModuleDeployments; `export`: ExportServices for load balancers; `admission`: the webhook that completes Pods of modules.',
+    'Controllers that run in this process, as the table of controllers names them; `all`: every controller.',
     'vk',
   ),
   CLIENT_ID: variable(

@@ -15,6 +15,8 @@ export interface ResourceKind {
   readonly isNamespaced: boolean;
 }
 
+export const NODES: ResourceKind = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', isNamespaced: false };
+
 export const PODS: ResourceKind = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', isNamespaced: true };
 
 export const SERVICES: ResourceKind = {

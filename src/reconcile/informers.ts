@@ -5,7 +5,7 @@ import type { RestLane } from '../kube/transport/rest-lane.ts';
 import { SharedInformer } from '../kube/watch/informer.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import type { Logger } from '../logger.ts';
-import type { Runnable } from '../manager.ts';
+import { aborted, type Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** What a controller watches: one constant for each watch, which also finds the informer. */
@@ -35,11 +35,12 @@ export const OWNER_INDEXERS = {
  * The key of the index `controller`. An owner is in the namespace of what it owns; anybody who knows its UID could write
  * that into an object of another namespace.
  */
-export function controlledBy({ namespace, uid }: Controller): string {
+export function controlledBy({ namespace, uid }: OwnerKey): string {
   return `${namespace}/${uid}`;
 }
 
-export type Controller = Pick<CachedObject, 'namespace' | 'uid'>;
+/** The object that controls others. */
+export type OwnerKey = Pick<CachedObject, 'namespace' | 'uid'>;
 
 interface Owned {
   readonly namespace: string;
@@ -77,12 +78,22 @@ export class Informers {
     return [...this.#byKind.values()].every((informer) => informer.hasSynced());
   }
 
-  /** All informers that exist; they hold up the parts that start after them until their caches are whole. */
-  runnables(): Runnable[] {
-    return [...this.#byKind.values()].map((informer) => ({
+  /** Why caches are not whole yet: a line for each that an answer of the API server has said something about. */
+  failures(): string[] {
+    return [...this.#byKind.values()]
+      .filter((informer) => !informer.hasSynced())
+      .flatMap(({ kind, listFailure }) => (listFailure === undefined ? [] : [`${kind}: ${listFailure}`]));
+  }
+
+  /** All informers that exist. `gateOf`: what one has to wait for, by its path; undefined: nothing. */
+  runnables(gateOf: (path: string) => Promise<unknown> | undefined = () => undefined): Runnable[] {
+    return [...this.#byKind].map(([watched, informer]) => ({
       name: `${informer.kind} informer`,
-      run: (signal) => informer.run(signal),
-      whenReady: (signal) => informer.whenSynced(signal),
+      run: async (signal) => {
+        const gate = gateOf((watched as WatchedKind<CachedObject>).path);
+        if (gate !== undefined) await Promise.race([gate, aborted(signal)]);
+        await informer.run(signal);
+      },
     }));
   }
 

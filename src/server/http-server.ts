@@ -7,6 +7,7 @@ import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
 import { ReportLimit } from '../report-limit.ts';
+import { shortened } from '../shortened.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { serve } from './serve.ts';
 import { limitSources } from './source-limit.ts';
@@ -124,10 +125,13 @@ function oneAtATime(app: RequestListener): RequestListener {
   };
 }
 
-/** What is checked, and whether it is well. */
-export type ReadinessChecks = () => Readonly<Record<string, boolean>>;
+/** What is checked, and whether it is well; a text says what is missing. */
+export type ReadinessChecks = () => Readonly<Record<string, boolean | string>>;
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work; the body names each check. */
+/** Of a reason in `/readyz`. */
+const MAX_REASON_LENGTH = 500;
+
 export function probesApp(checks: ReadinessChecks): Express {
   const app = bareApp();
   app.get(['/healthz', '/livez'], (_request, response) => {
@@ -135,8 +139,11 @@ export function probesApp(checks: ReadinessChecks): Express {
   });
   app.get('/readyz', (_request, response) => {
     const results = Object.entries(checks());
-    const isReady = results.every(([, isWell]) => isWell);
-    const lines = results.map(([name, isWell]) => `[${isWell ? '+' : '-'}]${name} ${isWell ? 'ok' : 'failed'}`);
+    const isReady = results.every(([, result]) => result === true);
+    const lines = results.map(([name, result]) => {
+      if (result === true) return `[+]${name} ok`;
+      return `[-]${name} failed${result === false ? '' : `: ${shortened(result, MAX_REASON_LENGTH)}`}`;
+    });
     response
       .status(isReady ? 200 : 503)
       .type('text/plain')

@@ -21,7 +21,7 @@ import { BasePods } from './base-pods.ts';
 import type { KnownNodes } from './known-nodes.ts';
 import { LatePods } from './late-pods.ts';
 import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
-import { isBasePodUnknown, planNode, showsMetaspace } from './node-plan.ts';
+import { isBasePodUnknown, planNode, showsMetaspace, usablePatchOf } from './node-plan.ts';
 import { type NodeWrite, NodeWrites, spreadOf } from './node-writes.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
@@ -151,15 +151,28 @@ export class NodeController {
     const nowText = secondsTime(clock.wallTime());
     try {
       const node = newNodeOf(this.#factsOf(vnode), nowText, known.ttlSecondsOfNext());
-      known.addCreated(projectNode(await api.createNode(node, this.#permitOf(vnode))));
+      const created = projectNode(await api.createNode(node, this.#permitOf(vnode)));
+      known.addCreated(created);
       written.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
       if (vnode.process.health) written.metaspaceWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.place.base.ip }, 'node created');
       recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
+      await this.#makeUsable(vnode, created);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       known.addCreated(projectNode(this.#refuseForeign(vnode, await api.getNode(vnode.nodeName))));
       this.#queue.add(vnode.nodeName);
+    }
+  }
+
+  /** Whoever has changed the Node meanwhile, kube-controller-manager above all, removes the taint instead. */
+  async #makeUsable(vnode: VNode, created: CachedNode): Promise<void> {
+    const patch = usablePatchOf(created);
+    if (patch === undefined) return;
+    try {
+      await this.#options.api.patchNode(created.name, patch, this.#permitOf(vnode));
+    } catch (error) {
+      if (!isConflict(error) && !isNotFound(error) && !isInvalidUid(error)) throw error;
     }
   }
 

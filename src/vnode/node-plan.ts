@@ -19,6 +19,9 @@ import {
   providerIdOf,
 } from './node-object.ts';
 
+/** Of the admission plug-in TaintNodesByCondition. */
+const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
+
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */
 export const NODE_STATUS_PERIOD_MS = 300_000;
 /** Metaspace is written only when it moved by 1 MiB or by 2 % of the capacity. */
@@ -79,6 +82,18 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
       ...(hasProvider ? {} : { providerID: providerIdOf(facts.env, facts.base.identity) }),
     },
   };
+}
+
+/**
+ * Removes the taint that the API server gives each new Node until kube-controller-manager has seen that it is Ready:
+ * that takes a GET and a PATCH, and by default it makes 20 requests a second. undefined: there is none, or the Node is
+ * not Ready. A conflict (409) where anything of the Node has changed.
+ */
+export function usablePatchOf({ uid, resourceVersion, taints, conditions }: CachedNode): Patch | undefined {
+  const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+  const others = taints.filter(({ key, effect }) => key !== NOT_READY_TAINT || effect !== 'NoSchedule');
+  if (!isReady || others.length === taints.length) return undefined;
+  return { metadata: { uid, resourceVersion }, spec: { taints: others } };
 }
 
 /** A base that came over HTTP and now speaks MQTT has no port any more, and one with another address is another Pod. */

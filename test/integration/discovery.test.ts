@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
-import { eventsOf, findNode, isReady, nodes } from '../support/observe.ts';
+import { eventsOf, findNode, isReady, isSchedulable, nodes } from '../support/observe.ts';
 import { TRANSPORT, TUNNEL } from '../support/transport.ts';
 
 let rig: ModuleRig;
@@ -111,6 +111,28 @@ describe('A-004-1 discovery', () => {
     await rig.create(modulePod('on-skewed', [{ name: 'biz' }], { nodeName: 'vnode.skewed' }));
     await rig.readyPod('on-skewed');
     await rig.remove('on-skewed');
+    await base.kill();
+  });
+
+  it('leaves nothing of a Node for kube-controller-manager to add', async () => {
+    const base = await rig.fleet.add({ identity: 'b5' });
+    base.announce();
+    const created = await eventually(async () => {
+      const found = await findNode(rig.admin, 'b5');
+      expect(found && isSchedulable(found)).toBe(true);
+      return found;
+    }, 5_000);
+    // Its taint shows that kube-controller-manager has looked at the Node, and at the first change before that.
+    await rig.admin.mergePatch('/api/v1/nodes/vnode.b5', { spec: { unschedulable: true } });
+    const later = await eventually(async () => {
+      const found = await findNode(rig.admin, 'b5');
+      expect(found?.spec?.taints?.map(({ key }) => key)).toContain('node.kubernetes.io/unschedulable');
+      return found;
+    });
+    expect(later?.metadata.labels).toEqual(created?.metadata.labels);
+    expect(later?.metadata.annotations).toEqual(created?.metadata.annotations);
+    expect(created?.metadata.annotations).toHaveProperty(['node.alpha.kubernetes.io/ttl'], '0');
+    expect(created?.metadata.labels).not.toHaveProperty(['kubernetes.io/arch']);
     await base.kill();
   });
 });

@@ -1,6 +1,8 @@
 import { rules } from '../../src/config/rules.ts';
 import { VARIABLES, type Variable, type VariableName } from '../../src/config/variables.ts';
 
+import { PLATFORM } from './definitions.ts';
+
 type Schema = Readonly<Record<string, unknown>>;
 
 /** They come from the existing Secret: everybody may read a ConfigMap. */
@@ -14,7 +16,7 @@ const OF_THE_POD: readonly VariableName[] = [
   'POD_NAMESPACE',
   'POD_IP',
 ];
-const isOfPlatform = (name: VariableName): boolean => /^(WEBHOOK|EXPORT)_/.test(name);
+const isOfPlatform = (name: VariableName): boolean => PLATFORM.some(({ variables: own = [] }) => own.includes(name));
 const OF_BOTH: readonly VariableName[] = ['LOG_LEVEL', 'HEALTH_PROBE_PORT', 'METRICS_PORT'];
 
 export function variablesOfCore(): VariableName[] {
@@ -129,7 +131,7 @@ export function valuesSchema(): Schema {
           type: 'array',
           minItems: 1,
           uniqueItems: true,
-          items: { enum: ['peer', 'rollout', 'export', 'admission'] },
+          items: { enum: PLATFORM.map(({ name }) => name) },
         },
         config: variables(variablesOfPlatform()),
         ...ON_PODS,

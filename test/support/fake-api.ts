@@ -1,6 +1,6 @@
 import { ControllerError } from '../../src/errors.ts';
 import type { KubeClient, Patch } from '../../src/kube/client.ts';
-import type { ConfigMapObject, KubeObject, LeaseObject, NodeObject, PodObject } from '../../src/kube/objects.ts';
+import type { ConfigMapObject, KubeObject, LeaseObject, NodeObject, PodObject, Taint } from '../../src/kube/objects.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { Permit } from '../../src/kube/transport/rest-lane.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../../src/labels.ts';
@@ -62,6 +62,9 @@ export class FakeApi implements KubeClient {
     return taken;
   }
 
+  /** Taints that the API server gives each new Node. */
+  newNodeTaints: readonly Taint[] = [];
+
   node(name: string): NodeObject | undefined {
     return this.objects.get(`node ${name}`) as NodeObject | undefined;
   }
@@ -98,7 +101,10 @@ export class FakeApi implements KubeClient {
   }
 
   getNode = (name: string) => this.#ask('get node', name, () => this.#get('node', name)) as Promise<NodeObject>;
-  createNode = (node: NodeObject, permit?: Permit) => this.#create('node', node, permit);
+  createNode = (node: NodeObject, permit?: Permit) => {
+    const taints = [...(node.spec?.taints ?? []), ...this.newNodeTaints];
+    return this.#create('node', { ...node, spec: { ...node.spec, taints } }, permit);
+  };
   patchNode = (name: string, patch: Patch, permit?: Permit) =>
     this.#patch('node', '', name, { patch, permit }) as Promise<NodeObject>;
   patchNodeStatus = (name: string, patch: Patch, permit?: Permit) =>

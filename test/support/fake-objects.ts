@@ -3,7 +3,7 @@ import type { JsonPatchOperation, ObjectRef, ResourceClient, Scale } from '../..
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
 import { FakeClock } from './fake-clock.ts';
-import { FakeInformer } from './fake-informer.ts';
+import { FakeInformer, type WatchEvent } from './fake-informer.ts';
 
 export interface FakeObjectsOptions<C extends CachedObject> {
   readonly project: (raw: KubeObject) => C;
@@ -18,6 +18,7 @@ let version = 100;
 export class FakeObjects<T extends KubeObject, C extends CachedObject> {
   readonly #options: FakeObjectsOptions<C>;
   readonly #stored = new Map<string, T>();
+  readonly #listeners: ((event: WatchEvent) => void)[] = [];
   informer: FakeInformer<C>;
 
   constructor(options: FakeObjectsOptions<C>) {
@@ -32,6 +33,11 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
     return this.informer;
   }
 
+  /** Besides the informer. */
+  addListener(listener: (event: WatchEvent) => void): void {
+    this.#listeners.push(listener);
+  }
+
   get all(): T[] {
     return [...this.#stored.values()];
   }
@@ -41,14 +47,19 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
     const metadata = { ...object.metadata, uid, resourceVersion: String(++version) };
     const stored = { ...structuredClone(object), metadata };
     this.#stored.set(name, stored);
-    this.informer.deliver({ type: 'PUT', object: stored });
+    this.#deliver({ type: 'PUT', object: stored });
     return structuredClone(stored);
   }
 
   remove(name: string): void {
     const object = this.#stored.get(name);
     this.#stored.delete(name);
-    if (object) this.informer.deliver({ type: 'DELETED', object });
+    if (object) this.#deliver({ type: 'DELETED', object });
+  }
+
+  #deliver(event: WatchEvent): void {
+    this.informer.deliver(event);
+    for (const listener of this.#listeners) listener(event);
   }
 
   /** The calls that a rollout makes; others are missing. */
@@ -65,6 +76,8 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
         if (this.#stored.has(object.metadata.name)) throw errorOf(409, 'AlreadyExists');
         return this.#write(() => this.put(object));
       },
+      update: async (object) =>
+        changed(object.metadata, (before) => ({ ...before, ...object, metadata: before.metadata })),
       mergePatch: async (ref, patch) =>
         changed(ref, (object) => {
           checkVersion(object, patch.metadata as KubeObject['metadata'] | undefined);

@@ -2,9 +2,10 @@ import { type Crd, SCHEMA_ANNOTATION } from '../../src/kube/crds.ts';
 import type { KubeObject } from '../../src/kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../src/kube/resource.ts';
 import { type CachedObject, objectKey } from '../../src/kube/watch/informer-types.ts';
-import { type ControllerModule, groupOf } from '../../src/reconcile/controller-module.ts';
+import { READ } from '../../src/reconcile/access.ts';
+import { type ControllerDefinition, groupOf } from '../../src/reconcile/controller-definition.ts';
 import type { WatchedKind } from '../../src/reconcile/informers.ts';
-import { Reconciler } from '../../src/reconcile/reconciler.ts';
+import { ledReconciler } from '../../src/reconcile/led.ts';
 
 const names = { kind: 'Thing', plural: 'things' };
 const THINGS: ResourceKind = { group: 'example.com', version: 'v1', ...names, isNamespaced: true };
@@ -33,21 +34,26 @@ const WATCHED: WatchedKind<CachedThing> = {
 };
 
 /** A whole controller: the leader writes the size of each Thing into its status. */
-export const THING_CONTROLLER: ControllerModule = {
+export const THING_CONTROLLER: ControllerDefinition = {
   name: 'things',
-  crds: [CRD],
-  build: ({ informers, resourcesOf, leaderOf, ...shared }) => {
+  summary: 'the size of each Thing in its status',
+  access: [
+    { kind: THINGS, verbs: READ, use: 'SharedInformer: Things.' },
+    { kind: THINGS, subresource: 'status', verbs: ['patch'], use: 'things: the size that was seen.' },
+  ],
+  leads: true,
+  crds: [{ crd: CRD }],
+  build: (context) => {
+    const { informers, resources, permit } = context;
     const things = informers.get(WATCHED);
-    const client = resourcesOf('things').of<Thing>(THINGS);
-    const leader = leaderOf('things');
-    const isLeading = (): boolean => leader.isLeading();
+    const client = resources.of<Thing>(THINGS);
     const reconcile = async (key: string): Promise<undefined> => {
       const thing = things.get(key);
       if (thing === undefined || thing.seen === thing.size) return;
-      await client.mergePatch(thing, { status: { seen: thing.size } }, { subresource: 'status', permit: isLeading });
+      await client.mergePatch(thing, { status: { seen: thing.size } }, { subresource: 'status', permit });
     };
-    const reconciler = new Reconciler({ name: 'things', workers: 2, reconcile, leader, ...shared });
+    const reconciler = ledReconciler('things', context, { workers: 2, reconcile });
     reconciler.watch({ informer: things, keysOf: (thing) => [objectKey(thing)] });
-    return { groups: [groupOf({ things: reconciler, 'leader of things': leader })] };
+    return { groups: [groupOf({ things: reconciler })] };
   },
 };

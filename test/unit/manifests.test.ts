@@ -11,6 +11,8 @@ import { VARIABLES } from '../../src/config/variables.ts';
 import * as labels from '../../src/labels.ts';
 import { memberLeaseNameOf } from '../../src/lease/member.ts';
 import { recordNameOf } from '../../src/pod/contact-store.ts';
+import { accessOf, reasonNotConfined, resourceOf } from '../../src/reconcile/access.ts';
+import { CORE_NAME, DEFINITIONS, PLATFORM } from '../manifests/definitions.ts';
 import { generatedManifests } from '../manifests/manifests.ts';
 import { BY_HAND, kustomizeValues, OF_HELM, renderedManifests } from '../manifests/rendered.ts';
 import { SECRET_VARIABLES, variablesOfCore, variablesOfPlatform } from '../manifests/values-schema.ts';
@@ -142,6 +144,35 @@ describe('the chart', () => {
     expect(container.image).toBe('registry.example.com/module-controller:0.2.0');
     expect(container.envFrom).toContainEqual({ secretRef: { name: 'module-controller-mqtt', optional: true } });
     expect(spec.template.spec.serviceAccountName).toBe('module-controller');
+  });
+
+  it('gives the platform webhooks and rights of the controllers that are on, and no others', async () => {
+    const objectsOf = (controllers: readonly string[]) =>
+      renderObjects({ values: { ...MINIMAL, platform: { enabled: true, controllers } } });
+    const webhooksOf = (objects: readonly KubeObject[]): string[] =>
+      objects
+        .flatMap(({ kind, webhooks = [] }) => (kind.endsWith('WebhookConfiguration') ? webhooks : []))
+        .map(({ name }) => name);
+    const rightsOf = (objects: readonly KubeObject[]): string[] =>
+      objects
+        .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === 'module-platform')
+        .flatMap(({ rules }) => rules ?? [])
+        .flatMap(({ resources, verbs }: { resources: string[]; verbs: string[] }) =>
+          resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`)),
+        );
+    for (const controllers of [['peer', 'admission'], ['rollout'], ['export'], PLATFORM.map(({ name }) => name)]) {
+      const on = PLATFORM.filter(({ name }) => controllers.includes(name));
+      const objects = await objectsOf(controllers);
+      const asks = controllers.includes('admission');
+      const wanted = on.flatMap(({ webhooks = [] }) => webhooks.map(({ name }) => `${name}.platform.koupleless.io`));
+      expect(webhooksOf(objects).sort()).toEqual(asks ? wanted.sort() : []);
+      const declared = on
+        .flatMap(accessOf)
+        .flatMap(({ kind, subresource, verbs }) =>
+          verbs.map((verb) => `${[kind.plural, subresource].filter(Boolean).join('/')} ${verb}`),
+        );
+      expect([...new Set(rightsOf(objects))].sort()).toEqual([...new Set(declared)].sort());
+    }
   });
 
   it('is itself in any namespace, and under another name', async () => {
@@ -352,21 +383,6 @@ describe('the chart', () => {
 
 describe('the policies that confine the accounts', () => {
   const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection', '*'];
-  /** What a role allows to write by kind alone, and why no policy is about it. */
-  const NOT_CONFINED: Readonly<Record<string, string>> = {
-    '/events': 'harm nothing',
-    'apps/deployments/scale': 'shows no label of its Deployment',
-    'platform.koupleless.io/moduledeployments': 'the platform’s own kind',
-    'platform.koupleless.io/moduledeployments/status': 'the platform’s own kind',
-    'platform.koupleless.io/moduledeployments/scale': 'the platform’s own kind',
-    'platform.koupleless.io/moduledeployments/finalizers': 'allows owner references only',
-    'platform.koupleless.io/exportservices': 'the platform’s own kind',
-    'platform.koupleless.io/exportservices/status': 'the platform’s own kind',
-    '/services/finalizers': 'allows owner references only',
-    'authentication.k8s.io/tokenreviews': 'stores nothing',
-    'authorization.k8s.io/subjectaccessreviews': 'stores nothing',
-  };
-
   it.each(['module-controller', 'module-platform'])('are about all that %s may write', async (account) => {
     const objects = await renderObjects({ values: await kustomizeValues() });
     const policies = ['', '-leases'].map((suffix) => {
@@ -390,8 +406,15 @@ describe('the policies that confine the accounts', () => {
         operationsOf.set(name, [...(operationsOf.get(name) ?? []), ...rule.operations].sort());
       }
     }
+    const accesses = DEFINITIONS.filter(({ name }) => (name === CORE_NAME) === (account === 'module-controller'));
+    const notConfined = new Set(
+      accesses
+        .flatMap(accessOf)
+        .filter((access) => reasonNotConfined(access) !== undefined)
+        .map(resourceOf),
+    );
     const confined = [...operationsOf.keys()];
-    expect(written.filter((name) => !confined.includes(name) && !(name in NOT_CONFINED))).toEqual([]);
+    expect(written.filter((name) => !confined.includes(name) && !notConfined.has(name))).toEqual([]);
     expect(confined.filter((name) => !written.includes(name))).toEqual([]);
     for (const operations of operationsOf.values()) expect(operations).toEqual(['CREATE', 'DELETE', 'UPDATE']);
   });

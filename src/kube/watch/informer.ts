@@ -100,6 +100,11 @@ export class SharedInformer<T extends CachedObject> implements Informer<T> {
     return this.#isSynced;
   }
 
+  /** Why the cache is not whole yet, as far as an answer has said so. */
+  get listFailure(): string | undefined {
+    return this.#reflector.listFailure;
+  }
+
   whenSynced(signal?: AbortSignal): Promise<boolean> {
     if (this.#isSynced || signal?.aborted) return Promise.resolve(this.#isSynced);
     return new Promise((resolve) => {

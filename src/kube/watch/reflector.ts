@@ -1,12 +1,12 @@
 import { type Clock, sleep, type Timer } from '../../clock.ts';
-import { ControllerError } from '../../errors.ts';
+import { ControllerError, messageOf } from '../../errors.ts';
 import { backoffMs } from '../../queue/backoff.ts';
 import type { KubeObject } from '../objects.ts';
 import { listPages } from '../requests.ts';
 import { compareResourceVersions } from '../resource-version.ts';
 import { ApiError, apiErrorOfStatus, isGone, type StatusObject } from '../transport/api-error.ts';
 import type { ReflectorOptions, RelistReason, WatchStreamOptions } from './reflector-types.ts';
-import { parseWatchEvent, WatchError, type WatchEvent } from './watch-event.ts';
+import { interruptionOf, parseWatchEvent, WatchError, type WatchEvent, watchQueryOf } from './watch-event.ts';
 import { WorkSlice } from './work-slice.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 5_000 };
@@ -50,6 +50,7 @@ export class Reflector {
   /** The next list counts, though it may have a later version than what was seen before. */
   #isRolledBack = false;
   #rolledBackAt = Number.NEGATIVE_INFINITY;
+  #listFailure: string | undefined;
   /** Ends the watch that runs. */
   #cut: (reason: WatchError) => void = () => {};
 
@@ -76,11 +77,16 @@ export class Reflector {
       }
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
-      // What goes on at once is routine: a silent watch, a server without streaming lists.
-      const level = delayMs === 0 ? 'info' : 'warn';
-      logger[level]({ err: error, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      if (this.#mustList) this.#listFailure = messageOf(error);
+      const { level, ...fault } = interruptionOf(error, delayMs);
+      logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
+  }
+
+  /** Why the list that is due could not be read last; undefined while there is none to read. */
+  get listFailure(): string | undefined {
+    return this.#listFailure;
   }
 
   /**
@@ -135,7 +141,7 @@ export class Reflector {
 
   /** One connection. Resolves with the number of events and bookmarks that came. */
   async #readWatch(signal: AbortSignal): Promise<number> {
-    const { lane, path, query, clock, sink, silenceMs = SILENCE_MS } = this.#options;
+    const { lane, path, query, clock, random, sink, silenceMs = SILENCE_MS } = this.#options;
     const connection = new AbortController();
     let reason: WatchError | undefined;
     const end = (): void => connection.abort();
@@ -152,7 +158,7 @@ export class Reflector {
       const body = await lane.open({
         method: 'GET',
         path,
-        query: { ...query, ...this.#watchQuery() },
+        query: { ...query, ...watchQueryOf(this.#mustList, this.#resourceVersion, random()) },
         signal: connection.signal,
         timeoutMs: HEADERS_TIMEOUT_MS,
       });
@@ -187,18 +193,6 @@ export class Reflector {
       this.#cut = (why) => void this.#relist(why.kind);
     }
     return events;
-  }
-
-  #watchQuery(): ReflectorOptions['query'] {
-    const common = {
-      watch: true,
-      allowWatchBookmarks: true,
-      // Spreads the reconnects of many watches that began together.
-      timeoutSeconds: Math.floor(300 + this.#options.random() * 300),
-    };
-    return this.#mustList
-      ? { ...common, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
-      : { ...common, resourceVersion: this.#resourceVersion };
   }
 
   /** Not while a list is running: that one needs every object. */
@@ -243,6 +237,7 @@ export class Reflector {
     this.#isRolledBack = false;
     await this.#options.sink.onListed(isRolledBack);
     this.#mustList = false;
+    this.#listFailure = undefined;
     this.#streamFailures = 0;
     if (Number.isFinite(this.#openedAt)) this.#openedAt = this.#options.clock.now();
     this.#progress(resourceVersion);

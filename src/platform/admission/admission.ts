@@ -3,21 +3,23 @@ import type { Runnable } from '../../manager.ts';
 import {
   type BuiltController,
   type ControllerContext,
-  type ControllerModule,
+  type ControllerDefinition,
   groupOf,
-} from '../../reconcile/controller-module.ts';
-import { Reconciler } from '../../reconcile/reconciler.ts';
+} from '../../reconcile/controller-definition.ts';
+import { ledReconciler } from '../../reconcile/led.ts';
 import { HttpServer } from '../../server/http-server.ts';
 import { TlsFiles } from '../../server/tls-source.ts';
 import { CertificateController } from './certificate-controller.ts';
-import { registerPodWebhooks } from './pod-webhooks.ts';
+import { POD_WEBHOOKS, registerPodWebhooks } from './pod-webhooks.ts';
 import { ServedCertificate } from './served-certificate.ts';
 import { webhookApp } from './webhook-app.ts';
 import type { ConfigurationObject, SecretObject } from './webhook-objects.ts';
 import {
+  CONFIGURATION_NAME,
   cachedConfigurations,
   cachedSecrets,
   MUTATING_CONFIGURATIONS,
+  SECRET_NAME,
   SECRETS,
   VALIDATING_CONFIGURATIONS,
 } from './webhook-objects.ts';
@@ -31,14 +33,34 @@ const KEY = 'webhook';
  * The webhook server, in every process, and the rules for Pods of modules. One process of several, the leader, makes
  * its certificates.
  */
-export const ADMISSION: ControllerModule = {
+export const ADMISSION: ControllerDefinition = {
   name: NAME,
+  summary: 'the webhook that completes Pods of modules, and asks the other controllers about requests',
+  access: [
+    ...[MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS].map((kind) => ({
+      kind,
+      verbs: ['list', 'watch', 'patch'] as const,
+      names: [CONFIGURATION_NAME],
+      use: 'CertificateController: the CA in its own webhook configurations.',
+    })),
+    {
+      kind: SECRETS,
+      verbs: ['list', 'watch', 'patch'],
+      names: [SECRET_NAME],
+      namespace: 'own',
+      use: 'CertificateController: the certificates of the webhook server, in one Secret that the manifests make.',
+    },
+  ],
+  leads: true,
+  webhooks: POD_WEBHOOKS,
+  variables: ['WEBHOOK_PORT', 'WEBHOOK_HOSTS', 'WEBHOOK_CERT_PATH', 'WEBHOOK_KEY_PATH'],
+  metrics: ['admissionReviews', 'webhookCertificateEnd'],
   build: async (context) => {
-    const { config, webhooks, clock, logger, metrics } = context;
+    const { config, webhooks, reviews, clock, logger, metrics } = context;
     if (config.webhook === undefined) throw new Error('the configuration has no webhook server');
     registerPodWebhooks(webhooks, config.env);
     const { port, files } = config.webhook;
-    const app = webhookApp({ webhooks, clock, logger, metrics });
+    const app = webhookApp({ webhooks: reviews, clock, logger, metrics });
     const server = { name: SERVER, port, app, clock, logger, metrics };
     if (files === undefined) return withOwnCertificates(context, config.webhook.hosts, server);
     const tls = await TlsFiles.load({ ...files, name: SERVER, ...context });
@@ -47,15 +69,13 @@ export const ADMISSION: ControllerModule = {
 };
 
 function withOwnCertificates(
-  { config, informers, resourcesOf, leaderOf, ...shared }: ControllerContext,
+  context: ControllerContext,
   hosts: readonly string[],
   server: Omit<ConstructorParameters<typeof HttpServer>[0], 'tls'>,
 ): BuiltController {
+  const { config, informers, resources, permit, ...shared } = context;
   const { namespace } = config.pod;
   const secrets = informers.get(cachedSecrets(namespace));
-  const leader = leaderOf(`platform-${NAME}`);
-  const permit = (): boolean => leader.isLeading();
-  const resources = resourcesOf(`platform-${NAME}`);
   const configurations = [MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS].map((kind: ResourceKind) => ({
     informer: informers.get(cachedConfigurations(kind)),
     client: resources.of<ConfigurationObject>(kind),
@@ -72,7 +92,7 @@ function withOwnCertificates(
     ...shared,
   });
   const reconcile = certificates.reconcile.bind(certificates);
-  const reconciler = new Reconciler({ name: NAME, workers: 1, reconcile, leader, ...shared });
+  const reconciler = ledReconciler(NAME, context, { workers: 1, reconcile });
   const keysOf = (): string[] => [KEY];
   reconciler.watch({ informer: secrets, keysOf });
   for (const { informer } of configurations) reconciler.watch({ informer, keysOf });
@@ -80,10 +100,7 @@ function withOwnCertificates(
   reconciler.addKeys(keysOf);
   const waiting: Runnable = { ...untilStopped('webhook certificate'), whenReady: () => tls.whenThere() };
   return {
-    groups: [
-      [...groupOf({ 'webhook certificates': reconciler, 'leader of webhook certificates': leader }), waiting],
-      [new HttpServer({ ...server, tls })],
-    ],
+    groups: [[...groupOf({ 'webhook certificates': reconciler }), waiting], [new HttpServer({ ...server, tls })]],
     readiness: () => ({ 'webhook certificate': tls.isValid() }),
   };
 }

@@ -1,8 +1,8 @@
 import { completePlacement, completePod, type PodTemplate } from '../../kinds/pod-defaults.ts';
 import type { KubeObject, NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
 import { DEPLOYMENTS, PODS, type ResourceKind } from '../../kube/resource.ts';
-import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VNODE_LABEL } from '../../labels.ts';
-import type { AdmissionRequest, Verdict, Webhooks } from '../../reconcile/webhooks.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PEER_STRATEGY, STRATEGY_LABEL, VNODE_LABEL } from '../../labels.ts';
+import type { AdmissionRequest, Verdict, WebhookRegistry, WebhookRule } from '../../reconcile/webhooks.ts';
 
 /** A Deployment or DaemonSet, as far as it decides where its Pods may run. */
 export interface Workload extends KubeObject {
@@ -17,14 +17,46 @@ const DAEMON_SETS: ResourceKind = {
   isNamespaced: true,
 };
 
+const OF_PODS: WebhookRule = {
+  name: PODS.plural,
+  path: 'mutate',
+  kind: PODS,
+  operations: ['CREATE'],
+  failurePolicy: 'Ignore',
+  labels: { [COMPONENT_LABEL]: COMPONENT.module },
+  use: 'Other Pods never come here. While the platform is away, complete Pods of modules start without it.',
+};
+
+const OF_DAEMON_SETS: WebhookRule = {
+  name: DAEMON_SETS.plural,
+  path: 'mutate',
+  kind: DAEMON_SETS,
+  operations: ['CREATE', 'UPDATE'],
+  failurePolicy: 'Ignore',
+  labels: { [COMPONENT_LABEL]: COMPONENT.moduleDeployment },
+  use: 'The controller of DaemonSets decides by the template which Nodes get a Pod.',
+};
+
+const OF_PEER_DEPLOYMENTS: WebhookRule = {
+  name: 'peer-deployments',
+  path: 'mutate',
+  kind: DEPLOYMENTS,
+  operations: ['CREATE', 'UPDATE'],
+  failurePolicy: 'Ignore',
+  labels: { [STRATEGY_LABEL]: PEER_STRATEGY },
+  use: 'The number of Pods of a peer deployment follows from the bases that its template fits.',
+};
+
+export const POD_WEBHOOKS: readonly WebhookRule[] = [OF_PODS, OF_DAEMON_SETS, OF_PEER_DEPLOYMENTS];
+
 /**
  * Completes Pods of modules. Of DaemonSets and peer deployments it completes the template too, as far as it decides
  * which Nodes get a Pod: their controllers decide that before there is a Pod. `env`: of Pods that name none.
  */
-export function registerPodWebhooks(webhooks: Webhooks, env: string): void {
-  webhooks.register<PodObject>('mutate', PODS, ['CREATE'], ({ object }) => completedPod(object, env));
-  for (const kind of [DEPLOYMENTS, DAEMON_SETS])
-    webhooks.register<Workload>('mutate', kind, ['CREATE', 'UPDATE'], (request) => completedTemplate(request, env));
+export function registerPodWebhooks(webhooks: WebhookRegistry, env: string): void {
+  webhooks.register<PodObject>(OF_PODS, ({ object }) => completedPod(object, env));
+  for (const rule of [OF_DAEMON_SETS, OF_PEER_DEPLOYMENTS])
+    webhooks.register<Workload>(rule, (request) => completedTemplate(request, env));
 }
 
 function completedPod(pod: PodObject, env: string): Verdict<PodObject> {

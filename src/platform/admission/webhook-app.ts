@@ -1,17 +1,23 @@
-import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { canonicalAddress } from '../../ip-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Verdict, WebhookPath, Webhooks } from '../../reconcile/webhooks.ts';
+import type { Verdict, WebhookHandler, WebhookKey, WebhookPath, Webhooks } from '../../reconcile/webhooks.ts';
 import { ReportLimit } from '../../report-limit.ts';
 import { shortened } from '../../shortened.ts';
 import { BodyBudget, MAX_BODY_BYTES } from './body-budget.ts';
 import { answerTo, type Review, reviewOf } from './review.ts';
 
 export interface WebhookAppOptions {
-  readonly webhooks: Webhooks;
+  readonly webhooks: Pick<Webhooks, 'find' | 'isOff'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<Metrics, 'admissionReviews'>;
@@ -25,8 +31,9 @@ const LINES = { burst: 100, refillMs: 1_000 };
 const MAX_TEXT_LENGTH = 1_024;
 
 /**
- * `/mutate` and `/validate`: answers AdmissionReviews. What is none gets 400; what nobody handles is denied; what has no
- * room among the bodies that are being read gets 503.
+ * `/mutate` and `/validate`: answers AdmissionReviews. What is none gets 400; what nobody handles is denied, unless a
+ * controller that is off would: that is allowed with a warning; what has no
+ * room among the bodies that are being read gets 503, as does what needs caches that are not whole yet.
  */
 export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptions): Express {
   const budget = new BodyBudget();
@@ -42,14 +49,13 @@ export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptio
       next();
       return;
     }
-    metrics.admissionReviews.inc({ resource: '', operation: '', result: 'busy' });
-    response.status(503).set('Retry-After', RETRY_AFTER_SECONDS).type('text/plain').send('too many bodies are read\n');
+    refuseBusy(response, { plural: '', operation: '' }, 'too many bodies are read\n');
   };
   app.use(takeRoom);
   // Compressed bodies are refused: they would have another size than they say.
   app.use(express.json({ limit: MAX_BODY_BYTES, type: () => true, inflate: false }));
   for (const path of PATHS) {
-    app.post(`/${path}`, ({ body }, response) => {
+    app.post(`/${path}`, async ({ body }, response) => {
       let review: Review;
       try {
         review = reviewOf(body);
@@ -61,7 +67,13 @@ export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptio
           .send(`${messageOf(error)}\n`);
         return;
       }
-      response.json(answerTo(review, decide(path, review)));
+      const key = { path, operation: review.operation, apiVersion: review.apiVersion, plural: review.plural };
+      const handler = webhooks.find(key);
+      if (handler === 'NotReady') {
+        refuseBusy(response, review, 'the caches of this controller are not whole yet\n');
+        return;
+      }
+      response.json(answerTo(review, handler ? decide(path, review, handler) : await unhandled(key, review)));
     });
   }
   const refuse: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
@@ -75,13 +87,30 @@ export function webhookApp({ webhooks, clock, logger, metrics }: WebhookAppOptio
   app.use(refuse);
   return app;
 
-  function decide(path: WebhookPath, review: Review): Verdict {
-    const { operation, apiVersion, plural, request } = review;
-    const handler = webhooks.find(path, operation, apiVersion, plural);
-    if (handler === undefined) {
-      metrics.admissionReviews.inc({ resource: '', operation: '', result: 'unsupported' });
-      return { isAllowed: false, message: `unsupported: ${operation} of ${plural} in ${apiVersion}` };
+  function refuseBusy(
+    response: Response,
+    { plural, operation }: Pick<Review, 'plural' | 'operation'>,
+    why: string,
+  ): void {
+    metrics.admissionReviews.inc({ resource: plural, operation, result: 'busy' });
+    response.status(503).set('Retry-After', RETRY_AFTER_SECONDS).type('text/plain').send(why);
+  }
+
+  /** A controller that is off stops nobody: the manifests of another set of controllers may still be installed. */
+  async function unhandled(key: WebhookKey, { operation, apiVersion, plural }: Review): Promise<Verdict> {
+    if (await webhooks.isOff(key)) {
+      metrics.admissionReviews.inc({ resource: plural, operation, result: 'off' });
+      return {
+        isAllowed: true,
+        warnings: [`${plural} were not checked: their controller is not in CONTROLLERS of module-platform`],
+      };
     }
+    metrics.admissionReviews.inc({ resource: '', operation: '', result: 'unsupported' });
+    return { isAllowed: false, message: `unsupported: ${operation} of ${plural} in ${apiVersion}` };
+  }
+
+  function decide(path: WebhookPath, review: Review, handler: WebhookHandler): Verdict {
+    const { operation, plural, request } = review;
     const count = (result: string): void => metrics.admissionReviews.inc({ resource: plural, operation, result });
     const fields = {
       resource: plural,

@@ -1,11 +1,13 @@
 import { MODULE_PODS } from '../../kinds/module-pod.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
 import type { KubeObject, ServiceObject } from '../../kube/objects.ts';
-import { SERVICES } from '../../kube/resource.ts';
+import { NODES, PODS, SERVICES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import type { Runnable } from '../../manager.ts';
-import { type ControllerContext, type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
-import { Reconciler } from '../../reconcile/reconciler.ts';
+import { READ } from '../../reconcile/access.ts';
+import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { ledReconciler } from '../../reconcile/led.ts';
+import type { WebhookRule } from '../../reconcile/webhooks.ts';
 import { HttpServer } from '../../server/http-server.ts';
 import { TlsFiles } from '../../server/tls-source.ts';
 import { EXPORTED_SERVICES } from './cached-service.ts';
@@ -36,15 +38,78 @@ const SERVER = 'feed';
 /** As many balancers as may watch, behind one gateway. */
 const LIMITS = { maxConnectionsOfSource: 500 };
 
+const REVIEW: WebhookRule = {
+  name: SERVICES.plural,
+  path: 'validate',
+  kind: SERVICES,
+  operations: ['CREATE', 'UPDATE'],
+  failurePolicy: 'Ignore',
+  conditions: 'module-controller.exportConditions',
+  use: 'Other Services never come here. While the platform is away, its ExportService says what is wrong with one.',
+};
+
 /**
  * ExportServices. Every process calculates all of them and serves the feed; the leader of several processes writes the
  * objects.
  */
-export const EXPORT: ControllerModule = {
+export const EXPORT: ControllerDefinition = {
   name: NAME,
-  crds: [EXPORT_SERVICE_CRD],
+  summary: 'ExportServices, and the feed for load balancers outside of the cluster',
+  access: [
+    { kind: NODES, verbs: READ, use: 'SharedInformer: the Nodes of bases.' },
+    { kind: PODS, verbs: READ, use: 'SharedInformer: the Pods of modules, which are the backends.' },
+    {
+      kind: SERVICES,
+      verbs: ['get', 'list', 'watch'],
+      use: 'ExportTable: which Services are exported. ExportController: whether one still is.',
+    },
+    {
+      kind: SERVICES,
+      subresource: 'finalizers',
+      verbs: ['update'],
+      use: 'ExportController: owner references of ExportServices that hold up the deletion of their Service.',
+    },
+    {
+      kind: EXPORT_SERVICES,
+      verbs: ['list', 'watch', 'create', 'delete'],
+      use: 'ExportController: ExportServices.',
+    },
+    { kind: EXPORT_SERVICES, subresource: 'status', verbs: ['update'], use: 'ExportController: what balancers get.' },
+    {
+      kind: TOKEN_REVIEWS,
+      verbs: ['create'],
+      use: 'FeedAccess: who sends a token.',
+      notConfined: 'stores nothing',
+    },
+    {
+      kind: SUBJECT_ACCESS_REVIEWS,
+      verbs: ['create'],
+      use: 'FeedAccess: what the owner of a token may read.',
+      notConfined: 'stores nothing',
+    },
+  ],
+  leads: true,
+  crds: [{ crd: EXPORT_SERVICE_CRD }],
+  webhooks: [REVIEW],
+  events: [
+    {
+      about: 'Service',
+      type: 'Warning',
+      reasons: ['OutControl'],
+      meaning: 'An ExportService of this name does not belong to the Service, so the controller does not change it.',
+    },
+  ],
+  variables: [
+    'EXPORT_CLUSTER',
+    'EXPORT_DROP_LOST',
+    'EXPORT_PORT',
+    'EXPORT_CERT_PATH',
+    'EXPORT_KEY_PATH',
+    'EXPORT_TOKENS_PATH',
+  ],
+  metrics: ['exportedServices', 'exportViewSeconds', 'exportWrites', 'exportRequests', 'exportWatches'],
   build: async (context) => {
-    const { config, informers, resourcesOf, leaderOf, webhooks, ...shared } = context;
+    const { config, informers, resources, permit, webhooks, ...shared } = context;
     if (config.export === undefined) throw new Error('the configuration has no export');
     const { cluster, dropsLost } = config.export;
     const exports = informers.get(CACHED_EXPORT_SERVICES);
@@ -57,10 +122,7 @@ export const EXPORT: ControllerModule = {
       dropsLost,
       ...shared,
     });
-    webhooks.register<ServiceObject>('validate', SERVICES, ['CREATE', 'UPDATE'], reviewService);
-    const leader = leaderOf(`platform-${NAME}`);
-    const permit = (): boolean => leader.isLeading();
-    const resources = resourcesOf(`platform-${NAME}`);
+    webhooks.register<ServiceObject>(REVIEW, reviewService);
     const controller = new ExportController({
       table,
       exports,
@@ -70,27 +132,26 @@ export const EXPORT: ControllerModule = {
       ...shared,
     });
     const reconcile = controller.reconcile.bind(controller);
-    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
+    const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
     // This controller alone writes its status, but others may delete the object.
     reconciler.watch({ informer: exports, keysOf: (object) => [objectKey(object)] });
     table.addListener((keys) => {
       for (const key of keys) reconciler.enqueue(key);
     });
     reconciler.addKeys(() => table.keys());
-    const parts = groupOf({ 'exported Services': reconciler, 'leader of exported Services': leader });
+    const parts = groupOf({ 'exported Services': reconciler });
     return { groups: [parts, await feedOf(context, table)] };
   },
 };
 
 /** The server of the feed, if it is to be served. */
-async function feedOf({ config, resourcesOf, ...shared }: ControllerContext, table: ExportTable): Promise<Runnable[]> {
+async function feedOf({ config, resources, ...shared }: ControllerContext, table: ExportTable): Promise<Runnable[]> {
   const { feed } = config.export ?? {};
   if (feed === undefined) return [];
   const { metrics } = shared;
   const tls = await TlsFiles.load({ ...feed, name: SERVER, ...shared });
   const { tokensPath: directory } = feed;
   const tokens = directory === undefined ? undefined : await ConsumerTokens.load({ directory, ...shared });
-  const resources = resourcesOf(`platform-${NAME}`);
   const access = new FeedAccess({
     tokens,
     tokenReviews: resources.of<TokenReviewObject>(TOKEN_REVIEWS),

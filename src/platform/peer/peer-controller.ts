@@ -3,6 +3,7 @@ import { countPeers, type PeerNode } from '../../kinds/peers.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
+import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
@@ -15,7 +16,7 @@ export interface PeerControllerOptions {
   readonly nodes: { list(): Iterable<PeerNode> };
   readonly client: Pick<ResourceClient<DeploymentObject>, 'setReplicas'>;
   /** Asked at the last moment before a write. */
-  readonly isLeading: () => boolean;
+  readonly permit: Permit;
   readonly recorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,7 +37,7 @@ export class PeerController {
 
   /** `key`: of the Deployment. Scales it by its scale subresource, that version of it only. */
   async reconcile(key: string): Promise<Result | undefined> {
-    const { deployments, nodes, client, isLeading, recorder, clock, logger } = this.#options;
+    const { deployments, nodes, client, permit, recorder, clock, logger } = this.#options;
     const deployment = deployments.get(key);
     if (deployment === undefined || deployment.isDeleting) {
       this.#scaledAt.delete(key);
@@ -56,7 +57,7 @@ export class PeerController {
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     try {
       const { resourceVersion } = deployment;
-      await client.setReplicas({ namespace, name }, wanted, { resourceVersion, permit: isLeading });
+      await client.setReplicas({ namespace, name }, wanted, { resourceVersion, permit });
     } catch (error) {
       // The watch brings the rest. A conflict is tried again with the newer version.
       if (isNotFound(error)) return undefined;

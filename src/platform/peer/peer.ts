@@ -1,9 +1,10 @@
 import { isSameForPeers } from '../../kinds/peers.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
-import { DEPLOYMENTS } from '../../kube/resource.ts';
+import { DEPLOYMENTS, NODES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
-import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
-import { Reconciler } from '../../reconcile/reconciler.ts';
+import { READ } from '../../reconcile/access.ts';
+import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { ledReconciler } from '../../reconcile/led.ts';
 import { PeerController } from './peer-controller.ts';
 import { type DeploymentObject, isSameDeployment, isScaled, PEER_DEPLOYMENTS } from './peer-deployment.ts';
 
@@ -11,17 +12,43 @@ const NAME = 'peer';
 const WORKERS = 4;
 
 /** Deployments with one copy on each base. The leader of several processes acts. */
-export const PEER: ControllerModule = {
+export const PEER: ControllerDefinition = {
   name: NAME,
-  build: ({ informers, resourcesOf, leaderOf, ...shared }) => {
+  summary: 'Deployments with one copy on each base',
+  access: [
+    { kind: NODES, verbs: READ, use: 'SharedInformer: the Nodes of bases.' },
+    { kind: DEPLOYMENTS, verbs: READ, use: 'SharedInformer: Deployments with the label `strategy: peer`.' },
+    {
+      kind: DEPLOYMENTS,
+      subresource: 'scale',
+      verbs: ['patch'],
+      use: 'PeerController: their replicas, and nothing else of them.',
+      notConfined: 'shows no label of its Deployment',
+    },
+  ],
+  leads: true,
+  events: [
+    {
+      about: 'Deployment',
+      type: 'Normal',
+      reasons: ['PeerScaled'],
+      meaning: 'The number of bases that fit the Deployment has changed, and so have its replicas.',
+    },
+    {
+      about: 'Deployment',
+      type: 'Warning',
+      reasons: ['PeerIgnored'],
+      meaning: 'The Deployment has the label `strategy: peer`, but its Pods are not modules.',
+    },
+  ],
+  build: (context) => {
+    const { informers, resources } = context;
     const deployments = informers.get(PEER_DEPLOYMENTS);
     const nodes = informers.get(VNODES);
-    const leader = leaderOf(`platform-${NAME}`);
-    const isLeading = (): boolean => leader.isLeading();
-    const client = resourcesOf(`platform-${NAME}`).of<DeploymentObject>(DEPLOYMENTS);
-    const controller = new PeerController({ deployments, nodes, client, isLeading, ...shared });
+    const client = resources.of<DeploymentObject>(DEPLOYMENTS);
+    const controller = new PeerController({ deployments, nodes, client, ...context });
     const reconcile = controller.reconcile.bind(controller);
-    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
+    const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
     reconciler.watch({
       informer: deployments,
       keysOf: (deployment) => [objectKey(deployment)],
@@ -33,6 +60,6 @@ export const PEER: ControllerModule = {
       keysOf: () => deployments.list().filter(isScaled).map(objectKey),
       isSame: isSameForPeers,
     });
-    return { groups: [groupOf({ 'peer deployments': reconciler, 'leader of peer deployments': leader })] };
+    return { groups: [groupOf({ 'peer deployments': reconciler })] };
   },
 };

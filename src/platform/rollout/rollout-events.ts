@@ -1,10 +1,98 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { EventType } from '../../kube/events/event-correlator.ts';
 import { ANNOTATION } from '../../labels.ts';
+import type { EventDefinition } from '../../reconcile/controller-definition.ts';
+import { confirmedBatch } from './batches.ts';
 import type { CachedModuleDeployment, ModuleDeploymentStatus } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import type { PodDeletion } from './rollout-plan.ts';
 import { conditionOf } from './rollout-status.ts';
+
+const ABOUT = 'ModuleDeployment';
+
+/** Events that the controller of ModuleDeployments records. */
+export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['NewRevision'],
+    meaning: 'The template has changed, or an earlier one was restored; the message has its number and hash.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['RolloutStarted', 'RolloutComplete'],
+    meaning: 'A rollout of a new template has started; it is complete.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['SuccessfulCreate', 'SuccessfulDelete'],
+    meaning: 'A Pod was created or deleted; the message says why it was deleted.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['PodReplaced'],
+    meaning: 'A Pod was deleted because its replacement on the same base serves.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['BatchCompleted', 'WaitingConfirm'],
+    meaning: 'All Pods of a batch serve; the message names the command that continues the rollout.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['ScaledUp', 'ScaledDown', 'PeerScaled'],
+    meaning: '`replicas` has changed; `PeerScaled`: with the number of bases.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['RollbackDone'],
+    meaning: 'The template of an earlier revision is restored.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['Adopted'],
+    meaning: 'A Pod without a controller matches the selector, and now belongs to the ModuleDeployment.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['ProgressDeadlineExceeded'],
+    meaning:
+      'The rollout made no progress for `progressDeadlineSeconds` and has stopped. Pods of the former template stay.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['FailedCreate', 'FailedDelete'],
+    meaning: 'The API server refused to create or delete a Pod; the controller retries.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['RollbackRevisionNotFound'],
+    meaning: '`rollbackTo` names a revision that is not in the history. Nothing was changed.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['RollbackRefused'],
+    meaning:
+      'The API server refused the template of the earlier revision; the message says why. The template was not changed.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['ConfirmIgnored'],
+    meaning: 'The annotation that confirms a batch is not a number.',
+  },
+];
 
 /** Type, reason and message. */
 export type RolloutEvent = readonly [EventType, string, string];
@@ -39,7 +127,13 @@ export function scalingEvents(
   return wanted > status.replicas ? [['Normal', 'ScaledUp', message]] : [['Normal', 'ScaledDown', message]];
 }
 
-/** What a new status says that the former one did not. */
+/** While a rollout in batches is under way. */
+export function confirmationEvents({ confirmBatch }: CachedModuleDeployment): RolloutEvent[] {
+  if (confirmedBatch(confirmBatch) !== undefined) return [];
+  return [['Warning', 'ConfirmIgnored', `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`]];
+}
+
+/** Events for the changes between two statuses. */
 export function progressEvents(
   { name, status: former }: CachedModuleDeployment,
   update: Pick<Revision, 'hash' | 'number'>,

@@ -1,11 +1,13 @@
 import { isSameModulePod, MODULE_PODS } from '../../kinds/module-pod.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
 import type { PodObject } from '../../kube/objects.ts';
-import { PODS } from '../../kube/resource.ts';
+import { NODES, PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
-import { type ControllerModule, groupOf } from '../../reconcile/controller-module.ts';
-import { type Controller, controlledBy } from '../../reconcile/informers.ts';
-import { Reconciler } from '../../reconcile/reconciler.ts';
+import { READ } from '../../reconcile/access.ts';
+import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { controlledBy, type OwnerKey } from '../../reconcile/informers.ts';
+import { ledReconciler } from '../../reconcile/led.ts';
+import type { WebhookRule } from '../../reconcile/webhooks.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
   MODULE_DEPLOYMENT_CRD,
@@ -17,23 +19,74 @@ import { PodStore } from './pod-store.ts';
 import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
 import { RolloutController } from './rollout-controller.ts';
+import { ROLLOUT_EVENTS } from './rollout-events.ts';
 import { dependsOnNodes, isSameDeployment, isSameNode, keysOfOwned, keysOfPod } from './triggers.ts';
 
 const NAME = 'rollout';
 const WORKERS = 8;
 
+const REVIEW: WebhookRule = {
+  name: MODULE_DEPLOYMENTS.plural,
+  path: 'validate',
+  kind: MODULE_DEPLOYMENTS,
+  operations: ['CREATE', 'UPDATE'],
+  failurePolicy: 'Fail',
+  conditions: [
+    {
+      name: 'specification-changes',
+      expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
+    },
+    { name: 'is-not-being-deleted', expression: '!has(object.metadata.deletionTimestamp)' },
+  ],
+  use: 'While the platform is away, a ModuleDeployment can be deleted and scaled, but not changed.',
+};
+
 /** ModuleDeployments. The leader of several processes acts. */
-export const ROLLOUT: ControllerModule = {
+export const ROLLOUT: ControllerDefinition = {
   name: NAME,
-  crds: [MODULE_DEPLOYMENT_CRD],
-  build: ({ config: { env }, informers, resourcesOf, leaderOf, webhooks, ...shared }) => {
+  summary: 'ModuleDeployments: updates on the same base, in batches, with rollback',
+  access: [
+    { kind: NODES, verbs: READ, use: 'SharedInformer: the Nodes of bases.' },
+    {
+      kind: MODULE_DEPLOYMENTS,
+      verbs: ['get', 'list', 'watch', 'patch'],
+      use: 'RolloutController: ModuleDeployments; it changes a template only to roll it back.',
+    },
+    { kind: MODULE_DEPLOYMENTS, subresource: 'status', verbs: ['patch'], use: 'RolloutController: their status.' },
+    {
+      kind: MODULE_DEPLOYMENTS,
+      subresource: 'scale',
+      verbs: ['patch'],
+      use: 'RolloutController: their replicas, where these follow the number of bases.',
+    },
+    {
+      kind: MODULE_DEPLOYMENTS,
+      subresource: 'finalizers',
+      verbs: ['update'],
+      use: 'PodStore: owner references of its Pods that hold up the deletion of their ModuleDeployment.',
+    },
+    {
+      kind: PODS,
+      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+      use: 'PodStore: the Pods of ModuleDeployments.',
+    },
+    {
+      kind: CONTROLLER_REVISIONS,
+      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+      use: 'RevisionStore: their history.',
+    },
+  ],
+  leads: true,
+  crds: [{ crd: MODULE_DEPLOYMENT_CRD, usersMay: 'edit' }],
+  webhooks: [REVIEW],
+  events: ROLLOUT_EVENTS,
+  build: (context) => {
+    const { config, informers, resources, permit, webhooks, ...shared } = context;
+    const { env } = config;
     const deployments = informers.get(CACHED_MODULE_DEPLOYMENTS);
     const modulePods = informers.get(MODULE_PODS);
     const history = informers.get(CACHED_REVISIONS);
     const nodes = informers.get(VNODES);
-    const leader = leaderOf(`platform-${NAME}`);
-    const permit = (): boolean => leader.isLeading();
-    const resources = resourcesOf(`platform-${NAME}`);
     const client = resources.of<ModuleDeploymentObject>(MODULE_DEPLOYMENTS);
     const pods = new PodStore({
       informer: modulePods,
@@ -49,18 +102,16 @@ export const ROLLOUT: ControllerModule = {
       recorder: shared.recorder,
     });
     // Before the reconciler's own listener, which queues all keys.
-    leader.addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
+    context.leader().addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
     const review = {
-      historyOf: (deployment: Controller) =>
+      historyOf: (deployment: OwnerKey) =>
         history.byIndex('controller', controlledBy(deployment)).toSorted((a, b) => a.number - b.number),
       deploymentsOf: (namespace: string) => deployments.byIndex('namespace', namespace),
     };
-    webhooks.register<ModuleDeploymentObject>('validate', MODULE_DEPLOYMENTS, ['CREATE', 'UPDATE'], (request) =>
-      reviewModuleDeployment(request, review),
-    );
+    webhooks.register<ModuleDeploymentObject>(REVIEW, (request) => reviewModuleDeployment(request, review));
     const controller = new RolloutController({ deployments, nodes, client, pods, revisions, permit, env, ...shared });
     const reconcile = controller.reconcile.bind(controller);
-    const reconciler = new Reconciler({ name: NAME, workers: WORKERS, reconcile, leader, ...shared });
+    const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
     reconciler.watch({
       informer: deployments,
       keysOf: (deployment) => [objectKey(deployment)],
@@ -77,6 +128,6 @@ export const ROLLOUT: ControllerModule = {
       keysOf: () => deployments.list().filter(dependsOnNodes).map(objectKey),
       isSame: isSameNode,
     });
-    return { groups: [groupOf({ rollouts: reconciler, 'leader of rollouts': leader })] };
+    return { groups: [groupOf({ rollouts: reconciler })] };
   },
 };

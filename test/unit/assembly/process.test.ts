@@ -3,7 +3,7 @@ import { createProcess } from '../../../src/assembly/process.ts';
 import { loadConfig } from '../../../src/config/config.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { createMetrics } from '../../../src/metrics.ts';
-import type { ControllerModule } from '../../../src/reconcile/controller-module.ts';
+import type { ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
 import { settle } from '../../support/fake-clock.ts';
 import { staticAccess } from '../kube/support/rig.ts';
 
@@ -12,7 +12,8 @@ afterEach(() => void vi.useRealTimers());
 
 it('a process ends 10 s after it is stopped, though a part goes on', async () => {
   const endless = (): Promise<never> => new Promise(() => {});
-  const stuck: ControllerModule = { name: 'stuck', build: () => ({ groups: [[{ name: 'stuck', run: endless }]] }) };
+  const build = () => ({ groups: [[{ name: 'stuck', run: endless }]] });
+  const stuck: ControllerDefinition = { name: 'stuck', summary: '', access: [], build };
   const manager = await createProcess({
     config: { ...loadConfig({ ENABLE_HTTP_TUNNEL: 'true' }, 'host-1'), healthProbePort: 0, metricsPort: 0 },
     access: { ...staticAccess(new URL('http://127.0.0.1:1')), run: endless },

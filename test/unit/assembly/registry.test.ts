@@ -8,7 +8,7 @@ function registryOf(names: readonly string[]) {
       name,
       async () => {
         loaded.push(name);
-        return { name, build: () => ({ groups: [] }) };
+        return { name, summary: '', access: [], build: () => ({ groups: [] }) };
       },
     ]),
   );

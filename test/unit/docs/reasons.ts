@@ -11,12 +11,10 @@ export function waitingReasonsOf(): string[] {
   return sorted(Object.keys(WAITING_REASONS));
 }
 
-/** Every reason that an event of ours can have, as `Pod Warning Failed`. */
+/** Every event that the code of the Virtual Kubelet records, as `Pod Warning Failed`. */
 export function eventReasonsOf(): string[] {
   const recordedIn = sourceFilesOf('src/pod').flatMap(({ code }) => recorded(code, 'Pod'));
   const node = sourceFilesOf('src/vnode', 'src/lease').flatMap(({ code }) => recorded(code, 'Node'));
-  const deployments = sourceFilesOf('src/platform/peer').flatMap(({ code }) => recorded(code, 'Deployment'));
-  const rollouts = sourceFilesOf('src/platform/rollout').flatMap(({ code }) => recorded(code, 'ModuleDeployment'));
   const { code } = readSource('src/pod/pod-events.ts');
   const normal = wordsIn(code, `\\bnormal\\(${WORD}`);
   const warning = wordsIn(code, `\\bwarning\\(${WORD}`);
@@ -27,12 +25,17 @@ export function eventReasonsOf(): string[] {
   return sorted([
     ...recordedIn,
     ...node,
-    ...deployments,
-    ...rollouts,
     ...[...normal, ...commanded].map((reason) => `Pod Normal ${reason}`),
     ...warning.map((reason) => `Pod Warning ${reason}`),
     ...named.map((reason) => `Pod ${reason}`),
   ]);
+}
+
+/** Every event that the code of a room of the platform records, as `Warning Failed`. */
+export function eventsOfRoom(name: string): string[] {
+  // The declarations of the room are what this is compared with.
+  const codes = sourceFilesOf(`src/platform/${name}`).map(({ code }) => code.replace(/type: '(Normal|Warning)'/g, ''));
+  return sorted(codes.flatMap((code) => recorded(code, '')).map((event) => event.trimStart()));
 }
 
 /** Events with a reason that is no literal: `eventReasonsOf` has to know each. */
@@ -47,7 +50,7 @@ export function computedEventReasons(): string[] {
 }
 
 /** `'Warning', 'Failed'`, in a call or in a pair; about what the room is about, unless the call says that it is a Node. */
-function recorded(code: string, kind: 'Pod' | 'Node' | 'Deployment' | 'ModuleDeployment'): string[] {
+function recorded(code: string, kind: 'Pod' | 'Node' | ''): string[] {
   return [...code.matchAll(/(nodeSubject\([\w.]+\),\s*)?'(Normal|Warning)',\s*'([A-Z][A-Za-z]+)'/g)].map(
     ([, node, type, reason]) => `${node ? 'Node' : kind} ${type} ${reason}`,
   );

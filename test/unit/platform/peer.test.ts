@@ -146,7 +146,7 @@ describe('the controller of peer deployments', () => {
           return { metadata: { name: ref.name } };
         },
       },
-      isLeading: () => true,
+      permit: () => true,
       recorder: { event: (_subject, type, reason, message) => void events.push(`${type} ${reason}: ${message}`) },
       clock,
       logger: silentLogger,

@@ -1,5 +1,6 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeObject } from '../../../src/kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
 import { providerIdOf } from '../../../src/vnode/node-object.ts';
 import { MIB, makeHealth } from '../../support/builders.ts';
@@ -23,6 +24,50 @@ describe('a Node that somebody deletes before the watch has shown it', () => {
     base.isSilent = true;
     await rig.pass(30_000);
     expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
+  });
+});
+
+describe('the taint of a Node that is not Ready', () => {
+  const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+  const FOREIGN = { key: 'example.com/new', effect: 'NoSchedule' };
+  const taintsOf = () => rig.api.node(NODE)?.spec?.taints?.map(({ key }) => key);
+
+  it('is removed in one more write, and taints of others stay', async () => {
+    rig.api.newNodeTaints = [NOT_READY, FOREIGN];
+    await rig.foundBase('b1');
+    const requests = rig.api.take().filter((request) => request.includes(' node '));
+    expect(requests).toEqual([`post node ${NODE}`, `patch node ${NODE}`]);
+    expect(taintsOf()).toEqual([
+      'schedule.koupleless.io/virtual-node',
+      'schedule.koupleless.io/node-env',
+      'example.com/new',
+    ]);
+  });
+
+  it('is left to kube-controller-manager where somebody has changed the Node meanwhile', async () => {
+    rig.api.newNodeTaints = [NOT_READY];
+    rig.api.delay = (request) => {
+      const node = rig.api.node(NODE);
+      if (request !== `patch node ${NODE}` || node === undefined) return undefined;
+      rig.api.delay = () => undefined;
+      rig.api.put('node', { ...node, spec: { taints: [FOREIGN] } } as NodeObject);
+      return undefined;
+    };
+    await rig.foundBase('b1');
+    expect(rig.api.take()).toContain(`patch node ${NODE} = 409`);
+    // The taints of VNodes come back beside the foreign one.
+    await rig.pass(2_000);
+    expect(taintsOf()).toContain('example.com/new');
+    expect(rig.events.filter((event) => event.includes('Starting'))).toHaveLength(1);
+  });
+
+  it('is not waited for by anything else: a failed write is not repeated', async () => {
+    rig.api.newNodeTaints = [NOT_READY];
+    rig.api.fail(`patch node ${NODE}`, 500);
+    await rig.foundBase('b1');
+    await rig.pass(5_000);
+    expect(taintsOf()).toContain('node.kubernetes.io/not-ready');
+    expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 });
 

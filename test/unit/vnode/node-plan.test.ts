@@ -11,7 +11,7 @@ import {
   placeAnnotationsOf,
   ttlSecondsOf,
 } from '../../../src/vnode/node-object.ts';
-import { type NodePlanInput, planNode, showsMetaspace } from '../../../src/vnode/node-plan.ts';
+import { type NodePlanInput, planNode, showsMetaspace, usablePatchOf } from '../../../src/vnode/node-plan.ts';
 import { baseInfoOf } from '../../../tunnels/arklet/convert.ts';
 import { parse, published } from '../../../tunnels/arklet/parse.ts';
 import { readHeart } from '../../../tunnels/arklet/read.ts';
@@ -340,6 +340,30 @@ describe('the plan for a Node', () => {
     expect(plan({ node: projectNode(changed) }).metadata?.spec).toEqual({
       taints: [...(nodeOf().spec?.taints ?? []), foreign],
     });
+  });
+});
+
+describe('the write that makes a new Node usable', () => {
+  const withTaints = (more: readonly { key: string; effect: string }[], made = facts()) => {
+    const node = nodeOf(made);
+    return projectNode({
+      ...node,
+      spec: { ...node.spec, taints: [...(node.spec?.taints ?? []), ...more] },
+    } as NodeObject);
+  };
+  const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+
+  it('removes the taint of the API server from exactly that version of the Node', () => {
+    expect(usablePatchOf(withTaints([NOT_READY]))).toEqual({
+      metadata: { uid: 'n1', resourceVersion: '5' },
+      spec: { taints: nodeOf().spec?.taints },
+    });
+  });
+
+  it('is none without the taint, for one that evicts Pods, and for a Node that is not Ready', () => {
+    expect(usablePatchOf(withTaints([]))).toBeUndefined();
+    expect(usablePatchOf(withTaints([{ ...NOT_READY, effect: 'NoExecute' }]))).toBeUndefined();
+    expect(usablePatchOf(withTaints([NOT_READY], facts({ reachability: 'Unreachable' })))).toBeUndefined();
   });
 });
 

@@ -64,7 +64,7 @@ export class Floor {
   }
 
   async #createNode(base: BaseInfo): Promise<void> {
-    const node = objects.nodeOf(base, this.#env, new Date(), this.counters.nodes + 1);
+    const node = objects.nodeOf(base, this.#env, new Date(), this.#bases.size);
     if (await this.#api.create('/api/v1/nodes', node)) this.counters.nodes++;
   }
 

@@ -3,11 +3,17 @@ import { createServer, request, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import { PODS } from '../../../../src/kube/resource.ts';
+import { PODS, type ResourceKind } from '../../../../src/kube/resource.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
-import { registerPodWebhooks } from '../../../../src/platform/admission/pod-webhooks.ts';
+import { POD_WEBHOOKS, registerPodWebhooks } from '../../../../src/platform/admission/pod-webhooks.ts';
 import { webhookApp } from '../../../../src/platform/admission/webhook-app.ts';
-import { type Verdict, Webhooks } from '../../../../src/reconcile/webhooks.ts';
+import {
+  type Verdict,
+  type WebhookHandler,
+  type WebhookPath,
+  type WebhookRule,
+  Webhooks,
+} from '../../../../src/reconcile/webhooks.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { metricOf } from '../../../support/metric-text.ts';
 import { recordingLogger } from '../../tunnels/mqtt/mqtt-world.ts';
@@ -52,7 +58,7 @@ describe('the webhook server', () => {
 
   it('answers what a controller has registered for, and denies the rest', async () => {
     const webhooks = new Webhooks();
-    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: false, message: 'not this one' }));
+    on(webhooks, 'validate', PODS, () => ({ isAllowed: false, message: 'not this one' }));
     const { post, count } = await serve(webhooks);
     const answerOf = async (path: string, body: unknown) => (await post(path, JSON.stringify(body))).json();
     expect(await answerOf('/validate', pod)).toMatchObject({
@@ -68,6 +74,45 @@ describe('the webhook server', () => {
       });
     }
     expect([await count('result="denied"'), await count('result="unsupported"')]).toEqual([1, 3]);
+  });
+
+  it('allows what a controller that is off would judge, with a warning, and loads nothing for others', async () => {
+    const asked: string[] = [];
+    const webhooks = new Webhooks(async ({ path, operation, apiVersion, plural }) => {
+      asked.push(`${path} ${operation} ${apiVersion} ${plural}`);
+      return path === 'validate' && plural === 'pods';
+    });
+    on(webhooks, 'mutate', PODS, () => ({ isAllowed: true }));
+    const { post, count } = await serve(webhooks);
+    const answerOf = async (path: string, body: unknown) => (await post(path, JSON.stringify(body))).json();
+    expect(await answerOf('/mutate', pod)).toMatchObject({ response: { allowed: true } });
+    expect(asked).toEqual([]);
+    const { response } = (await answerOf('/validate', pod)) as { response: { allowed: boolean; warnings: string[] } };
+    expect(response.allowed).toBe(true);
+    expect(response.warnings).toEqual([expect.stringContaining('CONTROLLERS of module-platform')]);
+    expect(await answerOf('/validate', review('nodes', 'CREATE', pod.request.object))).toMatchObject({
+      response: { allowed: false },
+    });
+    expect(asked).toEqual(['validate CREATE v1 pods', 'validate CREATE apps/v1 nodes']);
+    expect([await count('result="off"'), await count('result="unsupported"')]).toEqual([1, 1]);
+  });
+
+  it('asks the API server to come again while the caches of a controller are not whole', async () => {
+    const webhooks = new Webhooks();
+    let isReady = false;
+    on(
+      webhooks,
+      'validate',
+      PODS,
+      () => ({ isAllowed: true }),
+      () => isReady,
+    );
+    const { post, count } = await serve(webhooks);
+    const early = await post('/validate', JSON.stringify(pod));
+    expect([early.status, early.headers.get('retry-after')]).toEqual([503, '1']);
+    isReady = true;
+    expect((await post('/validate', JSON.stringify(pod))).status).toBe(200);
+    expect([await count('result="busy"'), await count('result="allowed"')]).toEqual([1, 1]);
   });
 
   it('answers 400 to what is no AdmissionReview, and 413 to what is too large', async () => {
@@ -89,7 +134,7 @@ describe('the webhook server', () => {
     const fail = (): Verdict => {
       throw new Error('a fault');
     };
-    for (const path of ['mutate', 'validate'] as const) webhooks.register(path, PODS, ['CREATE'], fail);
+    for (const path of ['mutate', 'validate'] as const) on(webhooks, path, PODS, fail);
     const { post, count } = await serve(webhooks);
     const mutated = await post('/mutate', JSON.stringify(pod));
     expect(await mutated.json()).toMatchObject({ response: { allowed: true } });
@@ -106,7 +151,7 @@ describe('the webhook server', () => {
 
   it('asks a source whose bodies have more than 16 MiB to come again, and serves others', async () => {
     const webhooks = new Webhooks();
-    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: true }));
+    on(webhooks, 'validate', PODS, () => ({ isAllowed: true }));
     const { port, count } = await serve(webhooks);
     // Of the second one the length is not known: it may have 7 MiB too.
     const sockets = [
@@ -127,7 +172,7 @@ describe('the webhook server', () => {
 
   it('logs few of many requests that it denies, and no long text', async () => {
     const webhooks = new Webhooks();
-    webhooks.register('validate', PODS, ['CREATE'], () => ({ isAllowed: false, message: 'm'.repeat(10_000) }));
+    on(webhooks, 'validate', PODS, () => ({ isAllowed: false, message: 'm'.repeat(10_000) }));
     const { post, lines, clock } = await serve(webhooks);
     const named = JSON.stringify(
       review('pods', 'CREATE', { metadata: { name: 'n'.repeat(10_000) }, spec: { containers: [] } }),
@@ -141,6 +186,18 @@ describe('the webhook server', () => {
     expect(Math.max(...lines.map((line) => JSON.stringify(line).length))).toBeLessThan(3_000);
   });
 });
+
+/** A handler for creations of a kind. */
+function on(
+  webhooks: Webhooks,
+  path: WebhookPath,
+  kind: ResourceKind,
+  handler: WebhookHandler,
+  isReady = (): boolean => true,
+): void {
+  const rule: WebhookRule = { name: 'x', path, kind, operations: ['CREATE'], failurePolicy: 'Fail', use: '' };
+  webhooks.registryOf('test', [rule], isReady).register(rule, handler);
+}
 
 /** A request whose body does not come; it is being read when this resolves. */
 async function unfinished(port: number, header: string): Promise<Socket> {
@@ -170,11 +227,15 @@ function validated(
 
 describe('Pods of modules', () => {
   const webhooks = new Webhooks();
-  registerPodWebhooks(webhooks, 'dev');
+  registerPodWebhooks(
+    webhooks.registryOf('admission', POD_WEBHOOKS, () => true),
+    'dev',
+  );
 
   function mutated(plural: string, object: unknown, oldObject?: unknown) {
     const [operation, apiVersion] = [oldObject ? 'UPDATE' : 'CREATE', plural === 'pods' ? 'v1' : 'apps/v1'];
-    const handler = webhooks.find('mutate', operation, apiVersion, plural);
+    const handler = webhooks.find({ path: 'mutate', operation, apiVersion, plural });
+    if (handler === 'NotReady') throw new Error('it has no cache to wait for');
     const verdict = handler?.({ operation, namespace: 'default', object, oldObject } as never);
     return (verdict?.isAllowed && verdict.object) as never as {
       spec: { tolerations?: unknown[]; template: { spec: { tolerations?: unknown[]; affinity?: unknown } } };

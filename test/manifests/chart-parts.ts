@@ -1,0 +1,171 @@
+import { MODULE_TENANCY_CRD } from '../../src/kinds/module-tenancy.ts';
+import { PLATFORM_GROUP } from '../../src/labels.ts';
+import { accessOf, type KindAccess } from '../../src/reconcile/access.ts';
+import type { ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
+import type { WebhookPath, WebhookRule } from '../../src/reconcile/webhooks.ts';
+import { CORE_NAME, DEFINITIONS, PLATFORM } from './definitions.ts';
+
+type Definition = Pick<ControllerDefinition<never>, 'name' | 'access' | 'leads' | 'crds' | 'events' | 'webhooks'>;
+
+/** A rule of a role, with the controllers that need it. */
+interface Rule extends KindAccess {
+  readonly uses: readonly string[];
+  readonly controllers: readonly string[];
+}
+
+const HEADER = '{{- /* Made by `npm run manifests` from the definitions of the controllers. */ -}}';
+
+/** The templates that the roles and webhook configurations of the chart include. */
+export function chartParts(
+  core: readonly Definition[] = coreDefinitions(),
+  platform: readonly Definition[] = PLATFORM,
+): string {
+  const namespaces = [...new Set(core.flatMap(accessOf).flatMap(({ namespace }) => namespace ?? []))];
+  return [
+    HEADER,
+    define('module-controller.clusterRules', rulesOf(core, undefined).map(ruleText)),
+    ...namespaces.map((namespace) =>
+      define(`module-controller.rules.${namespace}`, rulesOf(core, namespace).map(ruleText)),
+    ),
+    define('module-platform.clusterRules', rulesOf(platform, undefined).map(conditionalRule)),
+    define('module-platform.ownRules', rulesOf(platform, 'own').map(conditionalRule)),
+    define('module-platform.editRules', [userRule(userKinds(platform, 'edit'), EDIT_VERBS)]),
+    define('module-platform.viewRules', [userRule([...userKinds(platform, 'view'), TENANCIES].toSorted(), VIEW_VERBS)]),
+    ...(['mutate', 'validate'] as const).map((path) =>
+      define(
+        `module-platform.webhooks.${path}`,
+        platform.flatMap((definition) => webhooksOf(definition, path)),
+      ),
+    ),
+  ].join('\n');
+}
+
+function coreDefinitions(): Definition[] {
+  return DEFINITIONS.filter(({ name }) => name === CORE_NAME);
+}
+
+function define(name: string, blocks: readonly string[]): string {
+  return [`{{- define "${name}" -}}`, ...blocks, '{{- end }}', ''].join('\n');
+}
+
+/** Equal rules of several controllers are one. `namespace` undefined: of the whole cluster. */
+function rulesOf(definitions: readonly Definition[], namespace: string | undefined): Rule[] {
+  const rules = new Map<string, Rule>();
+  for (const definition of definitions) {
+    for (const access of accessOf(definition).filter((one) => one.namespace === namespace)) {
+      const { kind, subresource, verbs, names } = access;
+      // CRDs of several controllers differ in names only.
+      const key = JSON.stringify([kind.group, kind.plural, subresource, verbs, names]);
+      const { uses = [], controllers = [] } = rules.get(key) ?? {};
+      rules.set(key, {
+        ...access,
+        uses: [...new Set([...uses, access.use])],
+        controllers: [...controllers, definition.name],
+      });
+    }
+  }
+  return [...rules.values()];
+}
+
+function ruleText({ kind, subresource, verbs, names, uses }: Rule): string {
+  const resource = subresource === undefined ? kind.plural : `${kind.plural}/${subresource}`;
+  return [
+    ...uses.flatMap((use) => wrapped(use)),
+    `- apiGroups: [${kind.group === '' ? '""' : kind.group}]`,
+    `  resources: [${resource}]`,
+    ...(names === undefined ? [] : [`  resourceNames: [${names.join(', ')}]`]),
+    `  verbs: [${verbs.join(', ')}]`,
+  ].join('\n');
+}
+
+function conditionalRule(rule: Rule): string {
+  return [`{{- if ${isOneOn(rule.controllers)} }}`, ruleText(rule), '{{- end }}'].join('\n');
+}
+
+function isOneOn(controllers: readonly string[]): string {
+  const terms = controllers.map((name) => `has "${name}" .Values.platform.controllers`);
+  return terms.length === 1 ? (terms[0] ?? '') : `or ${terms.map((term) => `(${term})`).join(' ')}`;
+}
+
+const EDIT_VERBS = 'get, list, watch, create, update, patch, delete, deletecollection';
+const VIEW_VERBS = 'get, list, watch';
+const TENANCIES = MODULE_TENANCY_CRD.spec.names.plural;
+
+/** `edit`: kinds that users write. `view`: all. With their scale, where they have one. */
+function userKinds(definitions: readonly Definition[], right: 'edit' | 'view'): string[] {
+  return definitions
+    .flatMap(({ crds = [] }) => crds)
+    .filter(({ usersMay = 'view' }) => right === 'view' || usersMay === right)
+    .flatMap(({ crd: { spec } }) => {
+      const hasScale = spec.versions.some(
+        ({ subresources }) => 'scale' in ((subresources as object | undefined) ?? {}),
+      );
+      return [spec.names.plural, ...(hasScale ? [`${spec.names.plural}/scale`] : [])];
+    })
+    .toSorted();
+}
+
+function userRule(resources: readonly string[], verbs: string): string {
+  return [`- apiGroups: [${PLATFORM_GROUP}]`, `  resources: [${resources.join(', ')}]`, `  verbs: [${verbs}]`].join(
+    '\n',
+  );
+}
+
+function webhooksOf({ name: controller, webhooks = [] }: Definition, path: WebhookPath): string[] {
+  return webhooks
+    .filter((rule) => rule.path === path)
+    .map((rule) => [`{{- if ${isOneOn([controller])} }}`, webhookText(rule), '{{- end }}'].join('\n'));
+}
+
+function webhookText(rule: WebhookRule): string {
+  const { name, path, kind, operations, failurePolicy, labels, use } = rule;
+  return [
+    ...wrapped(use),
+    `- name: ${name}.${PLATFORM_GROUP}`,
+    '  admissionReviewVersions: [v1]',
+    '  sideEffects: None',
+    `  failurePolicy: ${failurePolicy}`,
+    '  matchPolicy: Equivalent',
+    ...(path === 'mutate' ? ['  reinvocationPolicy: IfNeeded'] : []),
+    '  timeoutSeconds: 5',
+    '  clientConfig:',
+    `    service: { name: module-platform-webhook, namespace: {{ .Release.Namespace }}, path: /${path} }`,
+    ...(labels === undefined
+      ? []
+      : [
+          '  objectSelector:',
+          '    matchLabels:',
+          ...Object.entries(labels).map(([key, value]) => `      ${key}: ${value}`),
+        ]),
+    ...conditionsText(rule),
+    '  rules:',
+    `    - apiGroups: [${kind.group === '' ? '""' : kind.group}]`,
+    `      apiVersions: [${kind.version}]`,
+    `      resources: [${kind.plural}]`,
+    `      operations: [${operations.join(', ')}]`,
+    `      scope: ${kind.isNamespaced ? 'Namespaced' : 'Cluster'}`,
+  ].join('\n');
+}
+
+function conditionsText({ conditions }: WebhookRule): string[] {
+  if (conditions === undefined) return [];
+  if (typeof conditions === 'string') return ['  matchConditions:', `    {{- include "${conditions}" . | nindent 4 }}`];
+  return [
+    '  matchConditions:',
+    ...conditions.flatMap(({ name, expression }) => [
+      `    - name: ${name}`,
+      `      expression: ${JSON.stringify(expression)}`,
+    ]),
+  ];
+}
+
+/** A comment of lines of at most 120 characters in the finished manifest. */
+function wrapped(text: string): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + word.length < 112) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(`# ${word}`);
+  }
+  return lines;
+}

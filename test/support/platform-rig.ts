@@ -1,0 +1,271 @@
+import { expect } from 'vitest';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import { ControllerError } from '../../src/errors.ts';
+import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
+import { apiVersionOf, type ResourceClient, type ResourceKind } from '../../src/kube/resource.ts';
+import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
+import { Manager } from '../../src/manager.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { type KindAccess, resourceOf } from '../../src/reconcile/access.ts';
+import type { ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
+import type { WatchedKind } from '../../src/reconcile/informers.ts';
+import { type WebhookRule, Webhooks } from '../../src/reconcile/webhooks.ts';
+import { recordingLogger } from '../unit/tunnels/mqtt/mqtt-world.ts';
+import { FakeClock, settle } from './fake-clock.ts';
+import { FakeInformer } from './fake-informer.ts';
+import { FakeObjects } from './fake-objects.ts';
+
+type Stored = FakeObjects<KubeObject, CachedObject>;
+
+/** The environment of a process in which every controller can be built. */
+const ENVIRONMENT = {
+  CONTROLLERS: 'all',
+  ENABLE_HTTP_TUNNEL: 'true',
+  POD_NAME: 'p',
+  POD_NAMESPACE: 'koupleless-system',
+};
+
+const VERB_OF = {
+  get: 'get',
+  list: 'list',
+  create: 'create',
+  update: 'update',
+  apply: 'patch',
+  mergePatch: 'patch',
+  strategicPatch: 'patch',
+  jsonPatch: 'patch',
+  delete: 'delete',
+} as const;
+
+/**
+ * One controller, built from its definition on an API server in memory. It records what the controller does with the
+ * API, so that a test can compare it with what the definition declares.
+ */
+export class PlatformRig {
+  readonly clock = new FakeClock();
+  /** `pods create`, `apps/deployments/scale patch`. */
+  readonly used = new Set<string>();
+  /** `Deployment Normal PeerScaled`. */
+  readonly events: string[] = [];
+  readonly webhooks = new Webhooks();
+  readonly #definition: ControllerDefinition;
+  readonly #config: Config;
+  /** By `group/plural`. */
+  readonly #stored = new Map<string, Stored>();
+  readonly #kinds = new Map<string, ResourceKind>();
+  readonly #informers = new Map<object, FakeInformer<CachedObject>>();
+  readonly #lost = new Set<string>();
+  readonly #statuses = new Map<string, object>();
+  readonly #stopping = new AbortController();
+  readonly #log = recordingLogger();
+  #running: Promise<unknown> = Promise.resolve();
+  #isLeader = false;
+
+  constructor(definition: ControllerDefinition, known: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.#definition = definition;
+    this.#config = loadConfig({ ...ENVIRONMENT, ...env }, 'host', known);
+  }
+
+  /** Builds the controller and starts all of its parts, servers too. */
+  async start(): Promise<void> {
+    const { name, webhooks = [] } = this.#definition;
+    const metrics = createMetrics();
+    const built = await this.#definition.build({
+      config: this.#config,
+      version: '1.0.0',
+      informers: {
+        get: <T extends CachedObject>(watched: WatchedKind<T>) => this.#informer(watched as never) as never,
+      },
+      resources: { of: <T extends KubeObject>(kind: ResourceKind) => this.#client(kind) as never as ResourceClient<T> },
+      leader: () => {
+        this.#isLeader = true;
+        return { isLeading: () => true, addListener: ({ onStarted }: { onStarted(): void }) => onStarted() } as never;
+      },
+      permit: () => true,
+      recorder: { event: ({ kind }, type, reason) => void this.events.push(`${kind} ${type} ${reason}`) },
+      webhooks: this.webhooks.registryOf(name, webhooks, () => true),
+      reviews: this.webhooks,
+      clock: this.clock,
+      logger: this.#log.logger,
+      metrics,
+    });
+    const manager = new Manager({ groups: built.groups, graceMs: 10_000, clock: this.clock, logger: this.#log.logger });
+    this.#running = manager.run(this.#stopping.signal);
+    await settle();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** Whether the controller has asked for a Lease. */
+  get leads(): boolean {
+    return this.#isLeader;
+  }
+
+  missingWebhooks(): WebhookRule[] {
+    return this.webhooks.missing(this.#definition.webhooks ?? []);
+  }
+
+  /** Stores an object, as a user or another controller would. */
+  async put(kind: ResourceKind, object: KubeObject): Promise<void> {
+    this.#storeOf(kind).put({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object } as never);
+    this.#kinds.set(kind.kind, kind);
+    await this.rest();
+  }
+
+  async remove(kind: ResourceKind, name: string): Promise<void> {
+    this.#storeOf(kind).remove(name);
+    await this.rest();
+  }
+
+  all(kind: ResourceKind): KubeObject[] {
+    return this.#storeOf(kind).all;
+  }
+
+  /** The next create of the kind gets no answer, and its caches learn of the object only when one is read. */
+  loseNextCreate({ kind }: ResourceKind): void {
+    this.#lost.add(kind);
+  }
+
+  /** What the API server answers to each create of a kind that it does not store. */
+  answer({ kind }: ResourceKind, status: object): void {
+    this.#statuses.set(kind, status);
+  }
+
+  /** Where a server of the controller listens. */
+  async portOf(server: string): Promise<number> {
+    const isIt = (line: Record<string, unknown>): boolean => line.msg === 'listening' && line.server === server;
+    await expect.poll(() => this.#log.lines.some(isIt)).toBe(true);
+    return Number(this.#log.lines.find(isIt)?.port);
+  }
+
+  /** Waits for work that takes real time, such as making keys. */
+  async untilUsed(use: string): Promise<void> {
+    await expect
+      .poll(async () => {
+        await this.rest();
+        return this.used.has(use);
+      })
+      .toBe(true);
+  }
+
+  /** Lets the loops work, over some seconds of their clock. */
+  async rest(): Promise<void> {
+    for (let second = 0; second < 5; second++) {
+      await settle();
+      this.clock.advance(1_000);
+    }
+    await settle();
+  }
+
+  #informersOf(kind: ResourceKind): FakeInformer<CachedObject>[] {
+    return [...this.#informers]
+      .filter(([watched]) => isOf(kind, (watched as WatchedKind<CachedObject>).path))
+      .map(([, informer]) => informer);
+  }
+
+  #informer(watched: WatchedKind<CachedObject>): FakeInformer<CachedObject> {
+    const known = this.#informers.get(watched);
+    if (known) return known;
+    const access = this.#definition.access.find(({ kind }) => isOf(kind, watched.path));
+    for (const verb of ['list', 'watch']) this.#note(access ?? unknownOf(watched.path), verb);
+    const project = (raw: KubeObject): CachedObject => watched.project(raw, this.#config);
+    const informer = new FakeInformer<CachedObject>(this.clock, project, watched.indexers as never);
+    const [group = '', plural = ''] = [access?.kind.group, access?.kind.plural];
+    const fits = selects(watched.labelSelector?.(this.#config));
+    const stored = this.#storeOf({ group, plural });
+    for (const object of stored.all) if (fits(object)) informer.deliver({ type: 'PUT', object });
+    stored.addListener((event) => {
+      if (fits(event.object)) informer.deliver(event);
+    });
+    this.#informers.set(watched, informer);
+    return informer;
+  }
+
+  #storeOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>): Stored {
+    const key = `${group}/${plural}`;
+    const known = this.#stored.get(key);
+    if (known) return known;
+    const project = ({
+      metadata: { namespace = '', name, uid = '', resourceVersion = '' },
+    }: KubeObject): CachedObject => ({
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+    });
+    const created: Stored = new FakeObjects({ project, onWrite: () => {} });
+    this.#stored.set(key, created);
+    return created;
+  }
+
+  #client(kind: ResourceKind): ResourceClient<KubeObject> {
+    this.#kinds.set(kind.kind, kind);
+    const stored = this.#storeOf(kind);
+    const client = stored.client(({ metadata }) => stored.remove(metadata.name));
+    const calls = client as never as Record<string, (...all: unknown[]) => Promise<unknown>>;
+    const noted = Object.entries(VERB_OF).map(([method, verb]) => [
+      method,
+      async (...args: readonly { readonly subresource?: KindAccess['subresource'] }[]) => {
+        const subresource = args.find((arg) => arg?.subresource !== undefined)?.subresource;
+        this.#note({ kind, ...(subresource && { subresource }) }, verb);
+        if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
+        const call = (): Promise<unknown> | undefined => calls[method]?.(...args);
+        return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
+      },
+    ]);
+    const setReplicas: ResourceClient<KubeObject>['setReplicas'] = (...args) => {
+      this.#note({ kind, subresource: 'scale' }, 'patch');
+      return client.setReplicas(...args);
+    };
+    return { ...Object.fromEntries(noted), setReplicas };
+  }
+
+  async #create(kind: ResourceKind, object: KubeObject, call: () => Promise<unknown> | undefined): Promise<unknown> {
+    this.#noteOwners(object);
+    const status = this.#statuses.get(kind.kind);
+    if (status !== undefined) return { ...object, status };
+    if (!this.#lost.delete(kind.kind)) return call();
+    for (const informer of this.#informersOf(kind)) informer.isPaused = true;
+    await call();
+    throw new ControllerError('Kube.ConnectionFailed', 'no answer');
+  }
+
+  /** An owner reference that holds up a deletion needs a right about the owner. */
+  #noteOwners({ metadata }: KubeObject): void {
+    for (const { kind, blockOwnerDeletion } of (metadata.ownerReferences ?? []) as OwnerReference[]) {
+      const owner = this.#kinds.get(kind);
+      if (blockOwnerDeletion && owner) this.#note({ kind: owner, subresource: 'finalizers' }, 'update');
+    }
+  }
+
+  #note(access: Pick<KindAccess, 'kind' | 'subresource'>, verb: string): void {
+    this.used.add(`${resourceOf(access)} ${verb}`);
+  }
+}
+
+/** What the definition declares, in the words of `PlatformRig.used`. */
+export function declaredUses({ access }: Pick<ControllerDefinition<never>, 'access'>): Set<string> {
+  return new Set(access.flatMap((one) => one.verbs.map((verb) => `${resourceOf(one)} ${verb}`)));
+}
+
+function isOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>, path: string): boolean {
+  const prefix = group === '' ? '/api/' : `/apis/${group}/`;
+  return path.startsWith(prefix) && path.endsWith(`/${plural}`);
+}
+
+function unknownOf(path: string): Pick<KindAccess, 'kind'> {
+  return { kind: { group: path, plural: '' } };
+}
+
+/** Only `key=value` and `key`, which is all that the platform selects by. */
+function selects(selector: string | undefined): (object: KubeObject) => boolean {
+  const terms = selector?.split(',').map((term) => term.split('=')) ?? [];
+  return ({ metadata }) =>
+    terms.every(([key = '', value]) => {
+      const own = metadata.labels?.[key];
+      return value === undefined ? own !== undefined : own === value;
+    });
+}

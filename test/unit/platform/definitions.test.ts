@@ -1,0 +1,222 @@
+import { request } from 'node:https';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { isCollectionOf } from '../../../src/assembly/controller-parts.ts';
+import type { KubeObject } from '../../../src/kube/objects.ts';
+import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
+import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
+import { MODULE_DEPLOYMENTS } from '../../../src/platform/rollout/module-deployment.ts';
+import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
+import { accessOf, resourceOf } from '../../../src/reconcile/access.ts';
+import type { ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
+import { DEFINITIONS, PLATFORM } from '../../manifests/definitions.ts';
+import { moduleWorkload } from '../../support/manifests.ts';
+import { declaredUses, PlatformRig } from '../../support/platform-rig.ts';
+import { moduleDeployment } from '../../support/rollouts.ts';
+import { readText, sourceFilesOf } from '../docs/sources.ts';
+
+const KNOWN = DEFINITIONS.map(({ name }) => name);
+const definitionOf = (name: string): ControllerDefinition => PLATFORM.find((one) => one.name === name) as never;
+
+const TLS = fileURLToPath(new URL('../tunnels/testdata/tls/', import.meta.url));
+const FEED = { EXPORT_PORT: '0', EXPORT_CERT_PATH: `${TLS}server.crt`, EXPORT_KEY_PATH: `${TLS}server.key` };
+
+/** The Node of a base. */
+function node(name: string): KubeObject {
+  const labels = {
+    'virtual-kubelet.koupleless.io/component': 'vnode',
+    'virtual-kubelet.koupleless.io/env': 'dev',
+    'kubernetes.io/hostname': name,
+  };
+  const taints = [
+    { key: 'schedule.koupleless.io/virtual-node', value: 'True', effect: 'NoExecute' },
+    { key: 'schedule.koupleless.io/node-env', value: 'dev', effect: 'NoExecute' },
+  ];
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+  return { metadata: { name, labels }, spec: { taints }, status } as never;
+}
+
+/** Binds all Pods, each to a base of its own, and makes them Ready. */
+async function run(rig: PlatformRig): Promise<void> {
+  for (const [index, pod] of rig.all(PODS).entries()) {
+    const lastTransitionTime = rig.clock.wallTime().toISOString();
+    const conditions = ['Ready', 'ContainersReady'].map((type) => ({ type, status: 'True', lastTransitionTime }));
+    const { spec } = pod as unknown as { spec: { nodeName?: string } };
+    const nodeName = spec.nodeName ?? `vnode.b${index}`;
+    await rig.put(PODS, { ...pod, spec: { ...spec, nodeName }, status: { phase: 'Running', conditions } } as never);
+  }
+}
+
+/** Edits the spec of the ModuleDeployment `shop` as a user does. */
+async function edit(rig: PlatformRig, change: object): Promise<void> {
+  const stored = rig.all(MODULE_DEPLOYMENTS).find(({ metadata }) => metadata.name === 'shop') as unknown as {
+    metadata: { generation?: number };
+    spec: object;
+  };
+  const metadata = { ...stored.metadata, generation: (stored.metadata.generation ?? 1) + 1 };
+  await rig.put(MODULE_DEPLOYMENTS, { ...stored, metadata, spec: { ...stored.spec, ...change } } as never);
+}
+
+/** What makes each controller do everything that it declares. */
+const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (rig: PlatformRig) => Promise<void> }>> =
+  {
+    peer: {
+      run: async (rig) => {
+        const workload = moduleWorkload('shop', [{ name: 'shop' }], { replicas: 1 });
+        const labels = { 'virtual-kubelet.koupleless.io/strategy': 'peer' };
+        const metadata = { ...workload.metadata, namespace: 'default', labels };
+        await rig.put(DEPLOYMENTS, { ...workload, metadata } as never);
+        for (const name of ['vnode.a', 'vnode.b']) await rig.put(NODES, node(name));
+      },
+    },
+    rollout: {
+      run: async (rig) => {
+        for (const name of ['vnode.b0', 'vnode.b1', 'vnode.b2']) await rig.put(NODES, node(name));
+        const first = moduleDeployment({ version: '1.0.0', replicas: 1 });
+        const create = async (object: object): Promise<void> => {
+          const { metadata } = object as KubeObject;
+          await rig.put(MODULE_DEPLOYMENTS, {
+            ...object,
+            metadata: { ...metadata, namespace: 'default', generation: 1 },
+          } as never);
+        };
+        // Writes without an answer: what has the name then is read.
+        for (const kind of [PODS, CONTROLLER_REVISIONS]) rig.loseNextCreate(kind);
+        await create(first);
+        await run(rig);
+        // A second version replaces the first; the history keeps one.
+        const second = moduleDeployment({ version: '2.0.0', replicas: 1 });
+        await edit(rig, { template: second.spec.template, revisionHistoryLimit: 0 });
+        for (let step = 0; step < 3; step++) await run(rig);
+        // A Pod without a controller fits, and is adopted; then the template of the first version comes back.
+        const [pod] = rig.all(PODS);
+        const { ownerReferences: _, ...metadata } = (pod as KubeObject).metadata;
+        await rig.put(PODS, { ...pod, metadata: { ...metadata, name: 'orphan', uid: 'orphan' } } as never);
+        await edit(rig, {
+          template: moduleDeployment({ version: '3.0.0', replicas: 1 }).spec.template,
+          revisionHistoryLimit: 5,
+        });
+        for (let step = 0; step < 3; step++) await run(rig);
+        await edit(rig, { rollbackTo: {} });
+        for (let step = 0; step < 3; step++) await run(rig);
+        await edit(rig, { peer: true, replicas: 1 });
+      },
+    },
+    export: {
+      env: FEED,
+      run: async (rig) => {
+        const service = {
+          metadata: { name: 'shop', namespace: 'default', labels: { BCSGROUP: 'external' } },
+          spec: { selector: { app: 'shop' }, ports: [{ name: 'tcp', port: 28_800, targetPort: 8080 }] },
+        };
+        await rig.put(SERVICES, service as never);
+        await rig.remove(SERVICES, 'shop');
+        rig.answer(TOKEN_REVIEWS, { authenticated: true, user: { username: 'u' } });
+        rig.answer(SUBJECT_ACCESS_REVIEWS, { allowed: true });
+        const port = await rig.portOf('feed');
+        await new Promise<void>((resolve, reject) => {
+          const headers = { authorization: 'Bearer some-token' };
+          const asked = request(
+            { port, host: '127.0.0.1', path: '/v1/exportservices?group=external', headers, rejectUnauthorized: false },
+            (answer) => {
+              answer.resume().once('end', resolve);
+            },
+          );
+          asked.once('error', reject);
+          asked.end();
+        });
+      },
+    },
+    admission: {
+      env: { WEBHOOK_PORT: '0' },
+      run: async (rig) => {
+        const [mutating, validating, secrets] = [
+          'mutatingwebhookconfigurations',
+          'validatingwebhookconfigurations',
+          'secrets',
+        ].map(
+          (plural) => definitionOf('admission').access.find(({ kind }) => kind.plural === plural)?.kind as ResourceKind,
+        );
+        if (!mutating || !validating || !secrets) throw new Error('not declared');
+        await rig.put(secrets, { metadata: { name: 'module-platform-webhook', namespace: 'koupleless-system' } });
+        for (const kind of [mutating, validating]) {
+          const webhooks = [{ name: 'pods.platform.koupleless.io', clientConfig: {} }];
+          await rig.put(kind, { metadata: { name: 'module-platform' }, webhooks } as never);
+        }
+        await rig.untilUsed(`${resourceOf({ kind: validating })} patch`);
+      },
+    },
+  };
+
+describe.each(PLATFORM.map(({ name }) => name))('the controller %s', (name) => {
+  it('does with the API what its definition declares, and nothing else', async () => {
+    const scenario = SCENARIOS[name];
+    expect(scenario, `a scenario of ${name} in this file`).toBeDefined();
+    const definition = definitionOf(name);
+    const rig = new PlatformRig(definition, KNOWN, scenario?.env);
+    await rig.start();
+    try {
+      await scenario?.run(rig);
+      await rig.rest();
+    } finally {
+      await rig.stop();
+    }
+    expect([...rig.used].sort()).toEqual([...declaredUses(definition)].sort());
+    expect(rig.leads).toBe(definition.leads ?? false);
+    expect(rig.missingWebhooks()).toEqual([]);
+    const declared = (definition.events ?? []).flatMap(({ about, type, reasons }) =>
+      reasons.map((reason) => `${about} ${type} ${reason}`),
+    );
+    expect(rig.events.filter((event) => !declared.includes(event))).toEqual([]);
+  });
+
+  it('declares the variables and metrics that only its folder names', () => {
+    const { variables = [], metrics = [] } = definitionOf(name);
+    const folder = `src/platform/${name}`;
+    const files = sourceFilesOf('src', 'tunnels');
+    const inFolder = (path: string): boolean => path.startsWith(`${folder}/`);
+    const usesOf = (metric: string): string[] =>
+      files
+        .filter(({ path }) => path !== 'src/metrics.ts' && !path.includes('-definition'))
+        .filter(({ code }) => new RegExp(`\\b(metrics\\??|this\\.#options\\.metrics)\\.${metric}\\b`).test(code))
+        .map(({ path }) => path);
+    expect(metrics.filter((metric) => !usesOf(metric).some(inFolder))).toEqual([]);
+    expect(metrics.filter((metric) => usesOf(metric).some((path) => !inFolder(path)))).toEqual([]);
+    const own = [...readText('src/metrics.ts').matchAll(/^ {4}(\w+): (?:counter|gauge|histogram)\(/gm)]
+      .map(([, metric = '']) => metric)
+      .filter((metric) => usesOf(metric).length > 0 && usesOf(metric).every(inFolder));
+    expect([...metrics].sort()).toEqual(own.sort());
+    const config = readText('src/config/config.ts');
+    expect(variables.filter((variable) => !config.includes(variable))).toEqual([]);
+  });
+});
+
+describe('definitions', () => {
+  it('declare no right twice, and no verb twice', () => {
+    for (const definition of DEFINITIONS) {
+      const rights = accessOf(definition).map(
+        (access) => `${resourceOf(access)} ${access.namespace ?? ''} ${access.names ?? ''}`,
+      );
+      expect([definition.name, rights.length]).toEqual([definition.name, new Set(rights).size]);
+      for (const { verbs } of definition.access) expect(new Set(verbs).size).toBe(verbs.length);
+    }
+  });
+
+  it.each([
+    ['/api/v1/pods', true],
+    ['/api/v1/namespaces/a/pods', true],
+    ['/apis/apps/v1/pods', false],
+    ['/api/v1/nodes', false],
+    ['/api/v1/pods/x/status', false],
+  ])('know the kind of the path %s: %s', (path, isPods) => {
+    expect(isCollectionOf(PODS, path)).toBe(isPods);
+  });
+
+  it('are loaded only when they are on: none imports another room of the platform', () => {
+    const imports = sourceFilesOf('src/platform').flatMap(({ path, imports: all }) =>
+      all.filter(({ target }) => target.startsWith('src/platform/')).map(({ target }) => [path, target] as const),
+    );
+    const roomOf = (path: string): string => path.split('/').slice(0, 3).join('/');
+    expect(imports.filter(([from, to]) => roomOf(from) !== roomOf(to))).toEqual([]);
+  });
+});
