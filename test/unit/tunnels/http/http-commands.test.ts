@@ -83,7 +83,7 @@ describe('commands over HTTP', () => {
 
     it('its health where no command may leave, to find out who is there', async () => {
       answering('health', [httpHealthAnswer]);
-      const other = await runTestTunnel({ clock, mayCommand: () => false });
+      const other = await runTestTunnel({ clock, isOurs: () => false });
       await expect(other.tunnel.queryHealth(base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
       await other.tunnel.identify(base);
       expect(other.handler.calls.at(-1)).toMatchObject({
