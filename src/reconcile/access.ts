@@ -1,7 +1,6 @@
-import { CRDS } from '../kube/crds.ts';
+import { CRDS, type Crd } from '../kube/crds.ts';
 import type { ResourceKind } from '../kube/resource.ts';
 import { PLATFORM_GROUP } from '../labels.ts';
-import type { ControllerDefinition } from './controller-definition.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
 
@@ -30,10 +29,16 @@ const EVENTS: AnyKind = { group: '', plural: 'events' };
 export const READ: readonly Verb[] = ['list', 'watch'];
 const WRITES: readonly Verb[] = ['create', 'update', 'patch', 'delete'];
 
+/** The part of a definition that the access of its controller follows from. */
+interface AccessSource {
+  readonly access: readonly KindAccess[];
+  readonly leads?: boolean;
+  readonly events?: readonly unknown[];
+  readonly crds?: readonly { readonly crd: Crd }[];
+}
+
 /** All that a controller does with the API, with what follows from its CRDs, its Events and its Lease. */
-export function accessOf(
-  definition: Pick<ControllerDefinition<never>, 'access' | 'leads' | 'events' | 'crds'>,
-): KindAccess[] {
+export function accessOf(definition: AccessSource): KindAccess[] {
   const { access, leads = false, events = [], crds = [] } = definition;
   const names = crds.map(({ crd }) => crd.metadata.name);
   const installs: KindAccess[] = [
