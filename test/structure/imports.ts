@@ -13,33 +13,17 @@ export function importCounts(files: readonly SourceFile[]): ImportCounts {
   return { values: all.length - types, types };
 }
 
-/** Groups of files that import each other, directly or through others, also when only their types do. */
-export function importCircles(files: readonly SourceFile[]): string[][] {
-  const targets = new Map(
-    files.map(({ path, imports }) => [
-      path,
-      imports.filter((found) => found.isOfRepository).map((found) => found.target),
-    ]),
-  );
-  const reached = new Map([...targets.keys()].map((path) => [path, reachableFrom(path, targets)]));
-  const circles = new Map<string, string[]>();
-  for (const [path, others] of reached) {
-    if (!others.has(path)) continue;
-    const circle = [...others].filter((other) => reached.get(other)?.has(path)).sort();
-    circles.set(circle.join(' '), circle);
+/** Files that import each other, directly or through others, also when only their types do. */
+export function importCircles(files: readonly SourceFile[]): string[] {
+  let left = files.map(({ path, imports }) => ({ path, targets: imports.map(({ target }) => target) }));
+  // A file that imports nobody who is left, or that nobody imports, is in no circle.
+  for (let before = -1; before !== left.length; ) {
+    before = left.length;
+    const paths = new Set(left.map(({ path }) => path));
+    const imported = new Set(left.flatMap(({ targets }) => targets));
+    left = left.filter(({ path, targets }) => imported.has(path) && targets.some((target) => paths.has(target)));
   }
-  return [...circles.values()];
-}
-
-function reachableFrom(path: string, targets: ReadonlyMap<string, readonly string[]>): Set<string> {
-  const reached = new Set<string>();
-  const open = [...(targets.get(path) ?? [])];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (reached.has(next)) continue;
-    reached.add(next);
-    open.push(...(targets.get(next) ?? []));
-  }
-  return reached;
+  return left.map(({ path }) => path);
 }
 
 /** Imports that no arrow allows. */

@@ -37,9 +37,7 @@ describe('imports', () => {
       path,
       imports: [{ target, isOfRepository: true, isTypeOnly: true, isDynamic: false }],
     });
-    expect(importCircles([file('a.ts', 'b.ts'), file('b.ts', 'a.ts'), file('c.ts', 'a.ts')])).toEqual([
-      ['a.ts', 'b.ts'],
-    ]);
+    expect(importCircles([file('a.ts', 'b.ts'), file('b.ts', 'a.ts'), file('c.ts', 'a.ts')])).toEqual(['a.ts', 'b.ts']);
   });
 });
 
