@@ -22,15 +22,11 @@ export interface TunnelsOptions {
   /** Of this program. */
   readonly version: string;
   /**
-   * Whether a command may leave for a base, asked at the last moment before it does. Default: always.
-   * Where it says no, the command is rejected with `Tunnel.NotConnected`.
+   * Whether this replica speaks to a base, asked right before each command leaves. Default: always. Where it does not, a
+   * command is rejected with `Tunnel.NotConnected`, and the lists, health and answers that the base sends over MQTT are
+   * dropped unread. Its heartbeats are always read.
    */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
-  /**
-   * Whether the lists, health and answers of a base matter here; where not, they are dropped unread. Its heartbeats
-   * always matter. Over HTTP answers come only to who asked. Default: always.
-   */
-  readonly hears?: ((identity: string) => boolean) | undefined;
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Who a base is to the core; messages of others are taken up to a limit. Default: all are known. */
   readonly senderOf?: MqttTunnelOptions['senderOf'];
   readonly clock: Clock;

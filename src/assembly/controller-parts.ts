@@ -3,8 +3,9 @@ import type { Resources } from '../kube/resource.ts';
 import type { SharedInformer } from '../kube/watch/informer.ts';
 import type { CachedObject } from '../kube/watch/informer-types.ts';
 import { aborted, type Runnable } from '../manager.ts';
-import { accessOf, type KindAccess } from '../reconcile/access.ts';
+import type { KindAccess } from '../reconcile/access.ts';
 import {
+  accessOf,
   type BuiltController,
   type ControllerContext,
   type ControllerDefinition,

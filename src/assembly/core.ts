@@ -5,6 +5,7 @@ import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import { nodeNameOf } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { CachedLease } from '../lease/lease.ts';
 import type { Membership } from '../lease/membership.ts';
 import { NodeLeaseController } from '../lease/node-lease-controller.ts';
@@ -19,9 +20,10 @@ import type { TunnelName } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { BaseCandidates } from '../vnode/base-candidates.ts';
 import { BaseInquirer } from '../vnode/base-inquirer.ts';
+import { KnownNodes } from '../vnode/known-nodes.ts';
 import { LivenessController } from '../vnode/liveness-controller.ts';
 import type { NewBaseLimits } from '../vnode/new-bases.ts';
-import { KnownNodes, NodeController } from '../vnode/node-controller.ts';
+import { NodeController } from '../vnode/node-controller.ts';
 import { type VNode, VNodeStore } from '../vnode/vnode.ts';
 import { VNodeController } from '../vnode/vnode-controller.ts';
 
@@ -31,7 +33,7 @@ interface Shared {
   readonly metrics: Metrics;
 }
 
-export interface LeadershipOptions extends Shared {
+export interface KnownBasesOptions extends Shared {
   readonly api: KubeClient;
   readonly informers: CoreInformers;
   readonly membership: Membership;
@@ -51,18 +53,18 @@ export interface CoreInformers {
   readonly leases: Informer<CachedLease>;
 }
 
-/** Which bases are known, and which of them this replica leads. */
-export interface Leadership {
-  readonly options: LeadershipOptions;
+/** The bases that this replica knows, and the Leases that decide which of them it leads. */
+export interface KnownBases {
+  readonly options: KnownBasesOptions;
   readonly store: VNodeStore;
   readonly known: KnownNodes;
   readonly leases: NodeLeaseController;
-  /** Whether this replica may speak to a base, and has to hear what the base answers. */
+  /** Whether this replica speaks to a base and reads its answers. */
   readonly isOurs: (identity: string) => boolean;
 }
 
 /** Comes before the tunnels, which ask it before each command. */
-export function createLeadership(options: LeadershipOptions): Leadership {
+export function createKnownBases(options: KnownBasesOptions): KnownBases {
   const { informers, ...rest } = options;
   const store = new VNodeStore();
   const known = new KnownNodes(informers.nodes);
@@ -114,20 +116,20 @@ export interface Core {
 }
 
 /** Builds the controllers in the order in which data flows down: Nodes, Pods, bases, their liveness. */
-export function createCore(leadership: Leadership, options: CoreOptions): Core {
-  const { store, known, leases } = leadership;
-  const { api, informers, env, isCluster, clock, logger, metrics } = leadership.options;
+export function createCore(bases: KnownBases, options: CoreOptions): Core {
+  const { store, known, leases } = bases;
+  const leadership: Leadership = leases;
+  const { api, informers, env, isCluster, clock, logger, metrics } = bases.options;
   const { tunnels, recorder, traffic, kubeletVersion, workers, ledger, newBases, unknownModulePolicy, ownerOf } =
     options;
   const shared = { clock, logger, metrics };
-  const isFollowed = (nodeName: string): boolean => leases.isFollowed(nodeName);
   // Two replicas that see the same would report it twice.
   const leadRecorder: EventRecorder = {
     event: (subject, ...what) => {
-      if (!isFollowed(subject.name)) recorder.event(subject, ...what);
+      if (!leadership.isFollowed(subject.name)) recorder.event(subject, ...what);
     },
   };
-  const inquirer = new BaseInquirer({ tunnels, isFollowed, clock, logger });
+  const inquirer = new BaseInquirer({ tunnels, leadership, clock, logger });
   const candidates = new BaseCandidates({ tunnels, clock, logger });
   const { isLeaving, onLinkChange } = options;
   const nodes = new NodeController({
@@ -136,6 +138,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     known,
     podInformer: informers.pods,
     store,
+    leadership,
     leases,
     recorder,
     traffic,
@@ -145,25 +148,22 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     workers,
     ...shared,
   });
-  const livingOf = (nodeName: string): VNode | undefined => {
+  const baseOf = (nodeName: string): VNode | undefined => {
     const vnode = store.get(nodeName);
     // A dead one is removed together with its Pods.
-    return vnode?.liveness === 'Dead' ? undefined : vnode;
+    return vnode?.life.liveness === 'Dead' ? undefined : vnode;
   };
   const pods = new PodController({
     api,
     informer: informers.pods,
     nodeInformer: informers.nodes,
-    baseOf: (nodeName) => (leases.isHeld(nodeName) ? livingOf(nodeName) : undefined),
-    ledBaseOf: (nodeName) =>
-      leases.isHeld(nodeName) || leases.isInterrupted(nodeName) ? livingOf(nodeName) : undefined,
+    leadership,
+    baseOf,
     askList: (nodeName) => {
       const vnode = store.get(nodeName);
       if (vnode) inquirer.askList(vnode);
     },
     isLeaving,
-    isLed: (nodeName) => leases.isHeld(nodeName),
-    isInterrupted: (nodeName) => leases.isInterrupted(nodeName),
     isInUse: (nodeName) => store.get(nodeName) !== undefined || informers.nodes.get(nodeName) !== undefined,
     tunnels,
     recorder,
@@ -178,6 +178,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
   const vnodes = new VNodeController({
     store,
     nodeInformer: informers.nodes,
+    leadership,
     leases,
     tunnels,
     inquirer,
@@ -191,7 +192,7 @@ export function createCore(leadership: Leadership, options: CoreOptions): Core {
     ...shared,
   });
   const onSweep = (): void => vnodes.sweep();
-  const asked = { store, tunnels, inquirer, candidates, isFollowed };
+  const asked = { store, tunnels, inquirer, candidates, leadership };
   const liveness = new LivenessController({ ...asked, enqueueNode, enqueuePods, traffic, onSweep, ...shared });
   const onLeaderChange = (nodeName: string): void => {
     nodes.onLeaderChange(nodeName);

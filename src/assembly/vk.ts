@@ -8,7 +8,7 @@ import { CONTAINER_BACKOFF } from '../queue/backoff.ts';
 import type { BuiltController, ControllerDefinition } from '../reconcile/controller-definition.ts';
 import { Tunnels } from '../tunnel/tunnels.ts';
 import { kubeletVersionOf } from '../vnode/node-object.ts';
-import { createCore, createLeadership } from './core.ts';
+import { createCore, createKnownBases } from './core.ts';
 import type { ProcessContext } from './process.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { VK_ACCESS, VK_EVENTS } from './vk-definition.ts';
@@ -37,7 +37,7 @@ async function build(context: ProcessContext): Promise<BuiltController> {
   const replica = createReplica({ config, lanes, informer: informers.leases, onRolledBack, ...shared });
   const { membership } = replica;
   const maxLevel = config.cluster?.maxLevel ?? 1;
-  const leadership = createLeadership({
+  const bases = createKnownBases({
     api,
     informers,
     membership,
@@ -49,15 +49,14 @@ async function build(context: ProcessContext): Promise<BuiltController> {
     onRolledBack,
     ...shared,
   });
-  const { store, leases, isOurs } = leadership;
+  const { store, leases, isOurs } = bases;
   lanes.giveWayTo(() => leases.renewalWaitMs);
   const tunnels = new Tunnels(
     await createTunnels({
       env,
       clientId,
       version,
-      mayCommand: isOurs,
-      hears: isOurs,
+      isOurs,
       senderOf: (identity) => store.senderOf(identity),
       mqtt: mqttSettingsOf(config),
       http: httpSettingsOf(config, replica),
@@ -65,7 +64,7 @@ async function build(context: ProcessContext): Promise<BuiltController> {
     }),
   );
   const { installDeadlineMs, uninstallDeadlineMs, workers, newBases, unknownModulePolicy, namesBasePods } = config;
-  const core = createCore(leadership, {
+  const core = createCore(bases, {
     tunnels,
     recorder,
     traffic: lanes.traffic,

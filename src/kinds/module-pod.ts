@@ -13,7 +13,7 @@ import {
 import { exclusionsOf } from '../kube/placement.ts';
 import { POD_PAGE_SIZE } from '../kube/requests.ts';
 import { collectionPathOf, PODS } from '../kube/resource.ts';
-import type { CachedObject } from '../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VERSION_ENV } from '../labels.ts';
 import { OWNER_INDEXERS, type WatchedKind } from '../reconcile/informers.ts';
 
@@ -75,10 +75,7 @@ export function projectModulePod(object: KubeObject): ModulePod {
   const ready = conditionOf(status, 'Ready');
   const changedAt = Date.parse(ready?.lastTransitionTime ?? '');
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     createdAt: metadata.creationTimestamp ?? '',
     isDeleting: metadata.deletionTimestamp !== undefined,
     isTerminal: status.phase === 'Failed' || status.phase === 'Succeeded',

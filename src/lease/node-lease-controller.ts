@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
@@ -53,7 +54,7 @@ const AGAIN_AFTER_MS = 1_000;
 const ORPHAN_AFTER_MS = 60_000;
 
 /** Takes and renews the node leases of VNodes, on a queue and a lane that nothing else uses. */
-export class NodeLeaseController {
+export class NodeLeaseController implements Leadership {
   readonly #options: NodeLeaseControllerOptions;
   readonly #queue: WorkQueue;
   readonly #writer: LeaseWriter;
@@ -121,27 +122,22 @@ export class NodeLeaseController {
     else this.#consider(nodeName, hold);
   }
 
-  /** Whether commands may be sent and statuses written for the Node, now. */
   isHeld(nodeName: string): boolean {
     return this.#holds.isHeld(nodeName);
   }
 
-  /** Whether it is held in this term, but not now: it may be held again without a call of `onHeld`. */
   isInterrupted(nodeName: string): boolean {
     return this.#holds.isInterrupted(nodeName);
   }
 
-  /** Whether the Lease names this replica, held now or not. */
   isHolder(nodeName: string): boolean {
     return this.#holds.get(nodeName)?.lease?.holder === this.#options.holder;
   }
 
-  /** Whether another replica may lead it: then this one listens and sends nothing. */
   isFollowed(nodeName: string): boolean {
     return this.#options.isCluster && !this.isHeld(nodeName);
   }
 
-  /** Whether this process may act at all, also on what no Lease is about; asked at the last moment before a write. */
   isMember(): boolean {
     return this.#options.membership.isValid();
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { ControllerError, messageOf } from '../errors.ts';
 import { isAlreadyExists, isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import { identityOf, nodeNameOf } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { backoffMs } from '../queue/backoff.ts';
@@ -24,9 +25,9 @@ import type { Contact, LedBase } from './led-base.ts';
 export interface FirstContactsOptions {
   readonly api: ContactApi;
   readonly env: string;
-  /** The base behind a Node that this process leads. */
+  readonly leadership: Pick<Leadership, 'isHeld'>;
+  /** The living base behind a Node, led or followed. */
   readonly baseOf: (nodeName: string) => LedBase | undefined;
-  readonly isLed: (nodeName: string) => boolean;
   /** Whether a base or a Node of that name is there now, led or followed. */
   readonly isInUse: (nodeName: string) => boolean;
   /** Makes the plan of a base again. */
@@ -126,9 +127,10 @@ export class FirstContacts {
 
   /** Bases that this process leads and that have something to read or write; all others are dropped. */
   #waitingIn(shard: number): Waiting[] {
+    const { leadership, baseOf } = this.#options;
     const found: Waiting[] = [];
     for (const nodeName of this.#waiting[shard] ?? []) {
-      const base = this.#options.baseOf(nodeName);
+      const base = leadership.isHeld(nodeName) ? baseOf(nodeName) : undefined;
       const contact = base?.contact;
       if (contact?.kept === undefined || (contact.isRecorded && contact.claimed.size === 0)) {
         this.#waiting[shard]?.delete(nodeName);
@@ -142,7 +144,7 @@ export class FirstContacts {
   }
 
   async #write(shard: number, waiting: readonly Waiting[]): Promise<ShardPlan['entries']> {
-    const { clock, isInUse, isLed } = this.#options;
+    const { clock, isInUse, leadership } = this.#options;
     const stored = await this.#store.read(shard);
     const demands = waiting.map(({ demand }) => demand);
     const { data, entries } = planShard(stored.texts, demands, {
@@ -150,7 +152,7 @@ export class FirstContacts {
       isInUse: (identity) => isInUse(nodeNameOf(identity)),
     });
     const changed = waiting.filter(({ demand }) => Object.hasOwn(data, demand.identity));
-    const permit = (): boolean => changed.every(({ base }) => isLed(base.nodeName));
+    const permit = (): boolean => changed.every(({ base }) => leadership.isHeld(base.nodeName));
     if (changed.length > 0) await this.#store.write(shard, stored, data, permit);
     return entries;
   }

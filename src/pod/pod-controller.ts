@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { MAX_RECORDS } from '../module/module-ledger.ts';
@@ -25,18 +26,13 @@ export interface PodControllerOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
   readonly nodeInformer: Informer<AdmittingNode>;
-  /** The base behind a Node that this process leads; undefined: this process must not touch it. */
+  readonly leadership: Pick<Leadership, 'isHeld' | 'isInterrupted'>;
+  /** The living base behind a Node, led or followed. */
   readonly baseOf: (nodeName: string) => LedBase | undefined;
-  /** The same, also at a moment at which this process may not act. */
-  readonly ledBaseOf: (nodeName: string) => LedBase | undefined;
   /** Asks the base behind a Node for its list of modules. */
   readonly askList: (nodeName: string) => void;
   /** The process is about to end: it finishes running work and starts nothing. */
   readonly isLeaving: () => boolean;
-  /** Whether this process leads the Node, asked at the last moment before a write. */
-  readonly isLed: (nodeName: string) => boolean;
-  /** Whether this process leads the Node, but may not act at this moment; nobody is called when that ends. */
-  readonly isInterrupted: (nodeName: string) => boolean;
   readonly tunnels: Tunnels;
   readonly recorder: EventRecorder;
   readonly env: string;
@@ -127,7 +123,7 @@ export class PodController {
   }
 
   #onPodDeleted(pod: VPod, isForgotten: boolean): void {
-    const base = pod.nodeName === undefined ? undefined : this.#options.ledBaseOf(pod.nodeName);
+    const base = pod.nodeName === undefined ? undefined : this.#ledBaseOf(pod.nodeName);
     // Force, grace 0, or a deletion that this process did not see: the event is all there is to remember the modules
     // by. One that the cluster has forgotten leaves modules that no Pod asks for.
     if (this.#memory.forget(pod) && !isForgotten) base?.vanishedPods.add(this.#statuses.remembered(pod));
@@ -135,11 +131,18 @@ export class PodController {
     if (pod.nodeName !== undefined) this.#queue.add(pod.nodeName);
   }
 
+  /** The base behind a Node that this replica leads, also at a moment at which it may not act. */
+  #ledBaseOf(nodeName: string): LedBase | undefined {
+    const { leadership, baseOf } = this.#options;
+    return leadership.isHeld(nodeName) || leadership.isInterrupted(nodeName) ? baseOf(nodeName) : undefined;
+  }
+
   async #sync(nodeName: string): Promise<void> {
-    const base = this.#options.baseOf(nodeName);
+    const { leadership, baseOf } = this.#options;
+    const base = leadership.isHeld(nodeName) ? baseOf(nodeName) : undefined;
     if (base === undefined) {
       // Nobody else has written meanwhile, so what is remembered of its Pods still counts.
-      if (this.#options.isInterrupted(nodeName)) {
+      if (leadership.isInterrupted(nodeName)) {
         this.#queue.addAfter(nodeName, LOOK_AGAIN_MS);
         return;
       }
@@ -275,11 +278,11 @@ export class PodController {
 
   /** The base has confirmed that nothing of the Pod is left. */
   async #deletePod(pod: VPod): Promise<void> {
-    const { api, informer, isLed } = this.#options;
+    const { api, informer, leadership } = this.#options;
     this.#memory.noteDeletion(pod);
     const deletionFailed = pod.hasFinalizers ? undefined : informer.expectDeletion(pod);
     try {
-      await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => isLed(pod.nodeName ?? ''));
+      await api.forceDeletePod(pod.namespace, pod.name, pod.uid, () => leadership.isHeld(pod.nodeName ?? ''));
       this.#options.metrics.podDeletes.inc({ reason: 'Uninstalled' });
       // It may stay without another event, and what it held is free.
       if (pod.hasFinalizers && pod.nodeName !== undefined) this.#queue.add(pod.nodeName);

@@ -6,6 +6,7 @@ import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { secondsTime } from '../kube/micro-time.ts';
 import { isInvalidUid, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
+import type { Leadership } from '../leadership.ts';
 import { LruMap } from '../lru-map.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
@@ -26,8 +27,7 @@ export interface StatusWriterOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
   readonly recorder: EventRecorder;
-  /** Whether this process leads the Node, asked at the last moment before a write. */
-  readonly isLed: (nodeName: string) => boolean;
+  readonly leadership: Pick<Leadership, 'isHeld'>;
   readonly clock: Clock;
   readonly metrics: Metrics;
 }
@@ -185,14 +185,16 @@ export class StatusWriter {
 
   async #write(change: Change): Promise<void> {
     const { pod, next } = change;
-    const { api, informer, metrics, isLed } = this.#options;
+    const { api, informer, metrics, leadership } = this.#options;
     const stored = this.#stored(pod);
     // It may have waited for another write, while others wrote conditions of theirs.
     const patch = stored ? podStatusPatchOf(stored, restated(next, stored)) : podStatusPatchOf(pod, next);
     try {
       // Empty when the write before was carried out and only its answer was lost.
       if (Object.keys(patch.status).length > 0) {
-        informer.upsert(await api.patchPodStatus(pod.namespace, pod.name, patch, () => isLed(pod.nodeName ?? '')));
+        informer.upsert(
+          await api.patchPodStatus(pod.namespace, pod.name, patch, () => leadership.isHeld(pod.nodeName ?? '')),
+        );
         metrics.podStatusWrites.inc({ result: 'ok' });
       }
       this.#unwritten.delete(pod.uid);

@@ -1,11 +1,9 @@
-import { CRDS } from '../kube/crds.ts';
 import type { ResourceKind } from '../kube/resource.ts';
 import { PLATFORM_GROUP } from '../labels.ts';
-import type { ControllerDefinition } from './controller-definition.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
 
-type AnyKind = Pick<ResourceKind, 'group' | 'plural'>;
+export type AnyKind = Pick<ResourceKind, 'group' | 'plural'>;
 
 /** What a controller does with a kind, and so a rule of its role. */
 export interface KindAccess {
@@ -23,42 +21,9 @@ export interface KindAccess {
   readonly notConfined?: string;
 }
 
-const LEASES: AnyKind = { group: 'coordination.k8s.io', plural: 'leases' };
-const EVENTS: AnyKind = { group: '', plural: 'events' };
-
 /** The watches of informers. */
 export const READ: readonly Verb[] = ['list', 'watch'];
 const WRITES: readonly Verb[] = ['create', 'update', 'patch', 'delete'];
-
-/** All that a controller does with the API, with what follows from its CRDs, its Events and its Lease. */
-export function accessOf(
-  definition: Pick<ControllerDefinition<never>, 'access' | 'leads' | 'events' | 'crds'>,
-): KindAccess[] {
-  const { access, leads = false, events = [], crds = [] } = definition;
-  const names = crds.map(({ crd }) => crd.metadata.name);
-  const installs: KindAccess[] = [
-    { kind: CRDS, verbs: ['create'], use: 'installCrd: a CRD cannot be limited by name before it exists.' },
-    { kind: CRDS, verbs: ['get', 'patch'], names, use: 'installCrd: the CRDs of the platform.' },
-  ];
-  const leases: KindAccess = {
-    kind: LEASES,
-    verbs: ['get', 'create', 'patch'],
-    namespace: 'own',
-    use: 'Leader: which process acts. A Lease cannot be limited by name before it exists.',
-  };
-  const recorded: KindAccess = {
-    kind: EVENTS,
-    verbs: ['create', 'patch'],
-    use: 'EventRecorder: Events about objects in any namespace.',
-    notConfined: 'harm nothing',
-  };
-  return [
-    ...access,
-    ...(names.length > 0 ? installs : []),
-    ...(events.length > 0 ? [recorded] : []),
-    ...(leads ? [leases] : []),
-  ];
-}
 
 /** `apps/deployments/scale`; the core group is ''. */
 export function resourceOf({ kind, subresource }: Pick<KindAccess, 'kind' | 'subresource'>): string {

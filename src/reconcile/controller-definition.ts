@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { VariableName } from '../config/variables.ts';
-import type { Crd } from '../kube/crds.ts';
+import { CRDS, type Crd } from '../kube/crds.ts';
 import type { EventType } from '../kube/events/event-correlator.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import type { Leader } from '../kube/leader.ts';
@@ -10,7 +10,7 @@ import type { Permit } from '../kube/transport/rest-lane.ts';
 import type { Logger } from '../logger.ts';
 import type { Runnable } from '../manager.ts';
 import type { Metrics } from '../metrics.ts';
-import type { KindAccess } from './access.ts';
+import type { AnyKind, KindAccess } from './access.ts';
 import type { Informers } from './informers.ts';
 import type { WebhookRegistry, WebhookRule, Webhooks } from './webhooks.ts';
 
@@ -92,4 +92,37 @@ export interface ControllerDefinition<C = ControllerContext> {
   readonly metrics?: readonly (keyof Metrics)[];
   /** Asks the context for all that it needs, informers too: what it does not ask for is not watched. */
   build(context: C): BuiltController | Promise<BuiltController>;
+}
+
+const LEASES: AnyKind = { group: 'coordination.k8s.io', plural: 'leases' };
+const EVENTS: AnyKind = { group: '', plural: 'events' };
+
+/** All that a controller does with the API, with what follows from its CRDs, its Events and its Lease. */
+export function accessOf(
+  definition: Pick<ControllerDefinition<never>, 'access' | 'leads' | 'events' | 'crds'>,
+): KindAccess[] {
+  const { access, leads = false, events = [], crds = [] } = definition;
+  const names = crds.map(({ crd }) => crd.metadata.name);
+  const installs: KindAccess[] = [
+    { kind: CRDS, verbs: ['create'], use: 'installCrd: a CRD cannot be limited by name before it exists.' },
+    { kind: CRDS, verbs: ['get', 'patch'], names, use: 'installCrd: the CRDs of the platform.' },
+  ];
+  const leases: KindAccess = {
+    kind: LEASES,
+    verbs: ['get', 'create', 'patch'],
+    namespace: 'own',
+    use: 'Leader: which process acts. A Lease cannot be limited by name before it exists.',
+  };
+  const recorded: KindAccess = {
+    kind: EVENTS,
+    verbs: ['create', 'patch'],
+    use: 'EventRecorder: Events about objects in any namespace.',
+    notConfined: 'harm nothing',
+  };
+  return [
+    ...access,
+    ...(names.length > 0 ? installs : []),
+    ...(events.length > 0 ? [recorded] : []),
+    ...(leads ? [leases] : []),
+  ];
 }

@@ -35,11 +35,12 @@ export const OWNER_INDEXERS = {
  * The key of the index `controller`. An owner is in the namespace of what it owns; anybody who knows its UID could write
  * that into an object of another namespace.
  */
-export function controlledBy({ namespace, uid }: Controller): string {
+export function controlledBy({ namespace, uid }: OwnerKey): string {
   return `${namespace}/${uid}`;
 }
 
-export type Controller = Pick<CachedObject, 'namespace' | 'uid'>;
+/** The object that controls others. */
+export type OwnerKey = Pick<CachedObject, 'namespace' | 'uid'>;
 
 interface Owned {
   readonly namespace: string;

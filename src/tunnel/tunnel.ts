@@ -107,6 +107,8 @@ export interface Tunnel {
   run(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
   /** Whether the link is up now and all subscriptions are acknowledged. */
   isUp(): boolean;
+  /** The time on the local clock at which the link came up. Undefined while it is down, and before `run`. */
+  upSince(): number | undefined;
   /**
    * Since when the link does not work, on the local clock: the time of the last sign of life on it, or of the start for
    * one that has never been up. Undefined while it is up, and before `run`.

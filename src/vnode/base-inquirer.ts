@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { ANSWER_WITHIN_MS } from './liveness.ts';
@@ -7,21 +8,23 @@ import type { VNode } from './vnode.ts';
 
 export interface BaseInquirerOptions {
   readonly tunnels: Tunnels;
-  /** Another replica may lead the Node: this replica does not ask its base. */
-  readonly isFollowed: (nodeName: string) => boolean;
+  readonly leadership: Pick<Leadership, 'isFollowed'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Asks bases for their list and health; answers come to the VNodeController like any other message. */
+/**
+ * Asks the bases of Nodes that no other replica may lead for their list and health. Answers come to the VNodeController
+ * like any other message.
+ */
 export class BaseInquirer {
-  readonly #isFollowed: (nodeName: string) => boolean;
+  readonly #leadership: Pick<Leadership, 'isFollowed'>;
   readonly #tunnels: Tunnels;
   readonly #clock: Clock;
   readonly #logger: Logger;
 
   constructor(options: BaseInquirerOptions) {
-    this.#isFollowed = options.isFollowed;
+    this.#leadership = options.leadership;
     this.#tunnels = options.tunnels;
     this.#clock = options.clock;
     this.#logger = options.logger;
@@ -29,12 +32,12 @@ export class BaseInquirer {
 
   /** For everything that it reports. */
   ask(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) {
+    if (this.#leadership.isFollowed(vnode.nodeName)) {
       // Perhaps for a moment only, while its Lease is in doubt: then nothing else would ask soon.
-      vnode.refreshBy(this.#clock.now());
+      vnode.questions.refreshBy(this.#clock.now());
       return;
     }
-    if (vnode.refresh && vnode.refresh.at <= this.#clock.now()) vnode.refresh = undefined;
+    vnode.questions.refreshAsked(this.#clock.now());
     this.askList(vnode);
     this.askHealth(vnode);
   }
@@ -42,27 +45,31 @@ export class BaseInquirer {
   /** For everything: now, or 5 s after its last question, which it may have answered before there was this reason. */
   askSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.ask(vnode);
-    else vnode.refreshBy(freeAtOf(vnode));
+    else vnode.questions.refreshBy(freeAtOf(vnode));
   }
 
   askList(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) return;
+    if (this.#leadership.isFollowed(vnode.nodeName)) return;
     vnode.ledger.listAsked(this.#clock.now());
-    vnode.lists.asked();
+    vnode.questions.lists.asked();
     this.#send(vnode, 'queryModules');
   }
 
   askHealth(vnode: VNode): void {
-    if (this.#isFollowed(vnode.nodeName)) return;
-    vnode.healthAskedAt = this.#clock.now();
-    vnode.healthDueAt = Number.POSITIVE_INFINITY;
+    if (this.#leadership.isFollowed(vnode.nodeName)) return;
+    this.noteHealthAsked(vnode, this.#clock.now());
     this.#send(vnode, 'queryHealth');
+  }
+
+  /** Its health was asked for before it became a VNode. */
+  noteHealthAsked(vnode: VNode, now: number): void {
+    vnode.questions.healthAsked(now);
   }
 
   /** As `askSoon`, for its health alone. */
   askHealthSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.askHealth(vnode);
-    else vnode.healthDueAt = freeAtOf(vnode);
+    else vnode.questions.postponeHealth(freeAtOf(vnode));
   }
 
   /**
@@ -70,14 +77,15 @@ export class BaseInquirer {
    * and sooner where a plan waits for a list.
    */
   #send(vnode: VNode, question: 'queryModules' | 'queryHealth'): void {
-    const tunnel = this.#tunnels.get(vnode.tunnel);
-    if (vnode.isDisplaced || tunnel === undefined) return;
-    tunnel[question](vnode.base).catch((error: unknown) => {
+    const { place } = vnode;
+    const tunnel = this.#tunnels.get(place.tunnel);
+    if (place.isDisplaced || tunnel === undefined) return;
+    tunnel[question](place.base).catch((error: unknown) => {
       this.#logger.debug({ node: vnode.nodeName, question, reason: messageOf(error) }, 'base could not be asked');
     });
   }
 }
 
-function freeAtOf({ healthAskedAt }: VNode): number {
-  return healthAskedAt + ANSWER_WITHIN_MS;
+function freeAtOf({ questions }: VNode): number {
+  return questions.healthAskedAt + ANSWER_WITHIN_MS;
 }

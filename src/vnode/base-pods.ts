@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import { objectKey } from '../kube/watch/informer-types.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
@@ -11,7 +12,7 @@ import type { VNodeStore } from './vnode.ts';
 export interface BasePodsOptions {
   readonly api: Pick<KubeClient, 'listPodsAt'>;
   readonly store: Pick<VNodeStore, 'get'>;
-  readonly leases: { isHeld(nodeName: string): boolean };
+  readonly leadership: Pick<Leadership, 'isHeld'>;
   /** Of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   /** The base runs in a Pod, which the VNode knows now. */
@@ -65,9 +66,9 @@ export class BasePods {
   }
 
   async #sync(nodeName: string): Promise<void> {
-    const { api, store, leases, traffic, onFound, logger } = this.#options;
+    const { api, store, leadership, traffic, onFound, logger } = this.#options;
     const vnode = store.get(nodeName);
-    if (vnode === undefined || !leases.isHeld(nodeName)) {
+    if (vnode === undefined || !leadership.isHeld(nodeName)) {
       this.forget(nodeName);
       return;
     }
@@ -75,7 +76,7 @@ export class BasePods {
       this.#queue.addAfter(nodeName, BUSY_DELAY_MS);
       return;
     }
-    const { ip } = vnode.base;
+    const { ip } = vnode.place.base;
     const pods = await api.listPodsAt(ip);
     // Removed meanwhile, and its question given back: whoever has the name now gets a question of its own.
     if (store.get(nodeName) !== vnode) return;
@@ -83,7 +84,7 @@ export class BasePods {
     // Two with one address: neither is known to be it.
     const [pod] = pods.length === 1 ? pods : [];
     const name = pod && objectKey({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name });
-    vnode.basePod = { ip, name };
+    vnode.process.foundIn({ ip, name });
     if (name === undefined) return;
     this.#questions.refund();
     logger.debug({ node: nodeName, pod: name }, 'pod of a base found');

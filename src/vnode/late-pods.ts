@@ -3,7 +3,7 @@ import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { isNotFound, unlessGone } from '../kube/transport/api-error.ts';
 import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
-import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
@@ -15,7 +15,7 @@ export interface LatePodsOptions {
   readonly informer: Informer<CachedNode>;
   readonly podInformer: Informer<VPod>;
   readonly store: VNodeStore;
-  readonly leases: Pick<NodeLeaseController, 'isMember'>;
+  readonly leadership: Pick<Leadership, 'isMember'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -66,7 +66,7 @@ export class LatePods {
 
   async #sync(nodeName: string): Promise<void> {
     this.#forgetOld();
-    const { api, podInformer, leases, logger } = this.#options;
+    const { api, podInformer, leadership, logger } = this.#options;
     const pods = podInformer.byIndex('node', nodeName);
     if (pods.length === 0 || !this.#isGone(nodeName)) return;
     // The cache may lag behind another replica, or an admin, that has made the Node again.
@@ -74,7 +74,7 @@ export class LatePods {
       this.#removedAt.delete(nodeName);
       return;
     }
-    const permit = (): boolean => leases.isMember() && this.#isGone(nodeName);
+    const permit = (): boolean => leadership.isMember() && this.#isGone(nodeName);
     await Promise.all(
       pods.map((pod) => {
         logger.info({ node: nodeName, pod: objectKey(pod) }, 'pod was bound to a node that is deleted');

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
+import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { phaseOf } from '../queue/phase.ts';
@@ -7,6 +8,7 @@ import type { Tunnel } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
+import type { BaseQuestions } from './base-questions.ts';
 import {
   ANSWER_WITHIN_MS,
   BINDS_WITHIN_MS,
@@ -26,8 +28,8 @@ export interface LivenessControllerOptions {
   readonly tunnels: Tunnels;
   readonly inquirer: BaseInquirer;
   readonly candidates: BaseCandidates;
-  /** Another replica may lead the Node, and judges the base. */
-  readonly isFollowed: (nodeName: string) => boolean;
+  /** Bases of Nodes that another replica may lead are that replica's to judge. */
+  readonly leadership: Pick<Leadership, 'isFollowed'>;
   /** Of requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly enqueueNode: (nodeName: string) => void;
@@ -97,9 +99,9 @@ export class LivenessController {
     const now = this.#options.clock.now();
     const wasPaused = now - this.#sweptAt > PAUSED_AFTER_MS;
     this.#sweptAt = now;
-    const byTunnel = Map.groupBy(this.#options.store.values(), ({ tunnel }) => tunnel);
+    const byTunnel = Map.groupBy(this.#options.store.values(), ({ place }) => place.tunnel);
     for (const tunnel of this.#options.tunnels.all()) {
-      const vnodes = (byTunnel.get(tunnel.name) ?? []).filter(({ liveness }) => liveness !== 'Dead');
+      const vnodes = (byTunnel.get(tunnel.name) ?? []).filter(({ life }) => life.liveness !== 'Dead');
       const state = this.#stateOf(tunnel);
       this.#brake(tunnel, state, vnodes, { now, wasPaused });
       for (const vnode of vnodes) {
@@ -151,15 +153,15 @@ export class LivenessController {
       state.hearingSince = before.since;
       state.graceUntil = now + graceAfterOutageMs(now - before.since);
     }
-    const silent = vnodes.filter((vnode) => now - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS);
+    const silent = vnodes.filter(({ life }) => now - life.lastHeardAt >= MISSED_HEARTBEAT_MS);
     for (const vnode of silent) this.#options.inquirer.askHealth(vnode);
     this.#options.logger.info({ tunnel: tunnel.name, asked: silent.length }, 'link is proven, silent bases are asked');
   }
 
   #release(tunnel: Tunnel, before: Brake, vnodes: readonly VNode[], now: number): void {
     const askedAt = before.kind === 'Asking' ? before.since : now;
-    for (const vnode of vnodes) vnode.isConfirmedSilent = askedAt - vnode.lastHeardAt >= MISSED_HEARTBEAT_MS;
-    const silent = vnodes.filter((vnode) => vnode.isConfirmedSilent).length;
+    for (const { life } of vnodes) life.confirmSilence(askedAt - life.lastHeardAt >= MISSED_HEARTBEAT_MS);
+    const silent = vnodes.filter(({ life }) => life.isConfirmedSilent).length;
     this.#options.logger.info({ tunnel: tunnel.name, silent }, 'liveness is judged again');
   }
 
@@ -172,20 +174,20 @@ export class LivenessController {
   }
 
   #judge(vnode: VNode, state: TunnelState, now: number): void {
-    const { enqueueNode, enqueuePods, logger, isFollowed } = this.#options;
-    const isOthers = isFollowed(vnode.nodeName);
+    const { enqueueNode, enqueuePods, logger, leadership } = this.#options;
+    const isOthers = leadership.isFollowed(vnode.nodeName);
     const found = livenessOf(silenceOf(vnode, state, now), state.brake.kind !== 'Released');
     const verdict = isOthers && found === 'Dead' ? 'Unreachable' : found;
-    const isSuspended = verdict === 'Suspended';
+    const { life } = vnode;
     // Only a sign of life makes a base reachable again: the VNodeController sees to that.
     if (verdict === 'Reachable') return;
-    if (isSuspended && (vnode.isSuspended || vnode.liveness !== 'Reachable')) return;
-    if (verdict === vnode.liveness && !vnode.isSuspended) return;
-    const silentSeconds = Math.round((now - vnode.lastHeardAt) / 1000);
-    vnode.isSuspended = isSuspended;
-    if (!isSuspended) {
-      if (vnode.liveness === 'Reachable') vnode.ledger.linkLost();
-      vnode.liveness = verdict;
+    if (verdict === 'Suspended' && life.isSilent) return;
+    if (verdict === life.liveness && !life.isSuspended) return;
+    const silentSeconds = Math.round((now - life.lastHeardAt) / 1000);
+    if (verdict === 'Suspended') {
+      life.suspend();
+    } else {
+      vnode.fallSilent(verdict);
       if (!isOthers) logger.warn({ node: vnode.nodeName, liveness: verdict, silentSeconds }, 'base is silent');
     }
     enqueueNode(vnode.nodeName);
@@ -193,23 +195,24 @@ export class LivenessController {
   }
 
   #askWhenDue(vnode: VNode, now: number): void {
-    if (vnode.liveness !== 'Reachable' || vnode.isSuspended) return;
+    const { life, questions } = vnode;
+    if (life.isSilent) return;
     const { inquirer } = this.#options;
-    const missedAt = vnode.lastHeardAt + MISSED_HEARTBEAT_MS;
+    const missedAt = life.lastHeardAt + MISSED_HEARTBEAT_MS;
     // A heartbeat may be lost: the base is asked before it is judged.
-    if (now >= missedAt && vnode.healthAskedAt < missedAt) inquirer.askHealth(vnode);
-    if (now >= vnode.healthDueAt || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
-    if (isRefreshDue(vnode, this.#options.traffic, now)) {
+    if (now >= missedAt && questions.healthAskedAt < missedAt) inquirer.askHealth(vnode);
+    if (now >= questions.healthDueAt || isOnlyHinted(vnode, now)) inquirer.askHealth(vnode);
+    if (isRefreshDue(questions.refresh, this.#options.traffic, now)) {
       inquirer.ask(vnode);
       return;
     }
-    if (vnode.lists.takeSkipped(now)) inquirer.askList(vnode);
+    if (questions.lists.takeSkipped(now)) inquirer.askList(vnode);
     if (isBinding(vnode, now)) inquirer.askList(vnode);
     // What follows operations is asked for soon.
-    if (vnode.refresh !== undefined) return;
+    if (questions.refresh !== undefined) return;
     const routineAt = routineMomentOf(vnode, now);
     if (vnode.ledger.askedAt + FRESH_MS < routineAt) inquirer.askList(vnode);
-    if (vnode.healthAskedAt + FRESH_MS < routineAt) inquirer.askHealth(vnode);
+    if (questions.healthAskedAt + FRESH_MS < routineAt) inquirer.askHealth(vnode);
   }
 
   #count(): void {
@@ -217,7 +220,7 @@ export class LivenessController {
     let unknownModules = 0;
     let preexistingModules = 0;
     for (const vnode of this.#options.store.values()) {
-      counts[vnode.isSuspended ? 'Suspended' : vnode.liveness]++;
+      counts[vnode.life.isSuspended ? 'Suspended' : vnode.life.liveness]++;
       unknownModules += vnode.unknown.size + vnode.pendingRemovals.size;
       preexistingModules += vnode.contact.keptCount;
     }
@@ -244,33 +247,34 @@ export class LivenessController {
 }
 
 /** The last of the base's own moments for routine questions: bases that came together are not asked together for ever. */
-function routineMomentOf({ metAt, nodeName }: VNode, now: number): number {
-  const firstAt = metAt + phaseOf(nodeName) * ROUTINE_INTERVAL_MS;
+function routineMomentOf({ life, nodeName }: VNode, now: number): number {
+  const firstAt = life.metAt + phaseOf(nodeName) * ROUTINE_INTERVAL_MS;
   if (now < firstAt) return Number.NEGATIVE_INFINITY;
   return now - ((now - firstAt) % ROUTINE_INTERVAL_MS);
 }
 
 /** What follows operations waits while there is a burst of them: many at one base share one question. */
-function isRefreshDue({ refresh }: VNode, { isCalm }: Pick<Traffic, 'isCalm'>, now: number): boolean {
+function isRefreshDue(refresh: BaseQuestions['refresh'], { isCalm }: Pick<Traffic, 'isCalm'>, now: number): boolean {
   return refresh !== undefined && (isCalm ? refresh.at : refresh.latestAt) <= now;
 }
 
 /** Whether heartbeats of the base prove nothing, so that it lives by its answers: one lost question is not its end. */
-function isOnlyHinted({ hintedAt, lastHeardAt, healthAskedAt }: VNode, now: number): boolean {
+function isOnlyHinted({ life, proof, questions }: VNode, now: number): boolean {
   return (
-    now - hintedAt < MISSED_HEARTBEAT_MS &&
-    now - lastHeardAt >= MISSED_HEARTBEAT_MS &&
-    now - healthAskedAt >= ANSWER_WITHIN_MS
+    now - proof.hintedAt < MISSED_HEARTBEAT_MS &&
+    now - life.lastHeardAt >= MISSED_HEARTBEAT_MS &&
+    now - questions.healthAskedAt >= ANSWER_WITHIN_MS
   );
 }
 
 /** Whether nobody listens at the address of a base whose heartbeat just came. A dead base sends none. */
-function isBinding({ isRefusing, isDisplaced, lastBeatAt, hintedAt }: VNode, now: number): boolean {
-  return isRefusing && !isDisplaced && now - Math.max(lastBeatAt ?? hintedAt, hintedAt) < BINDS_WITHIN_MS;
+function isBinding({ life, place, proof }: VNode, now: number): boolean {
+  if (!life.isRefusing || place.isDisplaced) return false;
+  return now - Math.max(life.lastBeatAt ?? proof.hintedAt, proof.hintedAt) < BINDS_WITHIN_MS;
 }
 
 /** A base that has spoken since the outage is past it; for others it is unknown when they would have spoken. */
-function silenceOf(vnode: VNode, { hearingSince, graceUntil }: TunnelState, now: number): Silence {
-  const since = vnode.lastHeardAt >= hearingSince ? vnode.lastHeardAt : Math.max(vnode.lastHeardAt, graceUntil);
-  return { silentMs: now - since, isConfirmed: vnode.isConfirmedSilent };
+function silenceOf({ life }: VNode, { hearingSince, graceUntil }: TunnelState, now: number): Silence {
+  const since = life.lastHeardAt >= hearingSince ? life.lastHeardAt : Math.max(life.lastHeardAt, graceUntil);
+  return { silentMs: now - since, isConfirmed: life.isConfirmedSilent };
 }

@@ -10,25 +10,19 @@ import { isAlreadyExists, isConflict, isInvalidUid, isNotFound, unlessGone } fro
 import type { Traffic } from '../kube/transport/concurrency-limit.ts';
 import type { Permit } from '../kube/transport/rest-lane.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
-import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_TTL_ANNOTATION } from '../labels.ts';
+import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import type { VPod } from '../pod/vpod.ts';
-import { phaseOf } from '../queue/phase.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import { TokenBucket } from '../token-bucket.ts';
 import { BasePods } from './base-pods.ts';
+import type { KnownNodes } from './known-nodes.ts';
 import { LatePods } from './late-pods.ts';
-import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf, ttlSecondsOf } from './node-object.ts';
-import {
-  isBasePodUnknown,
-  NODE_STATUS_PERIOD_MS,
-  type NodePlan,
-  planNode,
-  showsMetaspace,
-  usablePatchOf,
-} from './node-plan.ts';
+import { METASPACE_PRESSURE, type NodeFacts, newNodeOf, providerIdOf } from './node-object.ts';
+import { isBasePodUnknown, planNode, showsMetaspace, usablePatchOf } from './node-plan.ts';
+import { type NodeWrite, NodeWrites, spreadOf } from './node-writes.ts';
 import type { VNode, VNodeStore } from './vnode.ts';
 
 export interface NodeControllerOptions {
@@ -37,7 +31,9 @@ export interface NodeControllerOptions {
   readonly known: KnownNodes;
   readonly podInformer: Informer<VPod>;
   readonly store: VNodeStore;
-  readonly leases: NodeLeaseController;
+  readonly leadership: Leadership;
+  /** The Leases of dead bases are released, and those of Nodes that are gone forgotten. */
+  readonly leases: Pick<NodeLeaseController, 'release' | 'forget'>;
   readonly recorder: EventRecorder;
   /** Of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
@@ -109,19 +105,19 @@ export class NodeController {
   }
 
   async #sync(nodeName: string): Promise<void> {
-    const { store, leases, known } = this.#options;
+    const { store, leadership, known } = this.#options;
     const vnode = store.get(nodeName);
     if (vnode === undefined) return;
     // Nothing queues the Node when this replica leads it again.
-    if (leases.isInterrupted(nodeName)) {
+    if (leadership.isInterrupted(nodeName)) {
       this.#queue.addAfter(nodeName, LOOK_AGAIN_MS);
       return;
     }
-    if (!leases.isHeld(nodeName)) {
+    if (!leadership.isHeld(nodeName)) {
       this.#follow(vnode);
       return;
     }
-    if (vnode.liveness === 'Dead') {
+    if (vnode.life.liveness === 'Dead') {
       await this.#remove(vnode);
       return;
     }
@@ -136,9 +132,10 @@ export class NodeController {
    * so with a dead base that has no Lease, because another ENV has its name; a Lease of its own it would delete first.
    */
   #follow(vnode: VNode): void {
-    const { leases, informer } = this.#options;
-    const { nodeName, wasHeard, liveness } = vnode;
-    if (!leases.isFollowed(nodeName) && (liveness !== 'Dead' || leases.isHolder(nodeName))) return;
+    const { leadership, leases, informer } = this.#options;
+    const { nodeName } = vnode;
+    const { wasHeard, liveness } = vnode.life;
+    if (!leadership.isFollowed(nodeName) && (liveness !== 'Dead' || leadership.isHolder(nodeName))) return;
     if (informer.get(nodeName) || (wasHeard && liveness === 'Reachable')) return;
     leases.forget(nodeName);
     this.#forget(vnode);
@@ -146,8 +143,8 @@ export class NodeController {
 
   async #create(vnode: VNode, written: NodeWrite): Promise<void> {
     const { api, clock, logger, recorder, known } = this.#options;
-    const waitedMs = clock.now() - vnode.metAt;
-    if (vnode.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
+    const waitedMs = clock.now() - vnode.life.metAt;
+    if (vnode.process.health === undefined && waitedMs < WAIT_FOR_HEALTH_MS) {
       this.#queue.addAfter(vnode.nodeName, WAIT_FOR_HEALTH_MS - waitedMs);
       return;
     }
@@ -157,8 +154,8 @@ export class NodeController {
       const created = projectNode(await api.createNode(node, this.#permitOf(vnode)));
       known.addCreated(created);
       written.statusWrittenAt = spreadOf(vnode.nodeName, clock.now());
-      if (vnode.health) written.metaspaceWrittenAt = clock.now();
-      logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.base.ip }, 'node created');
+      if (vnode.process.health) written.metaspaceWrittenAt = clock.now();
+      logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.place.base.ip }, 'node created');
       recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
       await this.#makeUsable(vnode, created);
     } catch (error) {
@@ -180,7 +177,7 @@ export class NodeController {
   }
 
   async #update(vnode: VNode, node: CachedNode, written: NodeWrite): Promise<void> {
-    if (!vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended) return;
+    if (!vnode.life.wasHeard && !vnode.life.isSilent) return;
     const { api, clock, metrics } = this.#options;
     const [now, nowText] = [clock.now(), secondsTime(clock.wallTime())];
     const { statusWrittenAt } = written;
@@ -206,13 +203,13 @@ export class NodeController {
       this.#queue.addAfter(node.name, LOOK_AGAIN_MS);
       return;
     }
-    if (this.#basePods && isBasePodUnknown(node, vnode)) this.#basePods.want(vnode.nodeName);
+    if (this.#basePods && isBasePodUnknown(node, this.#factsOf(vnode))) this.#basePods.want(vnode.nodeName);
     this.#queue.addAfter(node.name, plan.wakeAt - now);
   }
 
   #reportReadiness(vnode: VNode, before: CachedNode): void {
     const was = before.conditions.find(({ type }) => type === 'Ready')?.status;
-    const is = vnode.liveness === 'Reachable' ? 'True' : 'False';
+    const is = vnode.life.liveness === 'Reachable' ? 'True' : 'False';
     if (was === is) return;
     const [type, reason] = is === 'True' ? (['Normal', 'NodeReady'] as const) : (['Warning', 'NodeNotReady'] as const);
     const { recorder, logger } = this.#options;
@@ -230,7 +227,7 @@ export class NodeController {
 
   /** Pods first and the Node last: as long as it exists, the next leader knows that there is work left. */
   async #remove(vnode: VNode): Promise<void> {
-    const { api, podInformer, leases, logger, metrics, known, clock } = this.#options;
+    const { api, podInformer, leadership, leases, logger, metrics, known, clock } = this.#options;
     const { nodeName } = vnode;
     const pods = podInformer.byIndex('node', nodeName);
     const permit = this.#permitOf(vnode);
@@ -242,13 +239,13 @@ export class NodeController {
     const latePods = podInformer.byIndex('node', nodeName).filter(isLate);
     await Promise.all(latePods.map((pod) => this.#forceDelete(pod, permit)));
     // Between two steps another replica may have taken over, which continues from there.
-    if (!leases.isHeld(nodeName)) return;
+    if (!leadership.isHeld(nodeName)) return;
     await leases.release(nodeName);
     this.#forget(vnode);
     this.#latePods.noteRemoval(nodeName);
     const podCount = pods.length + latePods.length;
     metrics.podDeletes.inc({ reason: 'BaseDead' }, podCount);
-    const silentSeconds = Math.round((clock.now() - vnode.lastHeardAt) / 1000);
+    const silentSeconds = Math.round((clock.now() - vnode.life.lastHeardAt) / 1000);
     logger.warn({ node: nodeName, pods: podCount, silentSeconds }, 'base is dead: node and pods deleted');
   }
 
@@ -265,7 +262,7 @@ export class NodeController {
   }
 
   #permitOf({ nodeName }: VNode): Permit {
-    return () => this.#options.leases.isHeld(nodeName);
+    return () => this.#options.leadership.isHeld(nodeName);
   }
 
   #store(answer: NodeObject): void {
@@ -274,7 +271,9 @@ export class NodeController {
 
   #factsOf(vnode: VNode): NodeFacts {
     const { env, kubeletVersion } = this.#options;
-    const { base, tunnel, health, liveness, isSuspended, basePod } = vnode;
+    const { base, tunnel } = vnode.place;
+    const { health, basePod } = vnode.process;
+    const { liveness, isSuspended } = vnode.life;
     const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
     return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability, basePod };
   }
@@ -288,142 +287,4 @@ export class NodeController {
     const owner = labels[ENV_LABEL] === undefined ? 'is not of this controller' : `belongs to ENV ${labels[ENV_LABEL]}`;
     throw new ControllerError('VNode.NameTaken', `node ${vnode.nodeName} exists and ${owner}`);
   }
-}
-
-/** The Nodes in the cache, and those that this process has just created, until the watch shows them. */
-export class KnownNodes {
-  readonly #informer: Informer<CachedNode>;
-  /** As the answer to the create returned them. Emptied by the watch, and by `forgetCreated`. */
-  readonly #created = new Map<string, CachedNode>();
-  /** How many are in the cache. */
-  #cached = 0;
-  /** As a Node showed it last. */
-  #ttlSeconds = 0;
-
-  constructor(informer: Informer<CachedNode>) {
-    this.#informer = informer;
-    // Before all later handlers: what the watch says now counts.
-    const see = ({ name, annotations }: CachedNode): void => {
-      this.forgetCreated(name);
-      const seconds = Number(annotations[NODE_TTL_ANNOTATION] ?? Number.NaN);
-      if (seconds >= 0) this.#ttlSeconds = seconds;
-    };
-    informer.addHandler({
-      onAdd: (node) => {
-        this.#cached++;
-        see(node);
-      },
-      onUpdate: (_old, node) => see(node),
-      onDelete: ({ name }) => {
-        this.#cached--;
-        this.forgetCreated(name);
-      },
-    });
-  }
-
-  /** See `ttlSecondsOf`. */
-  ttlSecondsOfNext(): number {
-    return ttlSecondsOf(this.#cached + this.#created.size + 1, this.#ttlSeconds);
-  }
-
-  get(nodeName: string): CachedNode | undefined {
-    return this.#informer.get(nodeName) ?? this.#created.get(nodeName);
-  }
-
-  addCreated(node: CachedNode): void {
-    this.#created.set(node.name, node);
-  }
-
-  /** The Node is gone, or another replica may have replaced it. */
-  forgetCreated(nodeName: string): void {
-    this.#created.delete(nodeName);
-  }
-}
-
-/** What this process has written of a Node, and when. */
-export interface NodeWrite {
-  statusWrittenAt: number;
-  metaspaceWrittenAt: number;
-  /** When it is the Node's turn to have its metaspace written, which has moved. */
-  metaspaceTurnAt: number | undefined;
-}
-
-/** A Node's metaspace is written at most this often. */
-const METASPACE_PERIOD_MS = 10_000;
-/** This many Nodes at once have their metaspace written. */
-const METASPACE_BURST = 20;
-/**
- * Then the others, one after the other, all of them in the time after which an unchanged status is written too: each
- * write is work for the API server, the scheduler and everybody who watches Nodes. A small fleet needs less time.
- */
-const METASPACE_ROUND_MS = NODE_STATUS_PERIOD_MS;
-const LONGEST_TURN_MS = 600;
-/** Of Nodes that have no memory yet: the scheduler gives them no Pod that requests some. */
-const FIRST_TURNS = { burst: METASPACE_BURST, refillMs: 200 };
-/** While there is much else to write, metaspace that has moved waits this long for its turn: it will move again. */
-const BUSY_DELAY_MS = 30_000;
-/** But no longer than this after the last time. */
-const BUSY_AT_MOST_MS = 120_000;
-
-export interface NodeWritesOptions {
-  readonly traffic: Pick<Traffic, 'isCalm'>;
-  readonly vnodeCount: () => number;
-}
-
-export class NodeWrites {
-  /** Emptied when the VNode is removed, or has another leader. */
-  readonly #byName = new Map<string, NodeWrite>();
-  readonly #turns: TokenBucket;
-  readonly #firstTurns: TokenBucket;
-  readonly #traffic: Pick<Traffic, 'isCalm'>;
-
-  constructor(now: number, { traffic, vnodeCount }: NodeWritesOptions) {
-    this.#traffic = traffic;
-    const refillMs = (): number => Math.min(LONGEST_TURN_MS, METASPACE_ROUND_MS / vnodeCount());
-    this.#turns = new TokenBucket({ burst: METASPACE_BURST, refillMs }, now);
-    this.#firstTurns = new TokenBucket(FIRST_TURNS, now);
-  }
-
-  /** `wasWritten`: another process has written the metaspace of the Node, nobody knows when. */
-  of({ nodeName, metAt }: VNode, wasWritten = false): NodeWrite {
-    const known = this.#byName.get(nodeName);
-    if (known) return known;
-    const statusWrittenAt = spreadOf(nodeName, metAt);
-    const metaspaceWrittenAt = wasWritten ? metAt : Number.NEGATIVE_INFINITY;
-    const write = { statusWrittenAt, metaspaceWrittenAt, metaspaceTurnAt: undefined };
-    this.#byName.set(nodeName, write);
-    return write;
-  }
-
-  /**
-   * When the metaspace of a Node that has moved may be written: a turn, which the Node keeps until the write, or the
-   * time to ask for one.
-   */
-  turnOf(write: NodeWrite, now: number): number {
-    const { metaspaceWrittenAt } = write;
-    const isFirst = metaspaceWrittenAt === Number.NEGATIVE_INFINITY;
-    const mayWait = now - metaspaceWrittenAt < BUSY_AT_MOST_MS;
-    if (write.metaspaceTurnAt === undefined && mayWait && !this.#traffic.isCalm) return now + BUSY_DELAY_MS;
-    const turns = isFirst ? this.#firstTurns : this.#turns;
-    write.metaspaceTurnAt ??= Math.max(turns.reserve(now), metaspaceWrittenAt + METASPACE_PERIOD_MS);
-    return write.metaspaceTurnAt;
-  }
-
-  /** Notes what a write of the status has brought. */
-  noteWrite(write: NodeWrite, { status, writesMetaspace }: NodePlan, now: number): void {
-    const written = (status?.status ?? {}) as Readonly<Record<string, unknown>>;
-    if ('conditions' in written) write.statusWrittenAt = now;
-    if (!writesMetaspace && !('capacity' in written)) return;
-    write.metaspaceWrittenAt = now;
-    write.metaspaceTurnAt = undefined;
-  }
-
-  forget(nodeName: string): void {
-    this.#byName.delete(nodeName);
-  }
-}
-
-/** Spreads the periodic reports of Nodes that come together. */
-export function spreadOf(nodeName: string, now: number): number {
-  return now - phaseOf(nodeName) * NODE_STATUS_PERIOD_MS;
 }

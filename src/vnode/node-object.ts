@@ -76,7 +76,7 @@ export function nodeLabelsOf({ base, tunnel, env }: NodeFacts): Record<string, s
  */
 export const ARCHITECTURE_LABELS = ['kubernetes.io/arch', 'beta.kubernetes.io/arch'] as const;
 
-/** The TTL controller's value for a cluster of up to so many Nodes, s: `pkg/controller/ttl` of Kubernetes. */
+/** Upper bounds of the number of Nodes, and the TTL controller's value for each, as `pkg/controller/ttl` of Kubernetes has them. */
 const TTL_SECONDS: readonly (readonly [nodes: number, seconds: number])[] = [
   [100, 0],
   [500, 15],

@@ -9,12 +9,10 @@ export interface TunnelClaim {
   readonly base: Pick<BaseInfo, 'ip' | 'port'>;
 }
 
-export interface HeldClaim extends TunnelClaim {
-  /** False for a base that is known only from its Node. */
-  readonly wasHeard: boolean;
-  readonly lastHeardAt: number;
-  /** Nobody listened at its address since it was last heard. */
-  readonly isRefusing: boolean;
+/** A base that has an identity: its place, and its signs of life (`BaseLife`). */
+export interface HeldClaim {
+  readonly place: TunnelClaim;
+  readonly life: { readonly wasHeard: boolean; readonly lastHeardAt: number; readonly isRefusing: boolean };
 }
 
 /**
@@ -23,7 +21,7 @@ export interface HeldClaim extends TunnelClaim {
  * when the holder could have been heard over its tunnel; undefined while the link may be down.
  */
 export function weighClaim(
-  held: HeldClaim,
+  { place: held, life }: HeldClaim,
   heard: TunnelClaim,
   now: number,
   couldSpeakSince: number | undefined,
@@ -32,10 +30,10 @@ export function weighClaim(
   if (!isByAddress(held.tunnel)) {
     // The transport authenticates who speaks there; whoever posts a heartbeat has proven an address at most.
     if (couldSpeakSince === undefined) return 'Refused';
-    return now - Math.max(held.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
+    return now - Math.max(life.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
   }
-  const isGone = held.isRefusing || now - held.lastHeardAt >= UNREACHABLE_AFTER_MS;
-  return isGone || isOpen(held, heard) ? 'Moved' : 'Refused';
+  const isGone = life.isRefusing || now - life.lastHeardAt >= UNREACHABLE_AFTER_MS;
+  return isGone || (!life.wasHeard && isOpen(held, heard)) ? 'Moved' : 'Refused';
 }
 
 /**
@@ -43,8 +41,8 @@ export function weighClaim(
  * authenticates who speaks now. Others wait until the place that it shows is silent or refuses a connection: right after
  * a start, a stranger with an address of its own may be heard before the base.
  */
-function isOpen(held: HeldClaim, heard: TunnelClaim): boolean {
-  return !held.wasHeard && (!isByAddress(heard.tunnel) || addressOf(held) === undefined);
+function isOpen(held: TunnelClaim, heard: TunnelClaim): boolean {
+  return !isByAddress(heard.tunnel) || addressOf(held) === undefined;
 }
 
 /** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */

@@ -3,6 +3,7 @@ import type { CachedNode } from '../kinds/vnode-object.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '../labels.ts';
+import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
@@ -14,10 +15,12 @@ import { BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
-import { VNode } from './vnode.ts';
+import { VNode, type VNodeOptions } from './vnode.ts';
 
 export interface VNodeAdmissionOptions extends NewBasesOptions {
-  readonly leases: NodeLeaseController;
+  readonly leadership: Pick<Leadership, 'isFollowed' | 'isHeld'>;
+  /** The Lease of each new VNode is followed. */
+  readonly leases: Pick<NodeLeaseController, 'follow'>;
   readonly inquirer: BaseInquirer;
   readonly candidates: BaseCandidates;
   readonly recorder: EventRecorder;
@@ -26,33 +29,23 @@ export interface VNodeAdmissionOptions extends NewBasesOptions {
   readonly ledger: LedgerOptions;
 }
 
-/** How often two bases with one identity are reported. */
-const TELL_REFUSAL_EVERY_MS = 60_000;
-
 /** Who gets a VNode, and which of two bases with one identity has it. */
 export class VNodeAdmission {
   readonly #options: VNodeAdmissionOptions;
   readonly #newBases: NewBases;
-  readonly #startedAt: number;
-  /** When each tunnel's link came up last. */
-  readonly #linkUpAt = new Map<TunnelName, number>();
 
   constructor(options: VNodeAdmissionOptions) {
     this.#options = options;
-    this.#startedAt = options.clock.now();
     this.#newBases = new NewBases(options);
     for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
-  }
-
-  onLinkUp(tunnel: TunnelName): void {
-    this.#linkUpAt.set(tunnel, this.#options.clock.now());
   }
 
   /** After 5 min of an outage silence counts although the link is down. */
   #couldSpeakSince(name: TunnelName): number | undefined {
     const { tunnels, clock } = this.#options;
     const tunnel = tunnels.get(name);
-    if (tunnel?.isUp()) return this.#linkUpAt.get(name) ?? this.#startedAt;
+    const upSince = tunnel?.upSince();
+    if (upSince !== undefined) return upSince;
     const downSince = tunnel?.downSince() ?? clock.now();
     return clock.now() - downSince >= BRAKE_MAX_MS ? downSince : undefined;
   }
@@ -73,46 +66,50 @@ export class VNodeAdmission {
       this.#options.inquirer.ask(found);
       return this.#settled(found);
     }
-    if (vnode.liveness === 'Dead') return undefined;
-    const verdict = weighClaim(vnode, heard, clock.now(), this.#couldSpeakSince(vnode.tunnel));
+    if (vnode.life.liveness === 'Dead') return undefined;
+    const { place } = vnode;
+    const verdict = weighClaim(vnode, heard, clock.now(), this.#couldSpeakSince(place.tunnel));
     if (verdict === 'Refused') {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
       return undefined;
     }
-    if (vnode.tunnel === envelope.tunnel && isDeepStrictEqual(vnode.base, base)) return this.#settled(vnode);
-    const isMove = verdict === 'Moved' || vnode.base.ip !== base.ip || vnode.base.port !== base.port;
+    if (place.tunnel === envelope.tunnel && isDeepStrictEqual(place.base, base)) return this.#settled(vnode);
+    const isMove = verdict === 'Moved' || place.base.ip !== base.ip || place.base.port !== base.port;
     // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels.
-    if (!vnode.changes.admit(isMove, clock.now())) return verdict === 'Moved' ? undefined : this.#settled(vnode);
+    if (!place.changes.admit(isMove, clock.now())) return verdict === 'Moved' ? undefined : this.#settled(vnode);
     if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
-    if (vnode.base.ip !== base.ip) this.#checkAddress(base);
-    vnode.base = base;
-    vnode.tunnel = envelope.tunnel;
+    if (place.base.ip !== base.ip) this.#checkAddress(base);
+    place.update(base, envelope.tunnel);
     this.#enqueue(vnode);
     return this.#settled(vnode);
   }
 
   /** What a base at its former address says of itself now. */
   update(vnode: VNode, base: BaseInfo): void {
-    if (isDeepStrictEqual(vnode.base, base) || !vnode.changes.admit(false, this.#options.clock.now())) return;
-    vnode.base = base;
+    const { place } = vnode;
+    if (isDeepStrictEqual(place.base, base) || !place.changes.admit(false, this.#options.clock.now())) return;
+    place.update(base, place.tunnel);
     this.#enqueue(vnode);
   }
 
-  /** A base answers: if it had to, it becomes a VNode with that. */
-  prove(envelope: Envelope): void {
-    const { store, clock, inquirer } = this.#options;
-    if (store.get(nodeNameOf(envelope.identity))) return;
+  /** Another base answers at its address: it is called there no longer until it is heard again. */
+  displace(vnode: VNode): void {
+    vnode.displace();
+  }
+
+  /** A base answers. If it had to answer before it becomes a VNode, returns the VNode that it becomes. */
+  prove(envelope: Envelope): VNode | undefined {
+    const { store, inquirer } = this.#options;
+    if (store.get(nodeNameOf(envelope.identity))) return undefined;
     const proven = this.#newBases.prove(envelope);
-    if (proven === undefined) return;
+    if (proven === undefined) return undefined;
     const holder = store.heardAt(addressOf(proven));
-    if (holder && this.#stillBeats(holder)) return;
-    const vnode = this.#discover(proven.tunnel, proven.base);
-    vnode.lastBeatAt = proven.lastBeatAt;
-    vnode.hear(clock.now(), envelope.publishedAt);
+    if (holder && this.#stillBeats(holder)) return undefined;
+    const vnode = this.#discover(proven.tunnel, proven.base, proven.lastBeatAt);
     // Its health is what it has answered.
-    vnode.healthAskedAt = proven.askedAt;
+    inquirer.noteHealthAsked(vnode, proven.askedAt);
     inquirer.askList(vnode);
-    this.#settled(vnode);
+    return this.#settled(vnode);
   }
 
   /** Looks after bases that have to answer; called once a second. */
@@ -123,17 +120,12 @@ export class VNodeAdmission {
   /** Addresses are reused: an answer from there does not prove that the former base lives. */
   #settled(vnode: VNode): VNode {
     const before = this.#options.store.settle(vnode);
-    if (vnode.isDisplaced) {
-      // What was answered meanwhile was not taken.
-      vnode.isDisplaced = false;
-      vnode.ledger.doubtCommands();
+    if (vnode.place.isDisplaced) {
+      vnode.regainAddress();
       this.#options.inquirer.ask(vnode);
     }
     if (before === undefined) return vnode;
-    before.isDisplaced = true;
-    before.isRefusing = true;
-    before.ledger.doubtCommands();
-    before.ledger.baseRestarted(undefined);
+    before.loseAddress();
     const admitted = before.reports.admit(this.#options.clock.now());
     if (admitted) {
       const fields = { node: before.nodeName, by: vnode.nodeName, ...admitted };
@@ -152,42 +144,40 @@ export class VNodeAdmission {
     const tunnel = [named, ...TUNNEL_NAMES].find((name) => name !== undefined && tunnels.get(name));
     if (identity === undefined || tunnel === undefined || identityFault(identity) || store.get(node.name)) return;
     const ready = node.conditions.find(({ type }) => type === 'Ready');
-    const vnode = this.#add(baseOf(node, identity), tunnel);
-    vnode.adoptedAt = this.#options.clock.now();
+    // What was unreachable stays so until the base speaks.
+    const wasUnreachable = ready?.status === 'False' && ready.reason === 'BaseUnreachable';
+    const vnode = this.#add({ base: baseOf(node, identity), tunnel, adopted: { wasUnreachable } });
     const heardThere = store.settle(vnode);
     if (heardThere) {
       store.settle(heardThere);
-      vnode.isDisplaced = true;
+      vnode.displace();
       // Two Nodes show one address, and neither base was heard: the first heartbeat decides.
-      if (!heardThere.wasHeard) heardThere.isDisplaced = true;
+      if (!heardThere.life.wasHeard) heardThere.displace();
     }
-    // What was unreachable stays so until the base speaks.
-    if (ready?.status === 'False' && ready.reason === 'BaseUnreachable') vnode.liveness = 'Unreachable';
   }
 
   /** Where the base is now, as the replica that leads it says: its messages may not have arrived here. */
   follow(node: CachedNode): void {
-    const { store, leases, tunnels } = this.#options;
+    const { store, leadership, tunnels } = this.#options;
     const vnode = store.get(node.name);
-    if (vnode === undefined || !leases.isFollowed(node.name)) return;
+    if (vnode === undefined || !leadership.isFollowed(node.name)) return;
     const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     if (tunnel === undefined || tunnels.get(tunnel) === undefined) return;
     const base = baseOf(node, vnode.identity);
-    if (placeOf({ tunnel, base }) === placeOf(vnode)) return;
-    vnode.base = base;
-    vnode.tunnel = tunnel;
+    if (placeOf({ tunnel, base }) === placeOf(vnode.place)) return;
+    vnode.place.update(base, tunnel);
     store.settle(vnode);
   }
 
-  #discover(tunnel: TunnelName, base: BaseInfo): VNode {
+  #discover(tunnel: TunnelName, base: BaseInfo, lastBeatAt?: number): VNode {
     this.#options.logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
     this.#checkAddress(base);
-    return this.#add(base, tunnel);
+    return this.#add({ base, tunnel, lastBeatAt });
   }
 
-  #add(base: BaseInfo, tunnel: TunnelName): VNode {
+  #add(found: Omit<VNodeOptions, 'now' | 'ledger'>): VNode {
     const { store, leases, ledger, clock } = this.#options;
-    const vnode = new VNode({ base, tunnel, now: clock.now(), ledger });
+    const vnode = new VNode({ ...found, now: clock.now(), ledger });
     store.add(vnode);
     leases.follow(vnode.nodeName);
     this.#enqueue(vnode);
@@ -198,15 +188,11 @@ export class VNodeAdmission {
   #move(vnode: VNode, place: string): void {
     const { logger, clock } = this.#options;
     const now = clock.now();
-    vnode.placedAt = now;
-    vnode.masterName = undefined;
-    vnode.isRefusing = true;
-    if (!vnode.wasHeard) return;
-    vnode.ledger.doubtCommands();
-    vnode.ledger.baseRestarted(undefined);
-    vnode.runTime = undefined;
+    vnode.move(now);
+    if (!vnode.life.wasHeard) return;
     const admitted = vnode.reports.admit(now);
-    if (admitted) logger.info({ node: vnode.nodeName, from: placeOf(vnode), to: place, ...admitted }, 'base has moved');
+    if (admitted)
+      logger.info({ node: vnode.nodeName, from: placeOf(vnode.place), to: place, ...admitted }, 'base has moved');
   }
 
   /** Two processes have one identity. Whether the first still lives shows when it is asked. */
@@ -214,42 +200,40 @@ export class VNodeAdmission {
     const { logger, inquirer } = this.#options;
     inquirer.askHealthSoon(vnode);
     if (!this.#countRefusal(vnode, tunnel)) return;
-    const held = placeOf(vnode);
+    const held = placeOf(vnode.place);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
-    const why = vnode.wasHeard
+    const why = vnode.life.wasHeard
       ? `while the base at ${held} sends messages`
       : `until ${held}, where its Node shows it, refuses a connection or is silent for 25 s`;
     const message = `a base at ${place} has the identity ${vnode.identity} too: it is refused ${why}`;
-    this.#tellRefusal(vnode, message);
+    this.#reportRefusal(vnode, message);
   }
 
   /** Its own heartbeats count; what answers at its address may be the other one. */
-  #stillBeats({ liveness, isRefusing, lastBeatAt }: VNode): boolean {
+  #stillBeats({ life: { liveness, isRefusing, lastBeatAt } }: VNode): boolean {
     const sinceMs = this.#options.clock.now() - (lastBeatAt ?? Number.NEGATIVE_INFINITY);
     return liveness !== 'Dead' && !isRefusing && sinceMs < UNREACHABLE_AFTER_MS;
   }
 
   /** Two identities have one address: nobody is spoken to there until the one that has it is heard again. */
   #refuseAt(holder: VNode, { identity, tunnel }: Envelope): void {
-    holder.isDisplaced = true;
+    holder.displace();
     if (!this.#countRefusal(holder, tunnel)) return;
-    const place = placeOf(holder);
+    const place = placeOf(holder.place);
     this.#options.logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
     const message = `base ${identity} reports ${place} too: it is refused while ${holder.identity} sends heartbeats`;
-    this.#tellRefusal(holder, message);
+    this.#reportRefusal(holder, message);
   }
 
   /** Whether it is reported, too. */
   #countRefusal(holder: VNode, tunnel: TunnelName): boolean {
     const { clock, metrics } = this.#options;
     metrics.refusedBases.inc({ tunnel });
-    return clock.now() - holder.refusalToldAt >= TELL_REFUSAL_EVERY_MS;
+    return holder.place.takeRefusalReport(clock.now());
   }
 
-  #tellRefusal(holder: VNode, message: string): void {
-    const { clock, recorder } = this.#options;
-    holder.refusalToldAt = clock.now();
-    recorder.event(nodeSubject(holder.nodeName), 'Warning', 'BaseRefused', message);
+  #reportRefusal(holder: VNode, message: string): void {
+    this.#options.recorder.event(nodeSubject(holder.nodeName), 'Warning', 'BaseRefused', message);
   }
 
   #checkAddress(base: BaseInfo): void {

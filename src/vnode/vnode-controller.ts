@@ -10,13 +10,10 @@ import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import { type ModuleStatus, moduleKeyOf, type OperationResult } from '../tunnel/module.ts';
 import { type BaseAddress, type Envelope, isByAddress, type TunnelHandler, type TunnelName } from '../tunnel/tunnel.ts';
 import { ANSWER_WITHIN_MS, MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
-import { isOffBeat, isOfKnownProcess, isOtherProcess } from './restart-signs.ts';
+import { isOffBeat, isOfKnownProcess } from './restart-signs.ts';
 import { isFromBase, isSamePlace } from './tunnel-claim.ts';
 import type { VNode } from './vnode.ts';
 import { VNodeAdmission, type VNodeAdmissionOptions } from './vnode-admission.ts';
-
-/** A question takes 5 s to be asked again and 10 s to end. */
-const GOODBYE_COUNTS_MS = 15_000;
 
 export interface VNodeControllerOptions extends VNodeAdmissionOptions {
   readonly nodeInformer: Informer<CachedNode>;
@@ -67,8 +64,9 @@ export class VNodeController implements TunnelHandler {
     const vnode = this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
-    const isOdd = isByAddress(vnode.tunnel) && vnode.lastBeatAt !== undefined && isOffBeat(vnode.lastBeatAt, now);
-    vnode.lastBeatAt = now;
+    const { lastBeatAt } = vnode.life;
+    const isOdd = isByAddress(vnode.tunnel) && lastBeatAt !== undefined && isOffBeat(lastBeatAt, now);
+    vnode.life.beat(now);
     if (isOdd) this.#options.inquirer.askSoon(vnode);
     this.#noteLife(vnode, envelope);
   }
@@ -76,11 +74,11 @@ export class VNodeController implements TunnelHandler {
   /** Anybody may have posted it, so it is only a reason to ask the base: its answers count. */
   #onHint(envelope: Envelope, base: BaseInfo): void {
     const { identity, tunnel } = envelope;
-    const { store, leases, candidates } = this.#options;
+    const { store, leadership, candidates } = this.#options;
     const vnode = store.get(nodeNameOf(identity));
-    if (vnode?.liveness === 'Dead') return;
-    const isFollowed = vnode !== undefined && leases.isFollowed(vnode.nodeName);
-    if (vnode === undefined || vnode.isDisplaced || !isSamePlace(vnode, { tunnel, base })) {
+    if (vnode?.life.liveness === 'Dead') return;
+    const isFollowed = vnode !== undefined && leadership.isFollowed(vnode.nodeName);
+    if (vnode === undefined || vnode.place.isDisplaced || !isSamePlace(vnode.place, { tunnel, base })) {
       if (!isFollowed) candidates.hint(tunnel, base);
       return;
     }
@@ -91,67 +89,63 @@ export class VNodeController implements TunnelHandler {
   }
 
   /** Its own heartbeats say all that others could. */
-  #beatsItself({ lastBeatAt }: VNode): boolean {
+  #beatsItself({ life: { lastBeatAt } }: VNode): boolean {
     return lastBeatAt !== undefined && this.#options.clock.now() - lastBeatAt < UNREACHABLE_AFTER_MS;
   }
 
   /** The replica that leads the base asks it and judges it. Here it only shows that there is nothing to do. */
   #noteHearsay(vnode: VNode, envelope: Envelope): void {
     this.#noteLife(vnode, envelope);
-    vnode.isHearsay = true;
+    vnode.life.noteHearsay();
   }
 
   #noteHint(vnode: VNode, base: BaseInfo): void {
     const { clock, inquirer } = this.#options;
     const now = clock.now();
-    const isOdd = isOffBeat(vnode.hintedAt, now);
-    vnode.hintedAt = now;
-    const isWell = vnode.wasHeard && vnode.liveness === 'Reachable' && !vnode.isSuspended && !vnode.isRefusing;
+    const { life, proof } = vnode;
+    const isOdd = proof.hint(now);
+    const isWell = life.wasHeard && !life.isSilent && !life.isRefusing;
     if (livesByAnswers(vnode)) {
-      // An earlier answer may be of one that beats by itself, and had not done so yet.
-      const isSettled = vnode.namedAt - vnode.adoptedAt >= UNREACHABLE_AFTER_MS;
-      if (isSettled && now - vnode.namedAt < UNREACHABLE_AFTER_MS) this.#admission.update(vnode, base);
+      if (proof.provesHints(now)) this.#admission.update(vnode, base);
       // A base whose threads all run commands answers no question; when it ends, their connections break.
-      if (isWell && vnode.ledger.hasOpenCommand) vnode.hear(now, undefined);
+      if (isWell && vnode.ledger.hasOpenCommand) life.hear(now, undefined);
     }
     if (isOdd || !isWell) inquirer.askSoon(vnode);
   }
 
   onGoingDown(envelope: Envelope, base: BaseInfo): void {
     const { identity, tunnel } = envelope;
-    const { store, leases, clock, inquirer } = this.#options;
+    const { store, leadership, clock, inquirer } = this.#options;
     const unproven = store.unproven.get(nodeNameOf(identity));
     if (unproven && isFromBase(envelope, base) && isSamePlace(unproven, { tunnel, base })) {
       store.unproven.delete(nodeNameOf(identity));
     }
     const vnode = store.get(nodeNameOf(identity));
-    if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (leases.isFollowed(vnode.nodeName)) return;
-    if (isFromBase(envelope, vnode.base)) {
+    if (vnode === undefined || vnode.life.liveness === 'Dead' || !isSamePlace(vnode.place, { tunnel, base })) return;
+    if (leadership.isFollowed(vnode.nodeName)) return;
+    if (isFromBase(envelope, vnode.place.base)) {
       this.#end(vnode);
       return;
     }
     // Anybody may have posted it: a refused connection confirms it, an answer refutes it.
-    if (!isAwaited(vnode.goodbyeAt, clock.now())) vnode.goodbyeAt = clock.now();
+    vnode.proof.sayGoodbye(clock.now());
     inquirer.askHealthSoon(vnode);
   }
 
   #end(vnode: VNode): void {
     this.#options.logger.info({ node: vnode.nodeName }, 'base is going down');
-    vnode.liveness = 'Dead';
-    vnode.isSuspended = false;
+    vnode.goDown();
     this.#options.enqueueNode(vnode.nodeName);
   }
 
   onHealth(envelope: Envelope, health: BaseHealth): void {
+    const { clock } = this.#options;
     this.#admitProven(envelope);
-    this.#admission.prove(envelope);
+    this.#admission.prove(envelope)?.life.hear(clock.now(), envelope.publishedAt);
     const vnode = this.#heard(envelope);
     if (vnode === undefined) return;
-    // A base that could not report its figures has not lost its memory.
-    if (health.metaspaceUsedBytes !== undefined || vnode.health === undefined) vnode.health = health;
-    vnode.masterName = health.masterName ?? vnode.base.name;
-    if (this.#noteRunTime(vnode, envelope, health))
+    vnode.process.reportHealth(health, vnode.place.base.name);
+    if (vnode.process.reportAge(health.runTimeSeconds, clock.now(), envelope.askedAt))
       this.#restarted(vnode, envelope, 'the start time of the JVM changed');
     this.#options.enqueueNode(vnode.nodeName);
   }
@@ -162,22 +156,14 @@ export class VNodeController implements TunnelHandler {
     const vnode = base && this.#admission.admit(envelope, base);
     if (vnode === undefined) return;
     const now = this.#options.clock.now();
-    vnode.hintedAt = now;
-    vnode.namedAt = now;
+    vnode.proof.hint(now);
+    vnode.proof.named(now);
     this.#noteLife(vnode, envelope);
-  }
-
-  /** Whether it is another process's than the one before. */
-  #noteRunTime(vnode: VNode, { askedAt }: Envelope, { runTimeSeconds: seconds }: BaseHealth): boolean {
-    if (seconds === undefined) return false;
-    const before = vnode.runTime;
-    vnode.runTime = { seconds, heardAt: this.#options.clock.now() };
-    return before !== undefined && isOtherProcess(before, seconds, askedAt);
   }
 
   admitList(tunnel: TunnelName, identity: string): boolean {
     const vnode = this.#options.store.get(nodeNameOf(identity));
-    if (vnode?.tunnel !== tunnel || vnode.lists.admit(this.#options.clock.now())) return true;
+    if (vnode?.tunnel !== tunnel || vnode.questions.lists.admit(this.#options.clock.now())) return true;
     this.#options.metrics.skippedLists.inc({ reason: 'rate' });
     return false;
   }
@@ -202,7 +188,7 @@ export class VNodeController implements TunnelHandler {
     const code: ErrorCode = 'Base.TooManyModules';
     const reason = `no room for ${listed} listed modules: at most ${MAX_RECORDS} are known of one base`;
     if (admitted) logger.warn({ node: vnode.nodeName, code, reason, ...admitted }, 'list of a base refused');
-    vnode.lists.refused();
+    vnode.questions.lists.refused();
     enqueuePods(vnode.nodeName);
   }
 
@@ -212,7 +198,7 @@ export class VNodeController implements TunnelHandler {
     const { clock } = this.#options;
     const end = vnode.ledger.takeResult(result, envelope, clock.now());
     this.#logAnswer(vnode, result, end);
-    if (end && this.#options.leases.isHeld(vnode.nodeName)) noteOperationEnd(vnode, end, this.#options);
+    if (end && this.#options.leadership.isHeld(vnode.nodeName)) noteOperationEnd(vnode, end, this.#options);
     this.#options.enqueuePods(vnode.nodeName);
   }
 
@@ -222,7 +208,7 @@ export class VNodeController implements TunnelHandler {
       return;
     }
     const vnode = this.#heard(envelope);
-    if (vnode === undefined || isOfKnownProcess(envelope.publishedAt, vnode.firstSaidAt)) return;
+    if (vnode === undefined || isOfKnownProcess(envelope.publishedAt, vnode.life.firstSaidAt)) return;
     this.#restarted(vnode, envelope, 'it asked for its baseline');
   }
 
@@ -233,7 +219,7 @@ export class VNodeController implements TunnelHandler {
   #askWhetherRestarted({ identity, tunnel }: Envelope): void {
     const { store, inquirer } = this.#options;
     const vnode = store.get(nodeNameOf(identity));
-    if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
+    if (vnode === undefined || vnode.life.liveness === 'Dead' || vnode.tunnel !== tunnel) return;
     inquirer.askSoon(vnode);
   }
 
@@ -241,22 +227,19 @@ export class VNodeController implements TunnelHandler {
   onConnectionRefused(tunnel: TunnelName, base: BaseAddress): void {
     this.#options.candidates.refused(tunnel, base);
     const vnode = this.#options.store.get(nodeNameOf(base.identity));
-    if (vnode === undefined || vnode.liveness === 'Dead' || !isSamePlace(vnode, { tunnel, base })) return;
-    if (isAwaited(vnode.goodbyeAt, this.#options.clock.now()) && !this.#options.leases.isFollowed(vnode.nodeName)) {
+    if (vnode === undefined || vnode.life.liveness === 'Dead' || !isSamePlace(vnode.place, { tunnel, base })) return;
+    if (vnode.proof.awaitsEnd(this.#options.clock.now()) && !this.#options.leadership.isFollowed(vnode.nodeName)) {
       this.#end(vnode);
       return;
     }
-    const admitted = vnode.isRefusing ? undefined : vnode.reports.admit(this.#options.clock.now());
+    const admitted = vnode.life.isRefusing ? undefined : vnode.reports.admit(this.#options.clock.now());
     if (admitted) this.#options.logger.warn({ node: vnode.nodeName, ...admitted }, 'base refuses connections');
-    vnode.isRefusing = true;
-    vnode.runTime = undefined;
-    vnode.ledger.baseRestarted(undefined);
+    vnode.refuse();
     this.#options.enqueuePods(vnode.nodeName);
   }
 
   onLinkUp(tunnel: TunnelName): void {
     this.#options.logger.info({ tunnel }, 'tunnel is up');
-    this.#admission.onLinkUp(tunnel);
     this.#options.onLinkChange(this.#options.tunnels.namesUp());
     for (const vnode of this.#vnodesOf(tunnel)) {
       this.#options.inquirer.ask(vnode);
@@ -282,10 +265,11 @@ export class VNodeController implements TunnelHandler {
   #heard(envelope: Envelope): VNode | undefined {
     const { identity, tunnel, askedAt } = envelope;
     const vnode = this.#options.store.get(nodeNameOf(identity));
-    if (vnode === undefined || vnode.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
-    if (this.#options.leases.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
-    if (vnode.isDisplaced || (askedAt !== undefined && askedAt < vnode.placedAt)) return undefined;
-    if (envelope.answeredBy === identity) vnode.namedAt = this.#options.clock.now();
+    if (vnode === undefined || vnode.life.liveness === 'Dead' || vnode.tunnel !== tunnel) return undefined;
+    if (this.#options.leadership.isFollowed(vnode.nodeName) || this.#isForeign(vnode, envelope)) return undefined;
+    const { place, proof } = vnode;
+    if (place.isDisplaced || (askedAt !== undefined && askedAt < place.placedAt)) return undefined;
+    if (envelope.answeredBy === identity) proof.named(this.#options.clock.now());
     this.#noteLife(vnode, envelope);
     return vnode;
   }
@@ -298,33 +282,32 @@ export class VNodeController implements TunnelHandler {
   #isForeign(vnode: VNode, { tunnel, askedAt, answeredBy }: Envelope): boolean {
     if (!isByAddress(tunnel) || askedAt === undefined || answeredBy === vnode.identity) return false;
     const isOther = answeredBy !== undefined && this.#options.store.get(nodeNameOf(answeredBy)) !== undefined;
-    if (isOther) vnode.isDisplaced = true;
-    return isOther || (vnode.lastBeatAt === undefined && vnode.namedAt < vnode.placedAt);
+    if (isOther) this.#admission.displace(vnode);
+    return isOther || (vnode.life.lastBeatAt === undefined && vnode.proof.namedAt < vnode.place.placedAt);
   }
 
   #noteLife(vnode: VNode, { publishedAt, askedAt }: Envelope): void {
     const { clock, inquirer, enqueueNode, enqueuePods } = this.#options;
+    const { life, proof } = vnode;
     const now = clock.now();
-    if (askedAt === undefined || (vnode.goodbyeAt ?? now) <= askedAt) vnode.goodbyeAt = undefined;
+    proof.refuteGoodbye(askedAt);
     // It missed a heartbeat: it was perhaps off the broker, which keeps nothing for it.
-    if (vnode.wasHeard && now - Math.max(vnode.lastHeardAt, vnode.hintedAt) >= MISSED_HEARTBEAT_MS) {
+    if (life.wasHeard && now - Math.max(life.lastHeardAt, proof.hintedAt) >= MISSED_HEARTBEAT_MS) {
       vnode.ledger.doubtCommands();
       enqueuePods(vnode.nodeName);
     }
-    if (vnode.hear(now, publishedAt)) enqueueNode(vnode.nodeName);
-    if (vnode.liveness === 'Unreachable' || vnode.isSuspended) this.#recover(vnode);
-    else if (vnode.isRefusing) inquirer.ask(vnode);
-    vnode.isRefusing = false;
+    const wasRefusing = life.isRefusing;
+    if (life.hear(now, publishedAt)) enqueueNode(vnode.nodeName);
+    if (life.liveness === 'Unreachable' || life.isSuspended) this.#recover(vnode);
+    else if (wasRefusing) inquirer.ask(vnode);
   }
 
   /** The Node is Ready at once; its Pods only when a fresh list was read. */
   #recover(vnode: VNode): void {
-    if (vnode.liveness === 'Unreachable') {
-      vnode.ledger.linkLost();
+    if (vnode.life.liveness === 'Unreachable') {
       this.#options.logger.info({ node: vnode.nodeName }, 'base is reachable again');
     }
-    vnode.liveness = 'Reachable';
-    vnode.isSuspended = false;
+    vnode.recover();
     this.#options.inquirer.ask(vnode);
     this.#options.enqueueNode(vnode.nodeName);
     this.#options.enqueuePods(vnode.nodeName);
@@ -334,8 +317,7 @@ export class VNodeController implements TunnelHandler {
     const { logger, recorder, clock } = this.#options;
     // Reported again: the base is asked already.
     const isReported = vnode.ledger.isRestarting && clock.now() - vnode.ledger.askedAt < ANSWER_WITHIN_MS;
-    vnode.ledger.baseRestarted(envelope.publishedAt);
-    vnode.runTime = undefined;
+    vnode.restart(envelope.publishedAt);
     if (isReported) return;
     // A base that has just started may not listen yet: the plan asks until it answers.
     this.#options.enqueuePods(vnode.nodeName);
@@ -378,14 +360,9 @@ function noteListed({ listed }: Contact, modules: readonly ModuleStatus[]): void
 }
 
 /** Whether the base answered with its identity when its own heartbeats no longer came, or never had. */
-function livesByAnswers({ namedAt, placedAt, lastBeatAt }: VNode): boolean {
-  if (namedAt < placedAt) return false;
+function livesByAnswers({ life: { lastBeatAt }, place, proof: { namedAt } }: VNode): boolean {
+  if (namedAt < place.placedAt) return false;
   return lastBeatAt === undefined || namedAt - lastBeatAt >= UNREACHABLE_AFTER_MS;
-}
-
-/** Whether a goodbye from elsewhere still waits for a refused connection, or an answer. */
-function isAwaited(goodbyeAt: number | undefined, now: number): boolean {
-  return goodbyeAt !== undefined && now - goodbyeAt < GOODBYE_COUNTS_MS;
 }
 
 function isReadyTrue({ type, status }: NodeCondition): boolean {

@@ -1,198 +1,216 @@
 import { nodeNameOf } from '../labels.ts';
-import { ListLimit } from '../module/list-limit.ts';
 import { type LedgerOptions, ModuleLedger } from '../module/module-ledger.ts';
 import { type Contact, type LedBase, newContact, type UnknownModule } from '../pod/led-base.ts';
 import type { BaseFacts } from '../pod/pod-status.ts';
 import type { PendingRemoval } from '../pod/removals.ts';
 import type { VPod } from '../pod/vpod.ts';
 import { ReportLimit } from '../report-limit.ts';
-import { TokenBucket } from '../token-bucket.ts';
-import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
+import type { BaseInfo } from '../tunnel/base.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable } from './address.ts';
+import { BaseProcess } from './base-process.ts';
+import { BaseQuestions } from './base-questions.ts';
+import { BaseLife, BasePlace, BaseProof, type FormerLead } from './base-state.ts';
 import type { Liveness } from './liveness.ts';
-import { UnprovenBases } from './new-bases.ts';
-import { type BasePod, unreachableMessage } from './node-object.ts';
-import type { RunTime } from './restart-signs.ts';
-import { addressOf } from './tunnel-claim.ts';
+import { unreachableMessage } from './node-object.ts';
+import { addressOf, type HeldClaim } from './tunnel-claim.ts';
+import { UnprovenBases } from './unproven-bases.ts';
 
 export interface VNodeOptions {
   readonly base: BaseInfo;
   readonly tunnel: TunnelName;
   readonly now: number;
   readonly ledger: LedgerOptions;
+  /** The last heartbeat of a base that had to answer before it became a VNode. */
+  readonly lastBeatAt?: number | undefined;
+  /** A base that is known only from its Node. */
+  readonly adopted?: { readonly wasUnreachable: boolean } | undefined;
 }
 
-/** List and health are asked for this long after the last operation: a kubelet looks at its node every 10 s. */
-const REFRESH_AFTER_MS = 4_000;
-/** And this long after the first one at the latest. */
-const REFRESH_WITHIN_MS = 60_000;
-
 /**
- * One base as this process knows it: plain state, no I/O, no timer, no subscription. The controllers change it,
- * each its own part, and queue the Node's name.
+ * One base as this process knows it: plain state, no I/O, no timer, no subscription. The state is in groups, and the
+ * comment of each group names the controller that changes it. The methods of the VNode change several groups.
  */
-export class VNode implements LedBase {
+export class VNode implements LedBase, HeldClaim {
   readonly identity: string;
   readonly nodeName: string;
-  readonly #ledgerOptions: LedgerOptions;
-  /** Its address as it was last checked: each plan asks, and it seldom changes. */
-  #checked: Pick<BaseFacts, 'ip' | 'isRoutable'> | undefined;
-  /** What is on the base and what was commanded; another one after others led it. */
-  ledger: ModuleLedger;
-  /** Pods that were deleted without a wait. Emptied by the next plan. */
-  readonly vanishedPods = new Set<VPod>();
-  /** Modules of Pods that were deleted without a wait. Emptied when the base has removed them, or they are claimed. */
-  readonly pendingRemovals = new Map<ModuleKey, PendingRemoval>();
-
-  /** Modules that no Pod asks for. Kept by UnknownModules, from list to list. */
-  readonly unknown = new Map<ModuleKey, UnknownModule>();
-
-  /** Bounds how often its own words about itself change. */
-  readonly changes: ChangeLimit;
-
+  readonly place: BasePlace;
+  readonly life: BaseLife;
+  readonly proof: BaseProof;
+  readonly process = new BaseProcess();
+  readonly questions = new BaseQuestions();
   /** Bounds what is logged and reported of it. */
   readonly reports: ReportLimit;
+  readonly #work: ModuleWork;
+  /** Its address as it was last checked: each plan asks, and it seldom changes. */
+  #checked: Pick<BaseFacts, 'ip' | 'isRoutable'> | undefined;
 
-  /** Which of its lists are read. */
-  readonly lists = new ListLimit();
-
-  /** What the record of first contacts says of the base; another one after others led it. Kept by FirstContacts. */
-  contact: Contact = newContact();
-
-  base: BaseInfo;
-  tunnel: TunnelName;
-  /** Nobody listened at its address since it was last heard (HTTP). */
-  isRefusing = false;
-  /** When it came to its tunnel and address: answers to older questions are another process's. */
-  placedAt: number;
-  /** Its entry in the store's addresses. */
-  settledAt: string | undefined;
-  /** Another base was heard at its address since it was last heard: whoever answers there is not this one. */
-  isDisplaced = false;
-  refusalToldAt = Number.NEGATIVE_INFINITY;
-  health: BaseHealth | undefined;
-  /** Undefined before it was looked for. Kept by BasePods. */
-  basePod: BasePod | undefined;
-  /** The name that the base would have in its own list; undefined before this process of it reported its health. */
-  masterName: string | undefined;
-  /** Of the JVM at its last health answer, and when that came: what does not go on from there is another process. */
-  runTime: RunTime | undefined;
-  lastBeatAt: number | undefined;
-  /** When a heartbeat for its address came last from another one. */
-  hintedAt = Number.NEGATIVE_INFINITY;
-  /** When an answer from its address last named its identity. */
-  namedAt = Number.NEGATIVE_INFINITY;
-  /** Last heard only through a heartbeat from another address; the leader verifies it. */
-  isHearsay = false;
-  /** When a goodbye came from an address that is not the base's; it counts when the base refuses a connection now. */
-  goodbyeAt: number | undefined;
-  /** The time of the base's first message, by its own wall clock, ms. */
-  firstSaidAt: number | undefined;
-  healthAskedAt = Number.NEGATIVE_INFINITY;
-  /** When a question about its health is due that came too soon after another one. */
-  healthDueAt = Number.POSITIVE_INFINITY;
-
-  /**
-   * Monotonic time of the last message of the base; of the start of this process for one that is known only from its
-   * Node.
-   */
-  lastHeardAt: number;
-  /** When it was met, or this replica started to lead it. */
-  metAt: number;
-  /** When it came to be known from its Node, at the start of this process or later. */
-  adoptedAt = Number.NEGATIVE_INFINITY;
-  /** False for a base that is known only from its Node: nothing is written of it before it speaks or is judged. */
-  wasHeard = false;
-  liveness: Liveness = 'Reachable';
-  /** Silent, asked directly over a proven link, and no answer. */
-  isConfirmedSilent = false;
-  /** Silent, but not judged while the tunnel's brake is on. */
-  isSuspended = false;
-  /** When list and health should be asked for, as after operations, and when at the latest. */
-  refresh: { readonly at: number; readonly latestAt: number } | undefined;
-
-  constructor({ base, tunnel, now, ledger }: VNodeOptions) {
+  constructor({ base, tunnel, now, ledger, lastBeatAt, adopted }: VNodeOptions) {
     this.identity = base.identity;
     this.nodeName = nodeNameOf(base.identity);
-    this.base = base;
-    this.tunnel = tunnel;
-    this.lastHeardAt = now;
-    this.metAt = now;
-    this.placedAt = now;
-    this.changes = new ChangeLimit(now);
+    this.place = new BasePlace({ base, tunnel, now });
+    this.life = new BaseLife({ now, lastBeatAt, liveness: adopted?.wasUnreachable ? 'Unreachable' : 'Reachable' });
+    this.proof = new BaseProof(adopted ? now : Number.NEGATIVE_INFINITY);
     this.reports = new ReportLimit(now);
-    this.#ledgerOptions = ledger;
-    this.ledger = new ModuleLedger(ledger);
+    this.#work = new ModuleWork(ledger);
+  }
+
+  get tunnel(): TunnelName {
+    return this.place.tunnel;
   }
 
   get address(): BaseAddress {
-    return this.base;
+    return this.place.base;
   }
 
   get isReachable(): boolean {
-    return this.liveness === 'Reachable' && !this.isSuspended && !this.isDisplaced;
+    return !this.life.isSilent && !this.place.isDisplaced;
+  }
+
+  get masterName(): string | undefined {
+    return this.process.masterName;
+  }
+
+  get ledger(): ModuleLedger {
+    return this.#work.ledger;
+  }
+
+  get contact(): Contact {
+    return this.#work.contact;
+  }
+
+  get vanishedPods(): Set<VPod> {
+    return this.#work.vanishedPods;
+  }
+
+  get pendingRemovals(): Map<ModuleKey, PendingRemoval> {
+    return this.#work.pendingRemovals;
+  }
+
+  get unknown(): Map<ModuleKey, UnknownModule> {
+    return this.#work.unknown;
   }
 
   facts(): BaseFacts {
-    const { identity, ip } = this.base;
-    const unreachable = this.liveness === 'Reachable' ? undefined : { message: unreachableMessage(this.base) };
+    const { base } = this.place;
+    const { identity, ip } = base;
+    const unreachable = this.life.liveness === 'Reachable' ? undefined : { message: unreachableMessage(base) };
     if (this.#checked?.ip !== ip) this.#checked = { ip, isRoutable: isRoutable(ip) };
     return { identity, ip, isRoutable: this.#checked.isRoutable, unreachable };
   }
 
   operationEnded(now: number): void {
-    const { latestAt } = this.refresh ?? { latestAt: now + REFRESH_WITHIN_MS };
-    this.refresh = { at: Math.min(now + REFRESH_AFTER_MS, latestAt), latestAt };
+    this.questions.refreshAfterOperation(now);
   }
 
-  /** List and health are asked for at this time at the latest. */
-  refreshBy(time: number): void {
-    const { at, latestAt } = this.refresh ?? { at: time, latestAt: time };
-    this.refresh = { at: Math.min(at, time), latestAt: Math.min(latestAt, time) };
+  /** It comes to another place. Whatever is there has to report what it has. Called by the VNodeAdmission. */
+  move(now: number): void {
+    this.place.move(now);
+    this.process.replace();
+    this.life.refuse();
+    if (this.life.wasHeard) this.#doubtModules();
   }
 
-  /** It has said something. Returns whether this process hears of it for the first time. */
-  hear(now: number, publishedAt: number | undefined): boolean {
-    const isFirst = !this.wasHeard;
-    if (isFirst) this.firstSaidAt = publishedAt;
-    this.wasHeard = true;
-    this.lastHeardAt = now;
-    this.isConfirmedSilent = false;
-    this.isHearsay = false;
-    return isFirst;
+  /** Whoever answers at its address may be another base. Called by the VNodeAdmission. */
+  displace(): void {
+    this.place.displace();
+  }
+
+  /** Another base was heard at its address. Called by the VNodeAdmission. */
+  loseAddress(): void {
+    this.displace();
+    this.life.refuse();
+    this.#doubtModules();
+  }
+
+  /** It has its address again. Answers that came meanwhile were not taken. Called by the VNodeAdmission. */
+  regainAddress(): void {
+    this.place.regain();
+    this.ledger.doubtCommands();
+  }
+
+  #doubtModules(): void {
+    this.ledger.doubtCommands();
+    this.ledger.baseRestarted(undefined);
+  }
+
+  /** Nobody listens at its address: its process has ended. Called by the VNodeController. */
+  refuse(): void {
+    this.life.refuse();
+    this.restart(undefined);
+  }
+
+  /** Another process runs there. `saidAt`: when it said so, by its own clock. Called by the VNodeController. */
+  restart(saidAt: number | undefined): void {
+    this.process.end();
+    this.ledger.baseRestarted(saidAt);
+  }
+
+  /** Its silence means that it cannot be reached. Called by the LivenessController. */
+  fallSilent(liveness: Exclude<Liveness, 'Reachable'>): void {
+    if (this.life.liveness === 'Reachable') this.ledger.linkLost();
+    this.life.judge(liveness);
+  }
+
+  /** It says that it is going down. Called by the VNodeController. */
+  goDown(): void {
+    this.life.judge('Dead');
+  }
+
+  /** It is heard after it was silent. Called by the VNodeController. */
+  recover(): void {
+    if (this.life.liveness === 'Unreachable') this.ledger.linkLost();
+    this.life.judge('Reachable');
   }
 
   /**
-   * Another replica leads it from now on, or has led it: the known modules are old, and answers to earlier
-   * questions do not count. `wasReady`: the former leader had the base Ready, so this replica does not
-   * judge it by earlier silence; silence counts from `mayBeSilentSince` on.
+   * Another replica leads it from now on, or has led it: the known modules are old, and answers to earlier questions do
+   * not count. Called by the VNodeController.
    */
-  changeLeader(now: number, { wasReady, mayBeSilentSince }: { wasReady: boolean; mayBeSilentSince: number }): void {
-    this.ledger = new ModuleLedger(this.#ledgerOptions);
+  changeLeader(now: number, former: FormerLead): void {
+    this.#work.changeLeader();
+    this.questions.changeLeader();
+    this.process.end();
+    this.place.changeLeader(now);
+    this.life.changeLeader(now, former);
+  }
+}
+
+/** The modules of a base, as the leader of the base knows them. Controllers of src/pod change it, as each field says. */
+class ModuleWork {
+  readonly #options: LedgerOptions;
+  /** Pods that were deleted without a wait. The PodController adds them, and its next plan removes them. */
+  readonly vanishedPods = new Set<VPod>();
+  /** Modules of such Pods, and those that UnknownModules adds. The PodController deletes one that is settled. */
+  readonly pendingRemovals = new Map<ModuleKey, PendingRemoval>();
+  /** Modules that no Pod asks for. UnknownModules changes it with each list. */
+  readonly unknown = new Map<ModuleKey, UnknownModule>();
+  #ledger: ModuleLedger;
+  #contact = newContact();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#ledger = new ModuleLedger(options);
+  }
+
+  /** What is on the base and what was commanded; another one after others led it. */
+  get ledger(): ModuleLedger {
+    return this.#ledger;
+  }
+
+  /** What the record of first contacts says of the base. FirstContacts changes it. */
+  get contact(): Contact {
+    return this.#contact;
+  }
+
+  /** Another replica led the base: nothing of this counts any more. */
+  changeLeader(): void {
+    this.#ledger = new ModuleLedger(this.#options);
     this.vanishedPods.clear();
     this.pendingRemovals.clear();
     this.unknown.clear();
-    this.contact = newContact(this.contact);
-    this.runTime = undefined;
-    this.refresh = undefined;
-    this.isRefusing = false;
-    this.healthAskedAt = Number.NEGATIVE_INFINITY;
-    this.healthDueAt = Number.POSITIVE_INFINITY;
-    this.placedAt = now;
-    this.metAt = now;
-    // The next leader judges by what it hears itself.
-    if (this.liveness === 'Dead') this.liveness = 'Unreachable';
-    this.isConfirmedSilent = false;
-    if (this.isHearsay) {
-      this.isHearsay = false;
-      this.lastHeardAt = mayBeSilentSince;
-      this.liveness = 'Unreachable';
-    }
-    if (!wasReady) return;
-    this.liveness = 'Reachable';
-    this.lastHeardAt = Math.max(this.lastHeardAt, mayBeSilentSince);
+    this.#contact = newContact(this.#contact);
   }
 }
 
@@ -211,7 +229,7 @@ export class VNodeStore {
   /** Whether the base of a Node was heard here not long ago. */
   isHeard(nodeName: string): boolean {
     const vnode = this.#byName.get(nodeName);
-    return vnode?.wasHeard === true && vnode.liveness === 'Reachable';
+    return vnode?.life.wasHeard === true && vnode.life.liveness === 'Reachable';
   }
 
   /** Who a base is: one with a VNode, one that has to answer first, or anybody. */
@@ -238,13 +256,13 @@ export class VNodeStore {
 
   /** The VNode was heard where it says it is. Returns the one that was heard there before, if that is another. */
   settle(vnode: VNode): VNode | undefined {
-    const address = addressOf(vnode);
-    if (address !== vnode.settledAt) this.#leave(vnode);
+    const address = addressOf(vnode.place);
+    if (address !== vnode.place.settledAt) this.#leave(vnode);
     if (address === undefined) return undefined;
     const before = this.#byAddress.get(address);
     if (before === vnode) return undefined;
     this.#byAddress.set(address, vnode);
-    vnode.settledAt = address;
+    vnode.place.settle(address);
     return before;
   }
 
@@ -257,31 +275,8 @@ export class VNodeStore {
   }
 
   #leave(vnode: VNode): void {
-    const { settledAt } = vnode;
+    const { settledAt } = vnode.place;
     if (settledAt !== undefined && this.#byAddress.get(settledAt) === vnode) this.#byAddress.delete(settledAt);
-    vnode.settledAt = undefined;
-  }
-}
-
-/** What a base says of itself is written to its Node and its Pods. */
-const CHANGE_INTERVAL_MS = 10_000;
-/** Moves beyond that interval: a base that restarts elsewhere is worth a write at once. */
-const MOVES = { burst: 3, refillMs: 60_000 };
-
-/** How often what a base says of itself may change. A change that is not admitted is in its next heartbeat again. */
-export class ChangeLimit {
-  readonly #moves: TokenBucket;
-  #changedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(now: number) {
-    this.#moves = new TokenBucket(MOVES, now);
-  }
-
-  /** `isMove`: the address or the tunnel changes, not only names and versions. */
-  admit(isMove: boolean, now: number): boolean {
-    const isDue = now - this.#changedAt >= CHANGE_INTERVAL_MS;
-    if (!isDue && !(isMove && this.#moves.tryTake(now))) return false;
-    this.#changedAt = now;
-    return true;
+    vnode.place.settle(undefined);
   }
 }

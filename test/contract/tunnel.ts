@@ -80,7 +80,7 @@ export interface TunnelWorld {
   /** The next command that the base has received. */
   received(): Promise<ReceivedCommand>;
   /** Whether the tunnel may command any base; true at first. */
-  mayCommand: boolean;
+  isOurs: boolean;
   /** How many operations may be under way before others wait. */
   readonly capacity: number;
   /** Installs that leave from now on stay under way. */
@@ -286,7 +286,7 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
     };
 
     it('sends nothing, no question either, to a base that it may not command', async () => {
-      world.mayCommand = false;
+      world.isOurs = false;
       const { tunnel, base } = world;
       for (const sent of [
         tunnel.installModule(base, installOf(1)),
@@ -295,23 +295,23 @@ export function describeTunnel(name: string, openWorld: () => Promise<TunnelWorl
       ]) {
         await expect(sent).rejects.toMatchObject(NOT_ALLOWED);
       }
-      world.mayCommand = true;
+      world.isOurs = true;
       expect(await receivedBeforeQuestion()).toEqual([]);
     });
 
     it('does not send a command that has waited when it may no longer', async () => {
       const { stall, installs, waiting } = await fillUp();
       const refused = expect(waiting).rejects.toMatchObject(NOT_ALLOWED);
-      world.mayCommand = false;
+      world.isOurs = false;
       stall.end();
       await refused;
       expect(await installs).toEqual(Array(world.capacity).fill('sent'));
-      world.mayCommand = true;
+      world.isOurs = true;
       expect(await receivedBeforeQuestion()).toEqual(Array(world.capacity).fill('installBiz'));
     });
 
     it('proves its link though it may command no base', async () => {
-      world.mayCommand = false;
+      world.isOurs = false;
       const probe = world.tunnel.probeLink(5_000);
       await world.beat(world.heartPayload());
       expect(await probe).toBe(true);

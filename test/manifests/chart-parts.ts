@@ -1,7 +1,7 @@
 import { MODULE_TENANCY_CRD } from '../../src/kinds/module-tenancy.ts';
 import { PLATFORM_GROUP } from '../../src/labels.ts';
-import { accessOf, type KindAccess } from '../../src/reconcile/access.ts';
-import type { ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
+import type { KindAccess } from '../../src/reconcile/access.ts';
+import { accessOf, type ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
 import type { WebhookPath, WebhookRule } from '../../src/reconcile/webhooks.ts';
 import { CORE_NAME, DEFINITIONS, PLATFORM } from './definitions.ts';
 

@@ -1,4 +1,4 @@
-import { createCore, createLeadership } from '../../src/assembly/core.ts';
+import { createCore, createKnownBases } from '../../src/assembly/core.ts';
 import { projectNode } from '../../src/kinds/vnode-object.ts';
 import { secondsTime } from '../../src/kube/micro-time.ts';
 import type { ConfigMapObject } from '../../src/kube/objects.ts';
@@ -119,7 +119,7 @@ export class CoreRig {
     this.#maxCommands = options.maxCommands ?? MAX_COMMANDS;
     const informers = { node: this.nodeInformer, pod: this.podInformer, lease: this.leaseInformer };
     this.api = new FakeApi((kind, event) => informers[kind].deliver(event));
-    const leadership = createLeadership({
+    const bases = createKnownBases({
       api: this.api,
       informers: { nodes: this.nodeInformer, pods: this.podInformer, leases: this.leaseInformer },
       membership: isCluster ? this.membership : new SoleMembership('me'),
@@ -133,10 +133,10 @@ export class CoreRig {
       logger,
       metrics: this.metrics,
     });
-    this.store = leadership.store;
-    this.leases = leadership.leases;
-    this.isOurs = leadership.isOurs;
-    const core = createCore(leadership, {
+    this.store = bases.store;
+    this.leases = bases.leases;
+    this.isOurs = bases.isOurs;
+    const core = createCore(bases, {
       tunnels: new Tunnels([this.tunnel, this.http]),
       recorder: {
         event: ({ name }, type, reason, message) => {
@@ -161,6 +161,7 @@ export class CoreRig {
     this.liveness = core.liveness;
     this.candidates = core.candidates;
     for (const tunnel of [this.tunnel, this.http]) {
+      tunnel.upAt = this.clock.now();
       tunnel.onSent = (question, identity, key) => this.#receive(tunnel, question, identity, key);
     }
   }
@@ -277,6 +278,7 @@ export class CoreRig {
 
   linkUp(): void {
     this.tunnel.isLinkUp = true;
+    this.tunnel.upAt = this.clock.now();
     this.vnodes.onLinkUp(this.tunnel.name);
   }
 

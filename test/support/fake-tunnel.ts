@@ -36,9 +36,15 @@ export class FakeTunnel implements Tunnel {
     return this.isLinkUp;
   }
 
+  /** When the link came up last. */
+  upAt: number | undefined;
   /** When the link broke; for tests that say so. */
   brokenAt: number | undefined;
   abandonCount = 0;
+
+  upSince(): number | undefined {
+    return this.isLinkUp ? this.upAt : undefined;
+  }
 
   downSince(): number | undefined {
     return this.brokenAt;

@@ -109,6 +109,24 @@ describe('the manager', () => {
     expect(rig.told).toEqual(['start a', 'stop a', 'end a']);
   });
 
+  it('starts branches side by side, each group by group: one that waits holds up no other', async () => {
+    const rig = new ManagerRig();
+    const gate = Promise.withResolvers<void>();
+    const waiting = [[rig.part('waits', { ready: gate.promise })], [rig.part('late')]];
+    const branches = [waiting, [[rig.part('first')], [rig.part('second')]]];
+    const { clock } = rig;
+    const options = { groups: [[rig.part('below')]], branches, graceMs: GRACE_MS, clock, logger: silentLogger };
+    const ended = new Manager(options).run(rig.abort.signal);
+    await settle();
+    expect(rig.told).toEqual(['start below', 'start waits', 'start first', 'start second']);
+    gate.resolve();
+    await settle();
+    expect(rig.told.at(-1)).toBe('start late');
+    rig.abort.abort();
+    await ended;
+    expect(rig.told.at(-1)).toBe('end below');
+  });
+
   it('waits for all parts together no longer than the grace time, and still stops those below', async () => {
     const rig = new ManagerRig();
     const running = rig.run([rig.part('a')], [rig.part('slow', { stopMs: 3_600_000 })]);

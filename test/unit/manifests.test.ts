@@ -11,8 +11,9 @@ import { VARIABLES } from '../../src/config/variables.ts';
 import * as labels from '../../src/labels.ts';
 import { memberLeaseNameOf } from '../../src/lease/member.ts';
 import { recordNameOf } from '../../src/pod/contact-store.ts';
-import { accessOf, reasonNotConfined, resourceOf } from '../../src/reconcile/access.ts';
-import { CORE_NAME, DEFINITIONS } from '../manifests/definitions.ts';
+import { reasonNotConfined, resourceOf } from '../../src/reconcile/access.ts';
+import { accessOf } from '../../src/reconcile/controller-definition.ts';
+import { CORE_NAME, DEFINITIONS, PLATFORM } from '../manifests/definitions.ts';
 import { generatedManifests } from '../manifests/manifests.ts';
 import { BY_HAND, kustomizeValues, OF_HELM, renderedManifests } from '../manifests/rendered.ts';
 import { SECRET_VARIABLES, variablesOfCore, variablesOfPlatform } from '../manifests/values-schema.ts';
@@ -144,6 +145,35 @@ describe('the chart', () => {
     expect(container.image).toBe('registry.example.com/module-controller:0.2.0');
     expect(container.envFrom).toContainEqual({ secretRef: { name: 'module-controller-mqtt', optional: true } });
     expect(spec.template.spec.serviceAccountName).toBe('module-controller');
+  });
+
+  it('gives the platform webhooks and rights of the controllers that are on, and no others', async () => {
+    const objectsOf = (controllers: readonly string[]) =>
+      renderObjects({ values: { ...MINIMAL, platform: { enabled: true, controllers } } });
+    const webhooksOf = (objects: readonly KubeObject[]): string[] =>
+      objects
+        .flatMap(({ kind, webhooks = [] }) => (kind.endsWith('WebhookConfiguration') ? webhooks : []))
+        .map(({ name }) => name);
+    const rightsOf = (objects: readonly KubeObject[]): string[] =>
+      objects
+        .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === 'module-platform')
+        .flatMap(({ rules }) => rules ?? [])
+        .flatMap(({ resources, verbs }: { resources: string[]; verbs: string[] }) =>
+          resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`)),
+        );
+    for (const controllers of [['peer', 'admission'], ['rollout'], ['export'], PLATFORM.map(({ name }) => name)]) {
+      const on = PLATFORM.filter(({ name }) => controllers.includes(name));
+      const objects = await objectsOf(controllers);
+      const asks = controllers.includes('admission');
+      const wanted = on.flatMap(({ webhooks = [] }) => webhooks.map(({ name }) => `${name}.platform.koupleless.io`));
+      expect(webhooksOf(objects).sort()).toEqual(asks ? wanted.sort() : []);
+      const declared = on
+        .flatMap(accessOf)
+        .flatMap(({ kind, subresource, verbs }) =>
+          verbs.map((verb) => `${[kind.plural, subresource].filter(Boolean).join('/')} ${verb}`),
+        );
+      expect([...new Set(rightsOf(objects))].sort()).toEqual([...new Set(declared)].sort());
+    }
   });
 
   it('is itself in any namespace, and under another name', async () => {

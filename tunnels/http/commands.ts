@@ -20,7 +20,7 @@ export interface Command {
   readonly payload: object;
   /** A question changes nothing: two of a kind have the same answer. */
   readonly isQuestion: boolean;
-  /** Whether it leaves also where `mayCommand` says no. */
+  /** Whether it leaves also where `isOurs` says no. */
   readonly isForAnybody?: boolean;
   /** Who answers may be anybody: the answer shares the memory of all that strangers send. */
   readonly isOfStranger?: boolean;

@@ -6,9 +6,8 @@ import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } fro
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { AddressPolicy, type Network } from './addresses.ts';
-import { ArkletClient } from './arklet-client.ts';
 import { BodyReader } from './body-reader.ts';
-import { type Answered, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
+import { type Answered, ArkletClient, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
   COMMANDS,
   type Command,
@@ -42,8 +41,8 @@ export interface HttpTunnelOptions {
   readonly uninstallDeadlineMs: number;
   /** What every command says of who sends it. */
   readonly userAgent: string;
-  /** Asked for every command at the last moments before it leaves. Default: always. */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
+  /** Whether this replica speaks to a base, asked right before each command leaves. Default: always. */
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Who a base is to the core. Default: all are known. */
   readonly senderOf?: ((identity: string) => Sender) | undefined;
   /** Default: those of `message-intake.ts`. */
@@ -65,6 +64,7 @@ const DEADLINE_MARGIN_MS = 10_000;
 interface Session {
   readonly handler: TunnelHandler;
   readonly signal: AbortSignal;
+  readonly upAt: number;
 }
 
 /**
@@ -88,7 +88,7 @@ export class HttpTunnel implements Tunnel {
   #downSince: number | undefined;
 
   constructor(options: HttpTunnelOptions) {
-    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs, userAgent, mayCommand } = options;
+    const { clock, baseNetworks, installDeadlineMs, uninstallDeadlineMs, userAgent, isOurs } = options;
     this.#options = options;
     this.#policy = new AddressPolicy(baseNetworks);
     this.#probe = new LinkProbe(clock);
@@ -100,7 +100,7 @@ export class HttpTunnel implements Tunnel {
       clock,
       bodies: { ofBases: new BodyReader({ maxBytes: UNFINISHED_BYTES.ofBases, onDropped }), ofStrangers },
       userAgent,
-      mayCommand,
+      isOurs,
       onConnectionRefused: (base) => void this.#call((handler) => handler.onConnectionRefused(this.name, base)),
     });
     this.#dispatcher = new CommandDispatcher({
@@ -130,7 +130,7 @@ export class HttpTunnel implements Tunnel {
   async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     this.#downSince = clock.now();
-    await this.#intake.run(() => this.#onUp({ handler, signal }), signal);
+    await this.#intake.run(() => this.#onUp({ handler, signal, upAt: clock.now() }), signal);
     this.#downSince = clock.now();
     this.#probe.giveUp();
     await this.#dispatcher.stop();
@@ -140,6 +140,10 @@ export class HttpTunnel implements Tunnel {
 
   isUp(): boolean {
     return this.#session !== undefined && !this.#session.signal.aborted;
+  }
+
+  upSince(): number | undefined {
+    return this.isUp() ? this.#session?.upAt : undefined;
   }
 
   downSince(): number | undefined {

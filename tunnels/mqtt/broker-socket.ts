@@ -94,3 +94,11 @@ async function connected({ address, clock }: BrokerSocketOptions, signal: AbortS
     timer.cancel();
   }
 }
+
+const MIN_DELAY_MS = 500;
+const MAX_DELAY_MS = 5_000;
+
+/** Full jitter: anything from 0 to a bound that doubles with every failure, so that many clients come back spread. */
+export function reconnectDelayMs(failures: number, random: number): number {
+  return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures));
+}

@@ -1,30 +1,135 @@
-import { type IClientOptions, MqttClient, type Packet, UniqueMessageIdProvider } from 'mqtt';
-import type { Clock, Timer } from '../../src/clock.ts';
-import { ControllerError } from '../../src/errors.ts';
-import type { BrokerSocket } from './broker-socket.ts';
+import { MqttClient, type Packet } from 'mqtt';
+import { type Clock, sleep, type Timer } from '../../src/clock.ts';
+import type { ControllerError } from '../../src/errors.ts';
+import type { Logger } from '../../src/logger.ts';
+import {
+  type BrokerSocket,
+  type BrokerTls,
+  brokerAddressOf,
+  openBrokerSocket,
+  readCertificates,
+  reconnectDelayMs,
+} from './broker-socket.ts';
+import { CONNECT_TIMEOUT_MS, clientOptionsOf, type MqttClientOptions } from './client-options.ts';
+import { notAllowed, notConnected, notWritten, sendFailed } from './failures.ts';
 import type { TopicFilters } from './topics.ts';
 
-const CONNECT_TIMEOUT_MS = 10_000;
 const SEND_TIMEOUT_MS = 10_000;
 const GOODBYE_TIMEOUT_MS = 1_000;
 const MAX_OUTSTANDING = 512;
-/**
- * mqtt.js pings when it has got no acknowledgement and no answer to a ping for one such period, and gives up after one
- * and a half: 7.5 s after the last sign of life at most, less than it takes until another replica is to take over (10
- * s). The broker closes the link after the same time.
- */
-const KEEPALIVE_SECONDS = 5;
 /** A SUBACK's word for "no"; every other value grants. */
 const REFUSED = 0x80;
+/** A connection that lived shorter counts as a failure: two clients of one id throw each other out at once. */
+const HEALTHY_MS = 10_000;
 
-export interface MqttSessionOptions {
-  readonly clientId: string;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
+export interface MqttConnectionOptions extends MqttClientOptions {
+  /** `mqtt://host:port` or `mqtts://host:port`. */
+  readonly url: string;
+  /** Default: no client certificate, the certificate authorities of Node. Means nothing to `mqtt://`. */
+  readonly tls?: BrokerTls | undefined;
   readonly filters: TopicFilters;
-  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface MqttListener {
   /** Called in the order of arrival; must not throw. */
-  readonly onMessage: (topic: string, payload: Uint8Array, isRetained: boolean) => void;
+  onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void;
+  onUp(isReconnect: boolean): void;
+  /** Called after every `onUp`. */
+  onDown(): void;
+}
+
+/** Keeps one session with the broker, for ever again a new one. Up means connected and every filter granted. */
+export class MqttConnection {
+  readonly #options: MqttConnectionOptions;
+  #session: MqttSession | undefined;
+  #upAt: number | undefined;
+  #startedAt: number | undefined;
+  /** The last one that was up. */
+  #lastUp: MqttSession | undefined;
+
+  constructor(options: MqttConnectionOptions) {
+    this.#options = options;
+  }
+
+  isUp(): boolean {
+    return this.#session?.isUp ?? false;
+  }
+
+  upSince(): number | undefined {
+    return this.isUp() ? this.#upAt : undefined;
+  }
+
+  /** Of a link that went silent before it broke: since it went silent. */
+  downSince(): number | undefined {
+    return this.isUp() ? undefined : (this.#lastUp?.heardAt ?? this.#startedAt);
+  }
+
+  async publish(message: Message): Promise<void> {
+    if (!this.#session?.isUp) throw notConnected();
+    await this.#session.publish(message);
+  }
+
+  /** Sends if the link is up, and never says whether. */
+  post(topic: string, payload: string): void {
+    if (this.#session?.isUp) this.#session.post(topic, payload);
+  }
+
+  /** Breaks the link if anything of it may still be under way. */
+  abandon(): void {
+    this.#session?.abandon();
+  }
+
+  /** Resolves when `signal` is aborted and the socket closed. Throws TypeError at once if the URL is none. */
+  async run(listener: MqttListener, signal: AbortSignal): Promise<void> {
+    const { clock, logger, url } = this.#options;
+    const { host, port } = brokerAddressOf(url);
+    this.#startedAt = clock.now();
+    for (let failures = 0; !signal.aborted; ) {
+      const { error, upForMs } = await this.#runSession(listener, signal);
+      if (signal.aborted) return;
+      failures = upForMs >= HEALTHY_MS ? 0 : failures + 1;
+      const delayMs = reconnectDelayMs(failures, Math.random());
+      logger.warn({ err: error, broker: `${host}:${port}`, failures, delayMs }, 'no link to the broker');
+      await sleep(clock, delayMs, signal);
+    }
+  }
+
+  async #runSession(listener: MqttListener, signal: AbortSignal): Promise<{ error: unknown; upForMs: number }> {
+    const { clock } = this.#options;
+    let error: unknown;
+    try {
+      error = await this.#openSession(listener, signal);
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.#session = undefined;
+    if (this.#upAt === undefined) return { error, upForMs: 0 };
+    const upForMs = clock.now() - this.#upAt;
+    this.#upAt = undefined;
+    listener.onDown();
+    return { error, upForMs };
+  }
+
+  async #openSession(listener: MqttListener, signal: AbortSignal): Promise<Error | undefined> {
+    const { url, tls, clock, logger } = this.#options;
+    const address = brokerAddressOf(url);
+    const certificates = address.isTls ? await readCertificates(tls ?? {}) : {};
+    const socket = await openBrokerSocket({ address, certificates, clock }, signal);
+    const onUp = (): void => {
+      const isReconnect = this.#lastUp !== undefined;
+      this.#upAt = clock.now();
+      this.#lastUp = this.#session;
+      logger.info({ broker: `${address.host}:${address.port}` }, 'link to the broker is up');
+      listener.onUp(isReconnect);
+    };
+    this.#session = new MqttSession({ ...this.#options, onUp, onMessage: listener.onMessage }, socket);
+    return this.#session.run(signal);
+  }
+}
+
+export interface MqttSessionOptions extends MqttClientOptions, Pick<MqttListener, 'onMessage'> {
+  readonly filters: TopicFilters;
   /** All filters are granted. Called once at most. */
   readonly onUp: () => void;
 }
@@ -32,9 +137,6 @@ export interface MqttSessionOptions {
 /**
  * One connection to a broker, from CONNECT to the closed socket. A client of mqtt.js of its own for each, so that
  * nothing of a former connection can come back: no queue, no store, no message id.
- *
- * MQTT 3.1.1, the version of the bases: every broker has it, and 5 would add a fallback that only brokers
- * do not test with would run.
  */
 export class MqttSession {
   readonly #options: MqttSessionOptions;
@@ -192,28 +294,6 @@ export class MqttSession {
   }
 }
 
-function clientOptionsOf(options: MqttSessionOptions): IClientOptions {
-  const { clientId, username, password, clock } = options;
-  return {
-    clientId,
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    protocolVersion: 4,
-    clean: true,
-    keepalive: KEEPALIVE_SECONDS,
-    timerVariant: intervalsOf(clock),
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    reconnectPeriod: 0,
-    resubscribe: false,
-    queueQoSZero: false,
-    // A buffer made beforehand for each of 65,536 numbers: 8 MiB.
-    writeCache: false,
-    messageIdProvider: new UniqueMessageIdProvider(),
-    // Several lines for each message, which nobody reads.
-    log: () => {},
-  };
-}
-
 export interface Message {
   readonly topic: string;
   readonly payload: string;
@@ -317,47 +397,4 @@ export class PublishWindow {
     // A broker that is only slow keeps its link: a new one would bring all questions again, and be as slow.
     if (clock.now() - this.#acknowledgedAt >= timeoutMs) onStuck();
   }
-}
-
-export function notConnected(): ControllerError {
-  return new ControllerError('Tunnel.NotConnected', 'the link to the broker is down');
-}
-
-function notAllowed(): ControllerError {
-  return new ControllerError('Tunnel.NotConnected', 'command not sent: another replica may lead the base');
-}
-
-function notWritten(): ControllerError {
-  return new ControllerError(
-    'Tunnel.NotConnected',
-    'command not sent: the broker acknowledges earlier ones too slowly',
-  );
-}
-
-function sendFailed(reason: string, cause?: Error): ControllerError {
-  return new ControllerError('Tunnel.SendFailed', `it is unknown whether the command was sent: ${reason}`, { cause });
-}
-
-type Intervals = Exclude<NonNullable<IClientOptions['timerVariant']>, string>;
-
-/** The keep-alive intervals of mqtt.js, on the local clock. */
-export function intervalsOf(clock: Clock): Intervals {
-  /** Emptied by `clear`, which mqtt.js calls for each at the latest when its connection closes. */
-  const running = new Map<number, Timer>();
-  let lastId = 0;
-  const set = (callback: () => void, intervalMs: number): number => {
-    const id = ++lastId;
-    const arm = (): Timer =>
-      clock.setTimer(() => {
-        running.set(id, arm());
-        callback();
-      }, intervalMs);
-    running.set(id, arm());
-    return id;
-  };
-  const clear = (id: number): void => {
-    running.get(id)?.cancel();
-    running.delete(id);
-  };
-  return { set, clear } as Intervals;
 }

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { type Clock, sleep } from '../../src/clock.ts';
+import type { Clock } from '../../src/clock.ts';
 import { ControllerError } from '../../src/errors.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
@@ -9,8 +8,9 @@ import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { costOf, IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { assertSendable } from '../arklet/parse.ts';
-import { type BrokerTls, brokerAddressOf, openBrokerSocket, readCertificates } from './broker-socket.ts';
-import { type Message, MqttSession, type MqttSessionOptions, notConnected } from './mqtt-session.ts';
+import type { BrokerTls } from './broker-socket.ts';
+import { LinkProbe } from './link-probe.ts';
+import { MqttConnection, type MqttListener } from './mqtt-session.ts';
 import { maxBytesOf, receive } from './receive.ts';
 import {
   type BaseTopic,
@@ -31,13 +31,11 @@ export interface MqttTunnelOptions {
   /** The whole MQTT client id; unique at the broker, or the two throw each other out. */
   readonly clientId: string;
   readonly env: string;
-  /** Asked for every command when it is about to be written. Default: always. */
-  readonly mayCommand?: ((identity: string) => boolean) | undefined;
   /**
-   * Whether it matters what a base says besides that it is there: its lists, health and answers. Where not, they are
-   * counted and not read. Default: always.
+   * Whether this replica speaks to a base, asked when a command is about to be written. Where it does not, the lists,
+   * health and answers of the base are counted and not read. Default: always.
    */
-  readonly hears?: ((identity: string) => boolean) | undefined;
+  readonly isOurs?: ((identity: string) => boolean) | undefined;
   /** Who a base is to the core. Default: all are known. */
   readonly senderOf?: ((identity: string) => Sender) | undefined;
   readonly clock: Clock;
@@ -74,8 +72,6 @@ export class MqttTunnel implements Tunnel {
   readonly #gate: IntakeGate;
   readonly #commands: CommandCounter;
   readonly #connection: MqttConnection;
-  #handler: TunnelHandler | undefined;
-  #hasBeenUp = false;
 
   constructor(options: MqttTunnelOptions) {
     this.#options = options;
@@ -84,23 +80,28 @@ export class MqttTunnel implements Tunnel {
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
     this.#gate = new IntakeGate({ tunnel: this.name, ...options, limits: MQTT_INTAKE });
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
-    this.#connection = new MqttConnection({
-      ...options,
-      filters: this.#topics.filters(),
-      onMessage: (topic, payload, isRetained) => this.#onMessage(topic, payload, isRetained),
-      onUp: () => this.#onUp(),
-      onDown: () => this.#onDown(),
-    });
+    this.#connection = new MqttConnection({ ...options, filters: this.#topics.filters() });
     this.#createSeries();
   }
 
-  async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
-    this.#handler = handler;
-    await this.#connection.run(signal);
+  run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    const listener: MqttListener = {
+      onMessage: (topic, payload, isRetained) => {
+        const found = this.#baseTopicOf(topic, payload, isRetained);
+        if (found) this.#onBaseMessage(handler, found, payload);
+      },
+      onUp: (isReconnect) => this.#onUp(handler, isReconnect),
+      onDown: () => this.#onDown(handler),
+    };
+    return this.#connection.run(listener, signal);
   }
 
   isUp(): boolean {
     return this.#connection.isUp();
+  }
+
+  upSince(): number | undefined {
+    return this.#connection.upSince();
   }
 
   downSince(): number | undefined {
@@ -143,11 +144,11 @@ export class MqttTunnel implements Tunnel {
 
   #send(base: BaseAddress, command: Command, payload: object): Promise<void> {
     const { identity } = base;
-    const { mayCommand = () => true } = this.#options;
+    const { isOurs = () => true } = this.#options;
     const message = {
       topic: this.#topics.command(identity, command),
       payload: JSON.stringify(payload),
-      mayLeave: () => mayCommand(identity),
+      mayLeave: () => isOurs(identity),
     };
     const length = Buffer.byteLength(message.payload);
     return this.#commands.count(command, async () => {
@@ -157,27 +158,26 @@ export class MqttTunnel implements Tunnel {
     });
   }
 
-  #onMessage(topic: string, payload: Uint8Array, isRetained: boolean): void {
-    const { metrics } = this.#options;
+  /** The topic of a message of a base; undefined for every other message. */
+  #baseTopicOf(topic: string, payload: Uint8Array, isRetained: boolean): BaseTopic | undefined {
     if (isRetained) {
       // Nobody knows how old it is, and a heartbeat of last week must not make a Node.
-      metrics.tunnelRetainedMessages.inc({ tunnel: this.name });
-    } else if (topic === this.#topics.echo) {
-      this.#probe.onEcho(payload);
-    } else {
-      const found = this.#topics.parse(topic);
-      if (found) this.#onBaseMessage(found, payload);
+      this.#options.metrics.tunnelRetainedMessages.inc({ tunnel: this.name });
+      return undefined;
     }
+    if (topic !== this.#topics.echo) return this.#topics.parse(topic);
+    this.#probe.onEcho(payload);
+    return undefined;
   }
 
-  #onBaseMessage({ identity, type }: BaseTopic, payload: Uint8Array): void {
-    const { metrics, hears = () => true } = this.#options;
+  #onBaseMessage(handler: TunnelHandler, { identity, type }: BaseTopic, payload: Uint8Array): void {
+    const { metrics, isOurs = () => true } = this.#options;
     metrics.tunnelMessages.inc({ tunnel: this.name, type });
     const sender = this.#options.senderOf?.(identity) ?? 'Known';
     const maxBytes = maxBytesOf(type, sender);
     if (!this.#isAdmitted({ identity, type }, sender, Math.min(payload.byteLength, maxBytes))) return;
-    if (!SIGNS_OF_LIFE.has(type) && !hears(identity)) return;
-    this.#call((handler) => {
+    if (!SIGNS_OF_LIFE.has(type) && !isOurs(identity)) return;
+    this.#guard(() => {
       if (LISTS.has(type) && !handler.admitList(this.name, identity)) return;
       const source = { tunnel: this.name, identity } as const;
       const invalid = receive(type, { source, payload, maxBytes, handler });
@@ -193,24 +193,23 @@ export class MqttTunnel implements Tunnel {
     return sender !== 'Unknown' && this.#gate.admits(identity, sender, cost);
   }
 
-  #onUp(): void {
+  #onUp(handler: TunnelHandler, isReconnect: boolean): void {
     const { metrics } = this.#options;
     metrics.tunnelUp.set({ tunnel: this.name }, 1);
-    if (this.#hasBeenUp) metrics.tunnelReconnects.inc({ tunnel: this.name });
-    this.#hasBeenUp = true;
-    this.#call((handler) => handler.onLinkUp(this.name));
+    if (isReconnect) metrics.tunnelReconnects.inc({ tunnel: this.name });
+    this.#guard(() => handler.onLinkUp(this.name));
   }
 
-  #onDown(): void {
+  #onDown(handler: TunnelHandler): void {
     this.#options.metrics.tunnelUp.set({ tunnel: this.name }, 0);
     this.#probe.giveUp();
-    this.#call((handler) => handler.onLinkDown(this.name));
+    this.#guard(() => handler.onLinkDown(this.name));
   }
 
   /** A handler must not throw; if it does, the stream of messages goes on. */
-  #call(action: (handler: TunnelHandler) => void): void {
+  #guard(action: () => void): void {
     try {
-      if (this.#handler) action(this.#handler);
+      action();
     } catch (error) {
       this.#options.logger.error({ err: error, tunnel: this.name }, 'handler of a tunnel threw');
     }
@@ -223,145 +222,5 @@ export class MqttTunnel implements Tunnel {
     tunnelRetainedMessages.inc({ tunnel }, 0);
     tunnelUp.set({ tunnel }, 0);
     tunnelReconnects.inc({ tunnel }, 0);
-  }
-}
-
-const MIN_DELAY_MS = 500;
-const MAX_DELAY_MS = 5_000;
-/** A connection that lived shorter counts as a failure: two clients of one id throw each other out at once. */
-const HEALTHY_MS = 10_000;
-
-export interface MqttConnectionOptions extends MqttSessionOptions {
-  /** `mqtt://host:port` or `mqtts://host:port`. */
-  readonly url: string;
-  /** Default: no client certificate, the certificate authorities of Node. Means nothing to `mqtt://`. */
-  readonly tls?: BrokerTls | undefined;
-  readonly logger: Logger;
-  /** Called after every `onUp`. */
-  readonly onDown: () => void;
-}
-
-/** Keeps one session with the broker, for ever again a new one. Up means connected and every filter granted. */
-export class MqttConnection {
-  readonly #options: MqttConnectionOptions;
-  #session: MqttSession | undefined;
-  #upAt: number | undefined;
-  #startedAt: number | undefined;
-  /** The last one that was up. */
-  #lastUp: MqttSession | undefined;
-
-  constructor(options: MqttConnectionOptions) {
-    this.#options = options;
-  }
-
-  isUp(): boolean {
-    return this.#session?.isUp ?? false;
-  }
-
-  /** Of a link that went silent before it broke: since it went silent. */
-  downSince(): number | undefined {
-    return this.isUp() ? undefined : (this.#lastUp?.heardAt ?? this.#startedAt);
-  }
-
-  async publish(message: Message): Promise<void> {
-    if (!this.#session?.isUp) throw notConnected();
-    await this.#session.publish(message);
-  }
-
-  /** Sends if the link is up, and never says whether. */
-  post(topic: string, payload: string): void {
-    if (this.#session?.isUp) this.#session.post(topic, payload);
-  }
-
-  /** Breaks the link if anything of it may still be under way. */
-  abandon(): void {
-    this.#session?.abandon();
-  }
-
-  /** Resolves when `signal` is aborted and the socket closed. Throws TypeError at once if the URL is none. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, url } = this.#options;
-    const { host, port } = brokerAddressOf(url);
-    this.#startedAt = clock.now();
-    for (let failures = 0; !signal.aborted; ) {
-      const { error, upForMs } = await this.#runSession(signal);
-      if (signal.aborted) return;
-      failures = upForMs >= HEALTHY_MS ? 0 : failures + 1;
-      const delayMs = reconnectDelayMs(failures, Math.random());
-      logger.warn({ err: error, broker: `${host}:${port}`, failures, delayMs }, 'no link to the broker');
-      await sleep(clock, delayMs, signal);
-    }
-  }
-
-  async #runSession(signal: AbortSignal): Promise<{ error: unknown; upForMs: number }> {
-    const { clock, onDown } = this.#options;
-    let error: unknown;
-    try {
-      error = await this.#openSession(signal);
-    } catch (thrown) {
-      error = thrown;
-    }
-    this.#session = undefined;
-    if (this.#upAt === undefined) return { error, upForMs: 0 };
-    const upForMs = clock.now() - this.#upAt;
-    this.#upAt = undefined;
-    onDown();
-    return { error, upForMs };
-  }
-
-  async #openSession(signal: AbortSignal): Promise<Error | undefined> {
-    const { url, tls, clock, logger, onUp } = this.#options;
-    const address = brokerAddressOf(url);
-    const certificates = address.isTls ? await readCertificates(tls ?? {}) : {};
-    const socket = await openBrokerSocket({ address, certificates, clock }, signal);
-    const noteUp = (): void => {
-      this.#upAt = clock.now();
-      this.#lastUp = this.#session;
-      logger.info({ broker: `${address.host}:${address.port}` }, 'link to the broker is up');
-      onUp();
-    };
-    this.#session = new MqttSession({ ...this.#options, onUp: noteUp }, socket);
-    return this.#session.run(signal);
-  }
-}
-
-/** Full jitter: anything from 0 to a bound that doubles with every failure, so that many clients come back spread. */
-export function reconnectDelayMs(failures: number, random: number): number {
-  return Math.round(random * Math.min(MAX_DELAY_MS, MIN_DELAY_MS * 2 ** failures));
-}
-
-/** Messages of the controller to itself that have not come back. */
-class LinkProbe {
-  readonly #clock: Clock;
-  /** By message id; emptied by the echo, by the timeout and by `giveUp`. */
-  readonly #waiting = new Map<string, (isBack: boolean) => void>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Whether the id handed to `send` comes to `onEcho` within `timeoutMs`. Any number may run at once. */
-  run(send: (id: string) => void, timeoutMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const id = randomUUID();
-      const finish = (isBack: boolean): void => {
-        timer.cancel();
-        this.#waiting.delete(id);
-        resolve(isBack);
-      };
-      const timer = this.#clock.setTimer(() => finish(false), timeoutMs);
-      this.#waiting.set(id, finish);
-      send(id);
-    });
-  }
-
-  /** Another's message, or one of a probe that is over, means nothing. */
-  onEcho(payload: Uint8Array): void {
-    this.#waiting.get(new TextDecoder().decode(payload))?.(true);
-  }
-
-  /** The link is down: no echo can come. */
-  giveUp(): void {
-    for (const finish of [...this.#waiting.values()]) finish(false);
   }
 }

@@ -9,6 +9,12 @@ export interface CachedObject {
   readonly resourceVersion: string;
 }
 
+/** The metadata of an object as the API server sends it. */
+export function metaOf({ metadata }: KubeObject): CachedObject {
+  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+  return { namespace, name, uid, resourceVersion };
+}
+
 /** `namespace/name`, or `name` alone for cluster-scoped objects. */
 export function objectKey(object: { readonly namespace: string; readonly name: string }): string {
   return object.namespace === '' ? object.name : `${object.namespace}/${object.name}`;

@@ -8,8 +8,9 @@ import type { RestLane } from '../transport/rest-lane.ts';
 import { readEventLine } from './event-line.ts';
 import { type CachedObject, type Informer, type InformerHandler, objectKey } from './informer-types.ts';
 import { OwnWrites } from './own-writes.ts';
-import { Reflector, type ReflectorSink } from './reflector.ts';
-import type { WatchEvent } from './watch-stream.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorSink } from './reflector-types.ts';
+import type { WatchEvent } from './watch-event.ts';
 import { WorkSlice } from './work-slice.ts';
 
 const AGE_GAUGE_INTERVAL_MS = 5000;

@@ -1,13 +1,13 @@
 import { type Clock, sleep, type Timer } from '../../clock.ts';
 import { ControllerError, messageOf } from '../../errors.ts';
-import type { Logger } from '../../logger.ts';
 import { backoffMs } from '../../queue/backoff.ts';
 import type { KubeObject } from '../objects.ts';
 import { listPages } from '../requests.ts';
 import { compareResourceVersions } from '../resource-version.ts';
 import { ApiError, apiErrorOfStatus, isGone, type StatusObject } from '../transport/api-error.ts';
-import type { RestLane, RestRequest } from '../transport/rest-lane.ts';
-import { readWatchStream, type WatchEvent } from './watch-stream.ts';
+import type { ReflectorOptions, RelistReason, WatchStreamOptions } from './reflector-types.ts';
+import { interruptionOf, parseWatchEvent, WatchError, type WatchEvent, watchQueryOf } from './watch-event.ts';
+import { WorkSlice } from './work-slice.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 5_000 };
 /**
@@ -28,50 +28,9 @@ const ROLLED_BACK_REST_MS = 60_000;
 /** After this many the list is read by pages; the next one is streamed again. */
 const MAX_STREAM_FAILURES = 2;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-
-export type RelistReason = 'gone' | 'rolled-back' | 'silent' | 'no-streaming-list' | 'paused';
-
-class WatchError extends ControllerError {
-  readonly kind: 'silent' | 'paused' | 'rolled-back';
-
-  constructor(kind: WatchError['kind'], message: string) {
-    super('Kube.WatchFailed', message);
-    this.kind = kind;
-  }
-}
-
-/** What a list and its watch bring, in order. */
-export interface ReflectorSink {
-  /** A list starts: what an unfinished one before it has brought is void. */
-  onListStart(): void;
-  /** A change of the list that is running (`isListed`), or of the cache. */
-  onChange(event: WatchEvent, isListed: boolean): void;
-  /** The version of an event that the cache has already, read from its line; undefined for every other line. */
-  takeKnown(line: Buffer): string | undefined;
-  /** The list is whole. `rolledBack`: it is older than what was seen before. */
-  onListed(rolledBack: boolean): Promise<void>;
-  /** Everything up to this version was handed over. */
-  onProgress(resourceVersion: string): void;
-  /** A sign of life of the watch: the server has taken it, or something has come. */
-  onAlive(): void;
-  /** A line of the watch that cannot be used. */
-  onUnreadable(why: string): void;
-  onRelist(reason: RelistReason): void;
-}
-
-export interface ReflectorOptions {
-  readonly lane: RestLane;
-  readonly path: string;
-  readonly query: NonNullable<RestRequest['query']>;
-  /** Of a list that is not streamed. Default: see `listPages`. */
-  readonly pageSize?: number | undefined;
-  /** A watch on which nothing comes for this long is replaced. Default: twice the time from bookmark to bookmark. */
-  readonly silenceMs: number | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly random: () => number;
-  readonly sink: ReflectorSink;
-}
+/** etcd takes 1.5 MiB for an object; in JSON a byte of it may be six, such as `\u003c`. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const NEWLINE = 0x0a;
 
 /** Lists one collection and keeps a watch of it going, as client-go's Reflector: which request comes next, and when. */
 export class Reflector {
@@ -101,7 +60,7 @@ export class Reflector {
 
   /** Resolves when `signal` is aborted and the connection is closed. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, logger, path } = this.#options;
     while (!signal.aborted) {
       this.#openedAt = Number.POSITIVE_INFINITY;
       let error: unknown;
@@ -119,18 +78,10 @@ export class Reflector {
       if (error === undefined) continue;
       const delayMs = this.#delayAfter(error);
       if (this.#mustList) this.#listFailure = messageOf(error);
-      this.#report(error, delayMs);
+      const { level, ...fault } = interruptionOf(error, delayMs);
+      logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
       if (delayMs > 0) await sleep(clock, delayMs, signal);
     }
-  }
-
-  /** What goes on at once is routine: a silent watch, a server without streaming lists. */
-  #report(error: unknown, delayMs: number): void {
-    const { logger, path } = this.#options;
-    const level = delayMs === 0 || isInitializing(error) ? 'info' : 'warn';
-    // The answer of an API server says it all; a stack would say where this program has read it.
-    const fault = error instanceof ApiError ? { reason: error.message, status: error.status } : { err: error };
-    logger[level]({ ...fault, path, delayMs: Math.round(delayMs) }, 'watch interrupted');
   }
 
   /** Why the list that is due could not be read last; undefined while there is none to read. */
@@ -190,7 +141,7 @@ export class Reflector {
 
   /** One connection. Resolves with the number of events and bookmarks that came. */
   async #readWatch(signal: AbortSignal): Promise<number> {
-    const { lane, path, query, clock, sink, silenceMs = SILENCE_MS } = this.#options;
+    const { lane, path, query, clock, random, sink, silenceMs = SILENCE_MS } = this.#options;
     const connection = new AbortController();
     let reason: WatchError | undefined;
     const end = (): void => connection.abort();
@@ -207,7 +158,7 @@ export class Reflector {
       const body = await lane.open({
         method: 'GET',
         path,
-        query: { ...query, ...this.#watchQuery() },
+        query: { ...query, ...watchQueryOf(this.#mustList, this.#resourceVersion, random()) },
         signal: connection.signal,
         timeoutMs: HEADERS_TIMEOUT_MS,
       });
@@ -242,18 +193,6 @@ export class Reflector {
       this.#cut = (why) => void this.#relist(why.kind);
     }
     return events;
-  }
-
-  #watchQuery(): NonNullable<RestRequest['query']> {
-    const common = {
-      watch: true,
-      allowWatchBookmarks: true,
-      // Spreads the reconnects of many watches that began together.
-      timeoutSeconds: Math.floor(300 + this.#options.random() * 300),
-    };
-    return this.#mustList
-      ? { ...common, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
-      : { ...common, resourceVersion: this.#resourceVersion };
   }
 
   /** Not while a list is running: that one needs every object. */
@@ -327,8 +266,10 @@ export class Reflector {
 
   #givesUpStreaming(error: unknown): boolean {
     if (!this.#streamsList()) return false;
-    if (isRefusal(error)) this.#canStreamList = false;
-    else if (isFailure(error)) this.#streamFailures++;
+    const status = error instanceof ApiError ? error.status : undefined;
+    // Servers without streaming lists refuse `sendInitialEvents`.
+    if (status === 400 || status === 422) this.#canStreamList = false;
+    else if (status === 500) this.#streamFailures++;
     return !this.#streamsList();
   }
 
@@ -343,20 +284,6 @@ export class Reflector {
     this.#relistsInRow++;
     return this.#options.random() * Math.max(RESYNC_JITTER_MS, backoffMs(this.#relistsInRow, BACKOFF));
   }
-}
-
-/** What servers without streaming lists answer to `sendInitialEvents`. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 400 || error.status === 422);
-}
-
-/** What an API server answers for the first seconds of a CRD. */
-function isInitializing(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 429 && error.message.includes('(re)initializing');
-}
-
-function isFailure(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 500;
 }
 
 /** Calls back once when `touch` has not been called for a time. */
@@ -388,5 +315,81 @@ class InactivityTimer {
     const left = this.#touchedAt + this.#limitMs - this.#clock.now();
     if (left <= 0) this.#onSilence();
     else this.#timer = this.#clock.setTimer(() => this.#check(), left);
+  }
+}
+
+/**
+ * Reads a watch to its end. An over-long line is left out, since it would come again as it is; one that is no JSON
+ * was damaged on its way, so the watch is given up with `Kube.WatchFailed` and its events come once more.
+ * What `onEvent` throws is not caught here.
+ */
+export async function readWatchStream(options: WatchStreamOptions): Promise<void> {
+  const { body, clock, onBytes, onEvent, takesLine, onUnreadable } = options;
+  const splitter = new LineSplitter(MAX_LINE_BYTES, () => onUnreadable(`longer than ${MAX_LINE_BYTES} bytes`));
+  const slice = new WorkSlice(clock);
+  for await (const chunk of body) {
+    onBytes();
+    for (const line of splitter.push(chunk)) {
+      if (takesLine(line)) continue;
+      const pending = onEvent(parseWatchEvent(line, onUnreadable));
+      if (pending !== undefined) await pending;
+      if (slice.isOver()) await slice.yield();
+    }
+  }
+}
+
+/**
+ * Cuts a byte stream into lines. Works on bytes, so that a chunk may end inside a character, and copies only the
+ * lines that span chunks. What follows the last newline is an unfinished event and is never given out.
+ */
+export class LineSplitter {
+  readonly #maxLineBytes: number;
+  readonly #onOverlong: () => void;
+  /** The start of a line whose end has not come. */
+  #parts: Buffer[] = [];
+  #partsLength = 0;
+  #isSkipping = false;
+
+  /**
+   * `onOverlong` is called for a line over `maxLineBytes`, which is left out: it would be as long in the next watch.
+   */
+  constructor(maxLineBytes: number, onOverlong: () => void) {
+    this.#maxLineBytes = maxLineBytes;
+    this.#onOverlong = onOverlong;
+  }
+
+  /** The lines that `chunk` completes, without their newlines; empty lines are left out. */
+  push(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      const line = this.#finish(chunk.subarray(start, end));
+      if (line.length > 0) lines.push(line);
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+    return lines;
+  }
+
+  /** Empty for a line that is left out. */
+  #finish(last: Buffer): Buffer {
+    this.#keep(last);
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#partsLength = 0;
+    this.#isSkipping = false;
+    return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+  }
+
+  #keep(part: Buffer): void {
+    if (this.#isSkipping) return;
+    this.#partsLength += part.length;
+    if (this.#partsLength <= this.#maxLineBytes) {
+      this.#parts.push(part);
+      return;
+    }
+    this.#parts = [];
+    this.#isSkipping = true;
+    this.#onOverlong();
   }
 }

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 import { type CertificateFacts, certificatesOf } from './certificates.ts';
 
@@ -83,7 +83,7 @@ function projectSecret(object: KubeObject): CachedSecret {
   const { data = {} } = object as SecretObject;
   const textOf = (key: string): string => Buffer.from(data[key] ?? '', 'base64').toString();
   return {
-    ...identityOf(object),
+    ...metaOf(object),
     bundle: textOf(KEY.bundle),
     authorityKey: textOf(KEY.authorityKey),
     cert: textOf(KEY.cert),
@@ -94,15 +94,10 @@ function projectSecret(object: KubeObject): CachedSecret {
 function projectConfiguration(object: KubeObject): CachedConfiguration {
   const { webhooks = [] } = object as ConfigurationObject;
   return {
-    ...identityOf(object),
+    ...metaOf(object),
     webhooks: webhooks.map(({ name }) => name),
     trusted: webhooks.map(({ clientConfig }) =>
       certificatesOf(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString()),
     ),
   };
-}
-
-function identityOf({ metadata }: KubeObject): CachedObject {
-  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-  return { namespace, name, uid, resourceVersion };
 }

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/objects.ts';
 import { collectionPathOf, SERVICES } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 import { type ExportSettings, exportSettingsOf } from './exported-service.ts';
 
@@ -22,10 +22,7 @@ export const EXPORTED_SERVICES: WatchedKind<CachedService> = {
 export function projectService(object: KubeObject): CachedService {
   const { metadata } = object;
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     createdAt: metadata.creationTimestamp ?? '',
     // One that is being deleted is exported until it is gone, as its Endpoints are.
     exported: exportSettingsOf(object),

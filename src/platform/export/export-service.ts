@@ -3,7 +3,7 @@ import { crdOf } from '../../kinds/crd.ts';
 import { enumOf, time } from '../../kinds/schema.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { PLATFORM_GROUP } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 import { BALANCES, PROTOCOLS } from './exported-service.ts';
@@ -121,10 +121,7 @@ export const CACHED_EXPORT_SERVICES: WatchedKind<CachedExportService> = {
 export function projectExportService(object: KubeObject): CachedExportService {
   const { metadata, status } = object as ExportServiceObject;
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     generation: metadata.generation ?? 0,
     isDeleting: metadata.deletionTimestamp !== undefined,
     controller: controllerOf(metadata),

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
 import { type Placement, placementOf } from '../../kube/placement.ts';
 import { collectionPathOf, DEPLOYMENTS } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, PEER_STRATEGY, REPLICAS_CONTROL_LABEL, STRATEGY_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 
@@ -39,10 +39,7 @@ export function projectDeployment(object: KubeObject): PeerDeployment {
   const { metadata, spec = {} } = object as DeploymentObject;
   const { metadata: podMetadata, spec: podSpec } = spec.template ?? {};
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     isDeleting: metadata.deletionTimestamp !== undefined,
     isReleased: metadata.labels?.[REPLICAS_CONTROL_LABEL] === 'true',
     isOfModules: podMetadata?.labels?.[COMPONENT_LABEL] === COMPONENT.module,

@@ -1,14 +1,14 @@
 import { versionOf } from '../../kinds/pod-defaults.ts';
 import { matchesLabels } from '../../kube/placement.ts';
 import { VERSION_ENV } from '../../labels.ts';
-import type { Controller } from '../../reconcile/informers.ts';
+import type { OwnerKey } from '../../reconcile/informers.ts';
 import type { AdmissionRequest, Verdict } from '../../reconcile/webhooks.ts';
 import type { CachedModuleDeployment, ModuleDeploymentObject } from './module-deployment.ts';
 import { type Revision, rollbackOf } from './revision.ts';
 
 export interface ReviewContext {
   /** The history of a ModuleDeployment; oldest first. */
-  readonly historyOf: (deployment: Controller) => readonly Revision[];
+  readonly historyOf: (deployment: OwnerKey) => readonly Revision[];
   /** Those of a namespace. */
   readonly deploymentsOf: (namespace: string) => readonly CachedModuleDeployment[];
 }

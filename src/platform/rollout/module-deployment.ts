@@ -4,7 +4,7 @@ import { annotationMap, countOrPercent, enumOf, labelMap, OPEN, rules, time } fr
 import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { Container, KubeObject, PodObject } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PLATFORM_GROUP } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 
@@ -272,10 +272,7 @@ export const CACHED_MODULE_DEPLOYMENTS: WatchedKind<CachedModuleDeployment> = {
 export function projectModuleDeployment(object: KubeObject): CachedModuleDeployment {
   const { metadata, spec, status } = object as ModuleDeploymentObject;
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     generation: metadata.generation ?? 0,
     isDeleting: metadata.deletionTimestamp !== undefined,
     confirmBatch: metadata.annotations?.[ANNOTATION.confirmBatch],

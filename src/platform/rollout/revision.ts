@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import { OWNER_INDEXERS, type WatchedKind } from '../../reconcile/informers.ts';
 import { type CachedModuleDeployment, MODULE_DEPLOYMENTS, type ModuleTemplate } from './module-deployment.ts';
@@ -41,10 +41,7 @@ export const CACHED_REVISIONS: WatchedKind<Revision> = {
 export function projectRevision(object: KubeObject): Revision {
   const { metadata, data, revision } = object as RevisionObject;
   return {
-    namespace: metadata.namespace ?? '',
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    ...metaOf(object),
     hash: metadata.labels?.[REVISION_LABEL] ?? '',
     number: revision,
     controller: controllerOf(metadata),

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { type ModulePod, sharingOf } from '../../kinds/module-pod.ts';
-import { countPeers } from '../../kinds/peers.ts';
-import { completePlacement, completePod } from '../../kinds/pod-defaults.ts';
+import { completePod } from '../../kinds/pod-defaults.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../kube/merge-patch.ts';
@@ -25,11 +24,19 @@ import {
   selectorOf,
   subjectOf,
 } from './module-deployment.ts';
+import { PeerScaling } from './peer-scaling.ts';
 import type { PodStore } from './pod-store.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollback.ts';
-import { type Deletion, deletionEvent, progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
+import {
+  confirmationEvents,
+  type Deletion,
+  deletionEvent,
+  progressEvents,
+  type RolloutEvent,
+  scalingEvents,
+} from './rollout-events.ts';
 import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { conditionOf, isReadyPod, type PodCounts, statusOf } from './rollout-status.ts';
 
@@ -51,7 +58,6 @@ export interface RolloutControllerOptions {
 const DEFAULT_DEADLINE_SECONDS = 600;
 /** Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. */
 const MAX_AT_ONCE = 64;
-const SCALE_INTERVAL_MS = 1_000;
 
 /** A ModuleDeployment with what one reconcile has found out about it. */
 interface Rollout {
@@ -76,14 +82,13 @@ export class RolloutController {
   readonly #options: RolloutControllerOptions;
   /** By key; with the UID that it is about. Emptied as ModuleDeployments go. */
   readonly #seen = new Map<string, { readonly uid: string; readonly firstSeen: FirstSeen }>();
-
-  /** When its replicas were set to the number of bases, by UID: while these come one by one, once a second at most. */
-  readonly #scaledAt = new Map<string, number>();
   readonly #ended: EndedPods;
+  readonly #peers: PeerScaling;
 
   constructor(options: RolloutControllerOptions) {
     this.#options = options;
     this.#ended = new EndedPods(options.clock);
+    this.#peers = new PeerScaling(options);
   }
 
   /** `key`: of the ModuleDeployment. */
@@ -92,12 +97,12 @@ export class RolloutController {
     const seen = this.#seenOf(key, deployment?.uid);
     if (deployment === undefined || seen === undefined || deployment.isDeleting) return undefined;
     const { pods, revisions } = this.#options;
-    const followed = await this.#followPeers(deployment);
+    const report = (event: RolloutEvent): void => this.#event(deployment, ...event);
+    const followed = await this.#peers.follow(deployment, report);
     if (followed !== undefined) return followed;
     if (deployment.spec.rollbackTo !== undefined) {
       const { client, permit } = this.#options;
       const history = revisions.historyOf(deployment);
-      const report = (event: RolloutEvent): void => this.#event(deployment, ...event);
       await rollBack(deployment, { client, history, permit, report });
       return undefined;
     }
@@ -127,7 +132,9 @@ export class RolloutController {
       await pods.check(deployment);
       plan = this.#planOf(rollout);
     }
-    for (const event of scalingEvents(deployment, rollout.update)) this.#event(deployment, ...event);
+    const confirmation = isInBatches(rollout) ? confirmationEvents(deployment) : [];
+    for (const event of [...scalingEvents(deployment, rollout.update), ...confirmation])
+      this.#event(deployment, ...event);
     const failure = ended.failure ?? (await this.#carryOut(rollout, plan));
     const waits = await this.#writeStatus(rollout, failure);
     seen.retain(new Set([...PROGRESS_MARKS, ...pods.podsOf(deployment).map(({ uid }) => uid)]));
@@ -282,21 +289,16 @@ export class RolloutController {
   }
 
   #batchOf(rollout: Rollout, counts: PodCounts, old: number): BatchState | undefined {
-    const { deployment, update, current, seen } = rollout;
+    const { deployment, update, seen } = rollout;
     const { spec, status } = deployment;
-    if (spec.strategy?.type !== 'Batch' || current === undefined || current.hash === update.hash) return undefined;
-    const confirmed = confirmedBatch(deployment.confirmBatch);
-    if (confirmed === undefined) {
-      const message = `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`;
-      this.#event(deployment, 'Warning', 'ConfirmIgnored', message);
-    }
+    if (!isInBatches(rollout)) return undefined;
     const before = status?.updateRevision === update.hash ? status.batch : undefined;
     return batchState({
-      options: spec.strategy.batch ?? {},
+      options: spec.strategy?.batch ?? {},
       replicas: replicasOf(deployment.spec),
       updatedAvailable: counts.updatedAvailable,
       old,
-      confirmed: confirmed ?? 0,
+      confirmed: confirmedBatch(deployment.confirmBatch) ?? 0,
       before,
       completedForMs: seen.ageMs(BATCH_MARK, `${update.hash} ${before?.completed} ${before?.completedTime}`),
       now: this.#options.clock.wallTime(),
@@ -347,21 +349,6 @@ export class RolloutController {
     await revisions.prune(deployment, needed);
   }
 
-  /** Undefined where the number of Pods is that of bases. Else the rest follows with the new version. */
-  async #followPeers(deployment: CachedModuleDeployment): Promise<Result | undefined> {
-    const { client, clock, nodes, permit, env } = this.#options;
-    if (!deployment.spec.peer) return undefined;
-    const wanted = countPeers(placementOf(completePlacement(deployment.spec.template, env).spec), nodes.list());
-    const replicas = replicasOf(deployment.spec);
-    if (wanted === replicas) return undefined;
-    const waitMs = (this.#scaledAt.get(deployment.uid) ?? Number.NEGATIVE_INFINITY) + SCALE_INTERVAL_MS - clock.now();
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
-    await client.setReplicas(deployment, wanted, { resourceVersion: deployment.resourceVersion, permit });
-    this.#scaledAt.set(deployment.uid, clock.now());
-    this.#event(deployment, 'Normal', 'PeerScaled', `${wanted} bases fit: scaled from ${replicas} to ${wanted}`);
-    return {};
-  }
-
   async #removeConfirmation(deployment: CachedModuleDeployment): Promise<boolean> {
     const { client, permit } = this.#options;
     if (deployment.confirmBatch === undefined) return false;
@@ -382,7 +369,7 @@ export class RolloutController {
     if (known !== undefined) {
       pods.forget(known.uid);
       revisions.forget(known.uid);
-      this.#scaledAt.delete(known.uid);
+      this.#peers.forget(known.uid);
       this.#ended.forget(known.uid);
       this.#seen.delete(key);
     }
@@ -391,6 +378,11 @@ export class RolloutController {
     this.#seen.set(key, { uid, firstSeen });
     return firstSeen;
   }
+}
+
+/** Whether a rollout in batches is under way. */
+function isInBatches({ deployment, update, current }: Rollout): boolean {
+  return deployment.spec.strategy?.type === 'Batch' && current !== undefined && current.hash !== update.hash;
 }
 
 const PROGRESS_MARK = 'progress';

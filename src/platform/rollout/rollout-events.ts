@@ -2,6 +2,7 @@ import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { EventType } from '../../kube/events/event-correlator.ts';
 import { ANNOTATION } from '../../labels.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
+import { confirmedBatch } from './batches.ts';
 import type { CachedModuleDeployment, ModuleDeploymentStatus } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import type { PodDeletion } from './rollout-plan.ts';
@@ -126,7 +127,13 @@ export function scalingEvents(
   return wanted > status.replicas ? [['Normal', 'ScaledUp', message]] : [['Normal', 'ScaledDown', message]];
 }
 
-/** What a new status says that the former one did not. */
+/** While a rollout in batches is under way. */
+export function confirmationEvents({ confirmBatch }: CachedModuleDeployment): RolloutEvent[] {
+  if (confirmedBatch(confirmBatch) !== undefined) return [];
+  return [['Warning', 'ConfirmIgnored', `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`]];
+}
+
+/** Events for the changes between two statuses. */
 export function progressEvents(
   { name, status: former }: CachedModuleDeployment,
   update: Pick<Revision, 'hash' | 'number'>,

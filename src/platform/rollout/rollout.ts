@@ -5,7 +5,7 @@ import { NODES, PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { READ } from '../../reconcile/access.ts';
 import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
-import { type Controller, controlledBy } from '../../reconcile/informers.ts';
+import { controlledBy, type OwnerKey } from '../../reconcile/informers.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
 import type { WebhookRule } from '../../reconcile/webhooks.ts';
 import {
@@ -104,7 +104,7 @@ export const ROLLOUT: ControllerDefinition = {
     // Before the reconciler's own listener, which queues all keys.
     context.leader().addListener({ onStarted: () => pods.startTerm(), onStopped: () => {} });
     const review = {
-      historyOf: (deployment: Controller) =>
+      historyOf: (deployment: OwnerKey) =>
         history.byIndex('controller', controlledBy(deployment)).toSorted((a, b) => a.number - b.number),
       deploymentsOf: (namespace: string) => deployments.byIndex('namespace', namespace),
     };

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { LineSplitter } from '../../../src/kube/watch/watch-stream.ts';
+import { LineSplitter } from '../../../src/kube/watch/reflector.ts';
 
 /** As the real controller: an idle connection that was closed costs a handshake. */
 const IDLE_TIMEOUT_MS = 60_000;

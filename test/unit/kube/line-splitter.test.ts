@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../../src/kube/watch/watch-stream.ts';
+import { LineSplitter } from '../../../src/kube/watch/reflector.ts';
 
 function split(chunks: readonly Buffer[], maxLineBytes = 1000) {
   let overlong = 0;

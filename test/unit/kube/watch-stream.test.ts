@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readWatchStream } from '../../../src/kube/watch/watch-stream.ts';
+import { readWatchStream } from '../../../src/kube/watch/reflector.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { added, bookmark, errorEvent, modified, pod } from './support/rig.ts';
 

@@ -2,13 +2,15 @@ import { request } from 'node:https';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { isCollectionOf } from '../../../src/assembly/controller-parts.ts';
+import { VARIABLES } from '../../../src/config/variables.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
+import { PLATFORM_GROUP } from '../../../src/labels.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { MODULE_DEPLOYMENTS } from '../../../src/platform/rollout/module-deployment.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
-import { accessOf, resourceOf } from '../../../src/reconcile/access.ts';
-import type { ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
+import { resourceOf } from '../../../src/reconcile/access.ts';
+import { accessOf, type ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
 import { DEFINITIONS, PLATFORM } from '../../manifests/definitions.ts';
 import { moduleWorkload } from '../../support/manifests.ts';
 import { declaredUses, PlatformRig } from '../../support/platform-rig.ts';
@@ -186,12 +188,46 @@ describe.each(PLATFORM.map(({ name }) => name))('the controller %s', (name) => {
       .map(([, metric = '']) => metric)
       .filter((metric) => usesOf(metric).length > 0 && usesOf(metric).every(inFolder));
     expect([...metrics].sort()).toEqual(own.sort());
-    const config = readText('src/config/config.ts');
-    expect(variables.filter((variable) => !config.includes(variable))).toEqual([]);
+    expect([...variables].sort()).toEqual(variablesReadBy(CONFIG_OF[name]));
   });
 });
 
+/** The function of src/config/config.ts that reads the variables of a controller. */
+const CONFIG_OF: Readonly<Record<string, string>> = { export: 'exportOf', admission: 'webhookOf' };
+
+/** Variables that a function names, without those that every Pod has. */
+function variablesReadBy(name: string | undefined): string[] {
+  const [, body = ''] =
+    new RegExp(`^function ${name}\\([\\s\\S]*?\\{\n([\\s\\S]*?)^\\}`, 'm').exec(readText('src/config/config.ts')) ?? [];
+  const known = Object.keys(VARIABLES).filter((word) => !word.startsWith('POD_'));
+  return [...new Set(body.match(/\b[A-Z][A-Z_]+\b/g) ?? [])].filter((word) => known.includes(word)).sort();
+}
+
 describe('definitions', () => {
+  it('install each kind of the platform that they read or write', () => {
+    const installed = DEFINITIONS.flatMap(({ crds = [] }) => crds.map(({ crd }) => crd.spec.names.plural));
+    const used = DEFINITIONS.flatMap(({ access }) => access)
+      .filter(({ kind }) => kind.group === PLATFORM_GROUP)
+      .map(({ kind }) => kind.plural);
+    expect([...new Set(used)].sort()).toEqual(installed.sort());
+  });
+
+  it('reach Secrets, ConfigMaps and Leases in one namespace only', () => {
+    const wide = DEFINITIONS.flatMap(accessOf).filter(
+      ({ kind, namespace }) => ['secrets', 'configmaps', 'leases'].includes(kind.plural) && namespace === undefined,
+    );
+    expect(wide).toEqual([]);
+    const secrets = DEFINITIONS.flatMap(accessOf).filter(({ kind }) => kind.plural === 'secrets');
+    expect(secrets.map(({ names }) => names)).toEqual([['module-platform-webhook']]);
+  });
+
+  it('let those who may edit a namespace write the kinds that they describe workloads with', () => {
+    const editable = DEFINITIONS.flatMap(({ crds = [] }) => crds)
+      .filter(({ usersMay }) => usersMay === 'edit')
+      .map(({ crd }) => crd.spec.names.plural);
+    expect(editable).toEqual(['moduledeployments']);
+  });
+
   it('declare no right twice, and no verb twice', () => {
     for (const definition of DEFINITIONS) {
       const rights = accessOf(definition).map(

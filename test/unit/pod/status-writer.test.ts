@@ -214,7 +214,7 @@ describe('a status that could not be written of a Pod that goes meanwhile', () =
       } as unknown as KubeClient,
       informer,
       recorder: { event: () => {} },
-      isLed: () => true,
+      leadership: { isHeld: () => true },
       clock,
       metrics: createMetrics(),
     });

@@ -44,10 +44,10 @@ describe('createTunnels', () => {
     const base = await FakeHttpBase.start();
     const http = { port: 0, baseNetworks: LOOPBACK, installDeadlineMs: 300_000, uninstallDeadlineMs: 60_000 };
     const mqtt = { url: broker.url, clientPrefix: 'koupleless' };
-    const mayCommand = (identity: string): boolean => identity === 'base-1';
+    const isOurs = (identity: string): boolean => identity === 'base-1';
     const abort = new AbortController();
     const running: Promise<void>[] = [];
-    for (const tunnel of await createTunnels({ ...shared(), http, mqtt, mayCommand })) {
+    for (const tunnel of await createTunnels({ ...shared(), http, mqtt, isOurs })) {
       const handler = new RecordingHandler();
       running.push(tunnel.run(handler, abort.signal));
       await handler.first('linkUp');

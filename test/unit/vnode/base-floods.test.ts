@@ -83,7 +83,7 @@ describe('what a base says of itself', () => {
     await rig.pass(2_000);
     rig.api.take();
     await flood(60, (index) => {
-      rig.vnodes.onConnectionRefused('http_tunnel_provider', rig.store.get('vnode.h1')?.base ?? makeBase('h1'));
+      rig.vnodes.onConnectionRefused('http_tunnel_provider', rig.store.get('vnode.h1')?.place.base ?? makeBase('h1'));
       rig.claim('h1', 'http_tunnel_provider', { port: 2_000 + index });
     });
     expect(rig.api.take('patch node vnode.h1').length).toBeLessThanOrEqual(10);

@@ -139,7 +139,7 @@ describe('the Pod that a base runs in', () => {
     rig.nodes.onLeaderChange('vnode.b1');
     const vnode = rig.store.get('vnode.b1');
     if (vnode === undefined) throw new Error('no VNode');
-    vnode.basePod = undefined;
+    vnode.process.foundIn(undefined);
     rig.nodes.enqueue('vnode.b1');
     await rig.pass(60_000);
     expect(questions()).toBe(0);

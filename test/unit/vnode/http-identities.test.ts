@@ -42,7 +42,7 @@ describe('a goodbye over HTTP', () => {
     await running();
     rig.http.take();
     rig.vnodes.onGoingDown({ ...from(''), ...{ sender } } as Envelope, makeBase('b1', ADDRESS));
-    expect(rig.store.get(NODE)?.liveness).toBe('Dead');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Dead');
     expect(rig.http.take()).toEqual([]);
     await rig.pass(2_000);
     expect([rig.api.node(NODE), rig.api.pod('p1')]).toEqual([undefined, undefined]);
@@ -51,7 +51,7 @@ describe('a goodbye over HTTP', () => {
   it('from an address that only looks different is from the base', async () => {
     await rig.foundBase('b1', { tunnel: HTTP, info: makeBase('b1', { ...ADDRESS, ip: '::ffff:198.51.100.1' }) });
     rig.vnodes.onGoingDown(from(ADDRESS.ip), makeBase('b1', { ...ADDRESS, ip: '::ffff:198.51.100.1' }));
-    expect(rig.store.get(NODE)?.liveness).toBe('Dead');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Dead');
   });
 
   it('from elsewhere is refuted by an answer, however often it comes, and keeps the owner in', async () => {
@@ -63,7 +63,7 @@ describe('a goodbye over HTTP', () => {
     }
     expect(rig.podState('p1')).toBe('Running True');
     expect(rig.api.node(NODE)?.metadata.uid).toBe(uid);
-    expect(rig.store.get(NODE)?.goodbyeAt).toBeUndefined();
+    expect(rig.store.get(NODE)?.proof.goodbyeAt).toBeUndefined();
     expect(rig.commands()).toEqual([]);
   });
 
@@ -105,7 +105,7 @@ describe('a goodbye over HTTP', () => {
     await rig.pass(15_000);
     rig.vnodes.onConnectionRefused(HTTP, base.info);
     await rig.pass(1_000);
-    expect(rig.store.get(NODE)).toMatchObject({ isRefusing: true, liveness: 'Reachable' });
+    expect(rig.store.get(NODE)).toMatchObject({ life: { isRefusing: true, liveness: 'Reachable' } });
   });
 });
 
@@ -229,7 +229,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     await behindProxy();
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
     expect(rig.podState('p1')).toBe('Running True');
-    expect(rig.store.get(NODE)?.lastBeatAt).toBeUndefined();
+    expect(rig.store.get(NODE)?.life.lastBeatAt).toBeUndefined();
   });
 
   it('makes no Node when nobody answers', async () => {
@@ -302,12 +302,12 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     await behindProxy();
     const names = ['first', 'second', 'third'].map((name) => {
       hint({ name });
-      return rig.store.get(NODE)?.base.name;
+      return rig.store.get(NODE)?.place.base.name;
     });
     expect(names).toEqual(['first', 'first', 'first']);
     rig.clock.skip(10_000);
     hint({ name: 'fourth' });
-    expect(rig.store.get(NODE)?.base.name).toBe('fourth');
+    expect(rig.store.get(NODE)?.place.base.name).toBe('fourth');
   });
 
   it('has a base asked again that did not answer once', async () => {
@@ -315,11 +315,11 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     await rig.pass(30_000);
     base.answersHealth = false;
     rig.http.take();
-    const heardAt = rig.store.get(NODE)?.lastHeardAt ?? 0;
+    const heardAt = rig.store.get(NODE)?.life.lastHeardAt ?? 0;
     await rig.pass(heardAt + 18_000 - rig.clock.now());
     base.answersHealth = true;
     await rig.pass(4_000);
-    expect(rig.store.get(NODE)?.lastHeardAt).toBeGreaterThan(heardAt);
+    expect(rig.store.get(NODE)?.life.lastHeardAt).toBeGreaterThan(heardAt);
     await rig.pass(10_000);
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
@@ -331,7 +331,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     const base = await behindProxy();
     await rig.pass(30_000);
     base.isSilent = true;
-    const heardAt = rig.store.get(NODE)?.lastHeardAt ?? 0;
+    const heardAt = rig.store.get(NODE)?.life.lastHeardAt ?? 0;
     await rig.pass(heardAt + ms - rig.clock.now());
     hint();
     await rig.pass(heardAt + 19_000 - rig.clock.now());
@@ -367,7 +367,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
       hint({ name: 'forged' });
       await rig.pass(1_000);
     }
-    expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+    expect(rig.store.get(NODE)?.place.base.name).not.toBe('forged');
     expect(rig.http.take('health').length).toBeLessThanOrEqual(1);
   });
 
@@ -383,7 +383,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
         await rig.pass(1_000);
       }
       expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
-      expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+      expect(rig.store.get(NODE)?.place.base.name).not.toBe('forged');
       for (let times = 0; times < 45; times++) {
         hint({ name: 'forged' });
         await rig.pass(1_000);
@@ -419,7 +419,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
       rig.vnodes.onHeartbeat({ ...from(STRANGER), identity: 'ghost' }, makeBase('ghost', ADDRESS));
       await rig.pass(10_000);
     }
-    expect(rig.store.get(NODE)).toMatchObject({ base: ADDRESS, isDisplaced: false });
+    expect(rig.store.get(NODE)).toMatchObject({ place: { base: ADDRESS, isDisplaced: false } });
     expect(rig.store.size).toBe(1);
     expect(rig.podState('p1')).toBe('Running True');
   });
@@ -431,18 +431,18 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     Object.assign(base, { isSilent: false, info: makeBase('b1', ELSEWHERE) });
     rig.heartbeat('b1');
     await rig.pass(1_000);
-    expect(rig.store.get(NODE)).toMatchObject({ base: ELSEWHERE });
+    expect(rig.store.get(NODE)).toMatchObject({ place: { base: ELSEWHERE } });
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
   it('moves a base at once that answers elsewhere, when another base was heard at its former address', async () => {
     const base = await behindProxy();
     rig.claim('b2', HTTP, ADDRESS);
-    expect(rig.store.get(NODE)?.isDisplaced).toBe(true);
+    expect(rig.store.get(NODE)?.place.isDisplaced).toBe(true);
     base.info = makeBase('b1', ELSEWHERE);
     rig.heartbeat('b1');
     await rig.pass(1_000);
-    expect(rig.store.get(NODE)).toMatchObject({ base: ELSEWHERE, isDisplaced: false });
+    expect(rig.store.get(NODE)).toMatchObject({ place: { base: ELSEWHERE, isDisplaced: false } });
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
   });
 
@@ -452,7 +452,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
     rig.base('b1', { tunnel: HTTP, info: base.info, sender: STRANGER });
     rig.heartbeat('b1');
     await rig.pass(500);
-    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
+    expect(rig.store.get(NODE)?.life.wasHeard).toBe(true);
   });
 
   describe('for a base that was known from its Node, and whose own may not have come yet,', () => {
@@ -472,7 +472,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
         hint({ name: 'forged' });
         await rig.pass(1_000);
       }
-      expect(rig.store.get(NODE)?.base.name).not.toBe('forged');
+      expect(rig.store.get(NODE)?.place.base.name).not.toBe('forged');
     });
 
     it('changes what is said of it when it answers 25 s later, and none has come', async () => {
@@ -481,7 +481,7 @@ describe('a heartbeat over HTTP from another address than the base’s', () => {
         hint({ name: 'renamed' });
         await rig.pass(1_000);
       }
-      expect(rig.store.get(NODE)?.base.name).toBe('renamed');
+      expect(rig.store.get(NODE)?.place.base.name).toBe('renamed');
     });
   });
 
@@ -542,7 +542,7 @@ describe('a heartbeat from elsewhere for a base that another replica leads', () 
 
   it('keeps it in view, and has nobody asked', async () => {
     await following(true);
-    expect(rig.store.get(NODE)?.liveness).toBe('Reachable');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Reachable');
     expect(rig.http.take()).toEqual([]);
   });
 
@@ -565,7 +565,7 @@ describe('a heartbeat from elsewhere for a base that another replica leads', () 
     await following(true);
     rig.api.drop('node', NODE);
     await takeOver();
-    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Unreachable');
   });
 
   it('has a base that nobody leads asked by every replica that hears it', async () => {
@@ -575,6 +575,6 @@ describe('a heartbeat from elsewhere for a base that another replica leads', () 
     rig.base('b1', { tunnel: HTTP, info: makeBase('b1', ADDRESS), sender: STRANGER });
     hint();
     await rig.pass(2_000);
-    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
+    expect(rig.store.get(NODE)?.life.wasHeard).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { projectNode } from '../../../src/kinds/vnode-object.ts';
-import { KnownNodes } from '../../../src/vnode/node-controller.ts';
+import { KnownNodes } from '../../../src/vnode/known-nodes.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeInformer } from '../../support/fake-informer.ts';
 

@@ -115,7 +115,7 @@ describe('a Node that is removed twice', () => {
           deleted.push(name);
         },
       },
-      leases: { isMember: () => true },
+      leadership: { isMember: () => true },
       informer,
       podInformer,
       store,

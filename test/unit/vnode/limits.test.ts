@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ChangeLimit } from '../../../src/vnode/change-limit.ts';
 import { ArrivalRate } from '../../../src/vnode/new-bases.ts';
-import { ChangeLimit } from '../../../src/vnode/vnode.ts';
 
 describe('the rate of new bases', () => {
   it('is low up to a minute’s number at once, and again as that number passes', () => {

@@ -397,7 +397,7 @@ describe('a base in its ordinary life', () => {
     await foundBases(1);
     silence(1);
     rig.tunnel.take();
-    const heardAt = rig.store.get('vnode.b1')?.lastHeardAt ?? 0;
+    const heardAt = rig.store.get('vnode.b1')?.life.lastHeardAt ?? 0;
     await rig.pass(heardAt + 14_900 - rig.clock.now());
     expect(rig.tunnel.take('health')).toEqual([]);
     await rig.pass(1_200);
@@ -424,7 +424,7 @@ describe('a base that was silent for 15 s when it was asked', () => {
   it('and gave no answer is judged, although our link is lost after that', async () => {
     await foundBases(1);
     silence(1);
-    const heardAt = rig.store.get('vnode.b1')?.lastHeardAt ?? 0;
+    const heardAt = rig.store.get('vnode.b1')?.life.lastHeardAt ?? 0;
     expect(rig.clock.now()).toBe(heardAt);
     rig.clock.skip(13_000);
     await rig.pass(2_000);

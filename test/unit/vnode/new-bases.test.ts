@@ -102,7 +102,11 @@ describe('above the rate of new bases', () => {
     rig.vnodes.onHealth({ ...answer, tunnel: 'mqtt_tunnel_provider' }, makeHealth());
     expect(rig.store.size).toBe(2);
     rig.vnodes.onHealth({ ...answer, askedAt, answeredBy: 'b3' }, makeHealth());
-    expect(rig.store.get('vnode.b3')).toMatchObject({ tunnel: HTTP, base: ADDRESS, wasHeard: true });
+    expect(rig.store.get('vnode.b3')).toMatchObject({
+      tunnel: HTTP,
+      place: { base: ADDRESS },
+      life: { wasHeard: true },
+    });
   });
 
   it('an answer is that of the address that was asked, not of one that somebody names meanwhile', () => {
@@ -110,7 +114,7 @@ describe('above the rate of new bases', () => {
     beat('b3', '192.0.2.9', { ip: '198.51.100.66', port: 1 });
     const answer = { tunnel: HTTP, identity: 'b3', publishedAt: undefined, askedAt: rig.clock.now() } as const;
     rig.vnodes.onHealth({ ...answer, answeredBy: 'b3' }, makeHealth());
-    expect(rig.store.get('vnode.b3')?.base).toMatchObject(ADDRESS);
+    expect(rig.store.get('vnode.b3')?.place.base).toMatchObject(ADDRESS);
   });
 
   it('a base whose port is not bound yet is asked again each second', async () => {
@@ -185,7 +189,7 @@ describe('above the rate of new bases', () => {
     const answer = { ...envelope, askedAt: rig.clock.now(), answeredBy: 'b3', place: ADDRESS };
     rig.clock.skip(5);
     rig.vnodes.onHealth(answer, makeHealth());
-    expect(rig.store.get('vnode.b3')).toMatchObject({ base: ADDRESS, wasHeard: true });
+    expect(rig.store.get('vnode.b3')).toMatchObject({ place: { base: ADDRESS }, life: { wasHeard: true } });
     expect(rig.store.unproven.size).toBe(0);
   });
 

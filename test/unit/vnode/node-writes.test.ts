@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NodeWrites } from '../../../src/vnode/node-controller.ts';
+import { NodeWrites } from '../../../src/vnode/node-writes.ts';
 import { VNode } from '../../../src/vnode/vnode.ts';
 import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
 

@@ -81,7 +81,7 @@ describe('a base whose Lease is being made again', () => {
     rig.api.delay = (request) => (request.startsWith('post lease') ? made.promise : undefined);
     rig.api.drop('lease', NODE);
     await rig.pass(100);
-    rig.store.get(NODE)?.refreshBy(rig.clock.now());
+    rig.store.get(NODE)?.questions.refreshBy(rig.clock.now());
     await rig.pass(2_000);
     expect([rig.leases.isHeld(NODE), rig.tunnel.take()]).toEqual([false, []]);
     made.resolve();
@@ -106,7 +106,7 @@ describe('a base that another replica leads', () => {
     await takenByOther();
     await silentFor(120);
     expect(said()).toEqual({ requests: [], base: [], events: [] });
-    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Unreachable');
   });
 
   it('is forgotten when its Node is gone and it says nothing, and not before', async () => {
@@ -141,7 +141,7 @@ describe('a base that another replica leads', () => {
     rig.api.put('node', nodeAt('198.51.100.7', '1238'));
     rig.api.put('node', nodeAt('198.51.100.8', '1240'));
     await rig.pass(100);
-    expect(rig.store.get(NODE)?.base).toMatchObject({ ip: '198.51.100.8', port: 1240 });
+    expect(rig.store.get(NODE)?.place.base).toMatchObject({ ip: '198.51.100.8', port: 1240 });
   });
 });
 
@@ -189,7 +189,7 @@ describe('a base whose leader is gone', () => {
   it('that was not heard here for long stays Ready, and has some seconds to speak', async () => {
     await takenByOther();
     await silentFor(40);
-    expect(rig.store.get(NODE)?.liveness).toBe('Unreachable');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Unreachable');
     setSilent(false);
     await goneLeader();
     expect(rig.condition(NODE, 'Ready')).toBe('True KubeletReady');
@@ -278,7 +278,7 @@ describe('a replica that may not write for a moment, within one term of its memb
       request.startsWith('delete pod') ? new Promise<void>((resolve) => (go = resolve)) : undefined;
     setSilent(true);
     await rig.pass(61_000);
-    expect(rig.store.get(NODE)?.liveness).toBe('Dead');
+    expect(rig.store.get(NODE)?.life.liveness).toBe('Dead');
     rig.api.delay = () => undefined;
     rig.membership.valid = false;
     go();

@@ -9,8 +9,8 @@ const otherHost: TunnelClaim = { ...http, base: { ip: '192.0.2.2', port: 1238 } 
 const noPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 0 } };
 const mqttElsewhere: TunnelClaim = { ...mqtt, base: { ip: '192.0.2.2', port: 0 } };
 
-const held = (claim: TunnelClaim, more: Partial<HeldClaim> = {}): HeldClaim => {
-  return { ...claim, wasHeard: true, lastHeardAt: NOW - 24_999, isRefusing: false, ...more };
+const held = (claim: TunnelClaim, more: Partial<HeldClaim['life']> = {}): HeldClaim => {
+  return { place: claim, life: { wasHeard: true, lastHeardAt: NOW - 24_999, isRefusing: false, ...more } };
 };
 
 describe('a heartbeat under an identity that somebody has', () => {

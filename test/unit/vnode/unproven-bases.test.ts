@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type UnprovenBase, UnprovenBases } from '../../../src/vnode/new-bases.ts';
+import { type UnprovenBase, UnprovenBases } from '../../../src/vnode/unproven-bases.ts';
 import { makeBase } from '../../support/builders.ts';
 
 function unproven(askedAt: number): UnprovenBase {

@@ -42,7 +42,7 @@ describe('of two bases with one identity', () => {
       rig.claim('b1', tunnel, place);
       await rig.pass(12_000);
     }
-    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS });
+    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, place: { base: ADDRESS } });
     expect(rig.podState('p1')).toBe('Running True');
     expect(rig.container('p1')).toMatchObject({ restartCount: 0 });
     expect(await refused(tunnel)).toBe(10);
@@ -118,7 +118,7 @@ describe('of two bases with one identity', () => {
       rig.claim('b1', HTTP, ADDRESS);
       await rig.pass(1_000);
       rig.claim('b1', HTTP, ELSEWHERE);
-      expect(rig.store.get(NODE)?.base).toMatchObject(ADDRESS);
+      expect(rig.store.get(NODE)?.place.base).toMatchObject(ADDRESS);
       expect(await refused(HTTP)).toBe(2);
     });
 
@@ -126,16 +126,16 @@ describe('of two bases with one identity', () => {
       rig.http.onSent = () => queueMicrotask(() => rig.vnodes.onConnectionRefused(HTTP, makeBase('b1', ADDRESS)));
       rig.claim('b1', HTTP, ELSEWHERE);
       await rig.pass(6_000);
-      expect(rig.store.get(NODE)?.base).toMatchObject(ADDRESS);
+      expect(rig.store.get(NODE)?.place.base).toMatchObject(ADDRESS);
       rig.claim('b1', HTTP, ELSEWHERE);
-      expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+      expect(rig.store.get(NODE)?.place.base).toMatchObject(ELSEWHERE);
       expect(await refused(HTTP)).toBe(1);
     });
 
     it('another one has it after 25 s in which nobody was heard from the address of the Node', async () => {
       await rig.pass(25_000);
       rig.claim('b1', HTTP, ELSEWHERE);
-      expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+      expect(rig.store.get(NODE)?.place.base).toMatchObject(ELSEWHERE);
       expect(await refused(HTTP)).toBe(0);
     });
   });
@@ -178,7 +178,7 @@ describe('a base that has moved', () => {
     base.modules.clear();
     rig.heartbeat('b1');
     await rig.pass(1_000);
-    expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+    expect(rig.store.get(NODE)?.place.base).toMatchObject(ELSEWHERE);
     expect(rig.commands()).toEqual(['install b1 biz1:1.0.0']);
     expect(await refused(HTTP)).toBe(0);
   });
@@ -195,11 +195,11 @@ describe('a base that has moved', () => {
     beat();
     expect(await refused(HTTP)).toBe(1);
     await rig.pass(5_000);
-    expect(rig.store.get(NODE)).toMatchObject({ isRefusing: true, base: ADDRESS });
+    expect(rig.store.get(NODE)).toMatchObject({ life: { isRefusing: true }, place: { base: ADDRESS } });
     await rig.pass(4_000);
     beat();
     expect(await refused(HTTP)).toBe(1);
-    expect(rig.store.get(NODE)?.base).toMatchObject(ELSEWHERE);
+    expect(rig.store.get(NODE)?.place.base).toMatchObject(ELSEWHERE);
   });
 
   it('is not confused by answers to questions that its earlier process was asked', async () => {
@@ -221,7 +221,7 @@ describe('a refused connection', () => {
     await running(httpBase());
     rig.vnodes.onConnectionRefused(HTTP, makeBase('b1', ELSEWHERE));
     rig.vnodes.onConnectionRefused(MQTT, makeBase('b1', ADDRESS));
-    expect(rig.store.get(NODE)).toMatchObject({ isRefusing: false });
+    expect(rig.store.get(NODE)).toMatchObject({ life: { isRefusing: false } });
     expect(rig.store.get(NODE)?.ledger.isKnown).toBe(true);
   });
 
@@ -283,7 +283,7 @@ describe('a Node', () => {
     const node = rig.api.node(NODE);
     expect(node?.metadata.annotations).toMatchObject({ 'platform.koupleless.io/arklet-port': '1238' });
     rig = await rig.succeededBy(NODE);
-    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, base: ADDRESS, wasHeard: false });
+    expect(rig.store.get(NODE)).toMatchObject({ tunnel: HTTP, place: { base: ADDRESS }, life: { wasHeard: false } });
   });
 });
 
@@ -324,7 +324,7 @@ describe('an address over HTTP that two identities name', () => {
     await rig.pass(20_000);
     expect(rig.http.take()).toEqual([]);
     rig.claim('b1', HTTP, ADDRESS);
-    expect(['vnode.b1', 'vnode.b2'].map((name) => rig.store.get(name)?.isDisplaced)).toEqual([false, true]);
+    expect(['vnode.b1', 'vnode.b2'].map((name) => rig.store.get(name)?.place.isDisplaced)).toEqual([false, true]);
     expect(rig.http.take()).toEqual(['list b1', 'health b1']);
   });
 
@@ -334,8 +334,8 @@ describe('an address over HTTP that two identities name', () => {
     await rig.pass(26_000);
     rig.claim('b2', HTTP, ADDRESS);
     await rig.pass(1_000);
-    expect(rig.store.get('vnode.b2')?.isDisplaced).toBe(false);
-    expect(rig.store.get(NODE)?.isDisplaced).toBe(true);
+    expect(rig.store.get('vnode.b2')?.place.isDisplaced).toBe(false);
+    expect(rig.store.get(NODE)?.place.isDisplaced).toBe(true);
     await rig.pass(40_000);
     expect(rig.api.node(NODE)).toBeUndefined();
   });
@@ -386,7 +386,7 @@ describe('an answer over HTTP', () => {
     expect([rig.podState('p1'), rig.commands()]).toEqual(['Running True', []]);
     rig.vnodes.onModuleList(answer('b1'), makeList());
     await rig.pass(1_000);
-    expect(rig.store.get(NODE)?.wasHeard).toBe(true);
+    expect(rig.store.get(NODE)?.life.wasHeard).toBe(true);
     expect(rig.store.get(NODE)?.ledger.isKnown).toBe(true);
   });
 });

@@ -4,40 +4,44 @@ import { LEDGER_OPTIONS, makeBase } from '../../support/builders.ts';
 
 const NOW = 100_000;
 
-function vnode(change: Partial<VNode> = {}): VNode {
+function vnode(lastHeardAt = 10_000): VNode {
   const made = new VNode({ base: makeBase('b1'), tunnel: 'mqtt_tunnel_provider', now: 0, ledger: LEDGER_OPTIONS });
-  made.hear(10_000, undefined);
-  return Object.assign(made, change);
+  made.life.hear(lastHeardAt, undefined);
+  return made;
 }
 
 describe('a base whose leader changes', () => {
   const unready = { wasReady: false, mayBeSilentSince: 90_000 };
 
   it('that looked dead is unreachable: the next leader judges by what it hears itself', () => {
-    const dead = vnode({ liveness: 'Dead', isConfirmedSilent: true });
+    const dead = vnode();
+    dead.fallSilent('Dead');
+    dead.life.confirmSilence(true);
     dead.changeLeader(NOW, unready);
-    expect(dead).toMatchObject({ liveness: 'Unreachable', isConfirmedSilent: false, lastHeardAt: 10_000 });
+    expect(dead.life).toMatchObject({ liveness: 'Unreachable', isConfirmedSilent: false, lastHeardAt: 10_000 });
   });
 
   it('stays reachable where this replica hears it', () => {
     const heard = vnode();
     heard.changeLeader(NOW, unready);
-    expect(heard).toMatchObject({ liveness: 'Reachable', lastHeardAt: 10_000 });
+    expect(heard.life).toMatchObject({ liveness: 'Reachable', lastHeardAt: 10_000 });
   });
 
   it('that was only heard of by others is unreachable, and silent since its leader may have been', () => {
-    const hearsay = vnode({ isHearsay: true });
+    const hearsay = vnode();
+    hearsay.life.noteHearsay();
     hearsay.changeLeader(NOW, unready);
-    expect(hearsay).toMatchObject({ liveness: 'Unreachable', isHearsay: false, lastHeardAt: 90_000 });
+    expect(hearsay.life).toMatchObject({ liveness: 'Unreachable', isHearsay: false, lastHeardAt: 90_000 });
   });
 
   it('that its leader had Ready is so, and silent since then at the latest', () => {
-    const ready = vnode({ liveness: 'Unreachable' });
+    const ready = vnode();
+    ready.fallSilent('Unreachable');
     ready.changeLeader(NOW, { ...unready, wasReady: true });
-    expect(ready).toMatchObject({ liveness: 'Reachable', lastHeardAt: 90_000 });
-    const recent = vnode({ lastHeardAt: 95_000 });
+    expect(ready.life).toMatchObject({ liveness: 'Reachable', lastHeardAt: 90_000 });
+    const recent = vnode(95_000);
     recent.changeLeader(NOW, { ...unready, wasReady: true });
-    expect(recent.lastHeardAt).toBe(95_000);
+    expect(recent.life.lastHeardAt).toBe(95_000);
   });
 });
 
@@ -46,7 +50,7 @@ describe('a base after operations', () => {
     const busy = vnode();
     const due = [0, 3_000, 10_000, 55_000, 57_000].map((now) => {
       busy.operationEnded(now);
-      return busy.refresh?.at;
+      return busy.questions.refresh?.at;
     });
     expect(due).toEqual([4_000, 7_000, 14_000, 59_000, 60_000]);
   });
@@ -66,12 +70,12 @@ describe('a base over HTTP', () => {
     const moving = at('198.51.100.1');
     expect(store.settle(moving)).toBeUndefined();
     expect(store.settle(moving)).toBeUndefined();
-    const old = moving.settledAt;
+    const old = moving.place.settledAt;
     expect(store.heardAt(old)).toBe(moving);
-    moving.base = makeBase('b1', { ip: '198.51.100.2', port: 1238 });
+    moving.place.update(makeBase('b1', { ip: '198.51.100.2', port: 1238 }), 'http_tunnel_provider');
     expect(store.settle(moving)).toBeUndefined();
-    expect([store.heardAt(old), store.heardAt(moving.settledAt)]).toEqual([undefined, moving]);
-    expect(moving.settledAt).not.toBe(old);
+    expect([store.heardAt(old), store.heardAt(moving.place.settledAt)]).toEqual([undefined, moving]);
+    expect(moving.place.settledAt).not.toBe(old);
   });
 
   it('that takes the address of another one has it, and the other does not take it away by leaving', () => {
@@ -79,7 +83,7 @@ describe('a base over HTTP', () => {
     const [first, second] = [at('198.51.100.1'), at('198.51.100.1')];
     store.settle(first);
     expect(store.settle(second)).toBe(first);
-    const address = second.settledAt;
+    const address = second.place.settledAt;
     store.remove(first);
     expect(store.heardAt(address)).toBe(second);
     store.remove(second);

@@ -244,7 +244,7 @@ describe('the confirmation of a batch', () => {
       metadata.annotations = { [CONFIRM]: 'yes' };
     });
     await world.look();
-    expect(world.events).toContain('Warning ConfirmIgnored');
+    expect(world.events.filter((event) => event === 'Warning ConfirmIgnored')).toHaveLength(1);
     expect(world.versions.filter((version) => version === '2.0.0')).toHaveLength(1);
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArkletClient } from '../../../../tunnels/http/arklet-client.ts';
 import { BodyReader } from '../../../../tunnels/http/body-reader.ts';
+import { ArkletClient } from '../../../../tunnels/http/command-dispatcher.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeHttpBase } from './fake-http-base.ts';
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ArkletClient, type ArkletRequest } from '../../../../tunnels/http/arklet-client.ts';
+import { ArkletClient, type ArkletRequest } from '../../../../tunnels/http/command-dispatcher.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { wideReader } from './http-world.ts';
 import { CONTINUE, RawBase, type RawConnection } from './raw-base.ts';
@@ -16,18 +16,18 @@ describe('ArkletClient', () => {
   let client: ArkletClient;
   let stop: AbortController;
   let refused: number;
-  let mayCommand: (identity: string) => boolean;
+  let isOurs: (identity: string) => boolean;
 
   beforeEach(async () => {
     clock = new FakeClock();
     base = await RawBase.start();
     refused = 0;
-    mayCommand = () => true;
+    isOurs = () => true;
     client = new ArkletClient({
       clock,
       bodies: { ofBases: wideReader(), ofStrangers: wideReader() },
       userAgent: 'tests/1 (replica-1)',
-      mayCommand: (identity) => mayCommand(identity),
+      isOurs: (identity) => isOurs(identity),
       onConnectionRefused: () => refused++,
     });
     stop = new AbortController();
@@ -281,7 +281,7 @@ describe('ArkletClient', () => {
   const NOT_ALLOWED = { ...NOT_CONNECTED, message: 'command not sent: another replica may lead the base' };
 
   it('connects to no base that it may not command', async () => {
-    mayCommand = (identity) => identity !== 'base-1';
+    isOurs = (identity) => identity !== 'base-1';
     await expect(post()).rejects.toMatchObject(NOT_ALLOWED);
     const allowed = post({ base: { identity: 'base-2', ip: '127.0.0.1', port: base.port } });
     const connection = await base.next();
@@ -295,7 +295,7 @@ describe('ArkletClient', () => {
     const failed = expect(post()).rejects.toMatchObject(NOT_ALLOWED);
     const connection = await base.next();
     await connection.head();
-    mayCommand = () => false;
+    isOurs = () => false;
     connection.socket.write(CONTINUE);
     await failed;
     await connection.closed;
@@ -307,7 +307,7 @@ describe('ArkletClient', () => {
     const connection = await base.next();
     await connection.head();
     await settle();
-    mayCommand = () => false;
+    isOurs = () => false;
     clock.advance(1_000);
     await failed;
     await connection.closed;
@@ -317,7 +317,7 @@ describe('ArkletClient', () => {
   it('sends no payload without 100 Continue either', async () => {
     await learnThatExpectIsIgnored();
     const answers = [true, false];
-    mayCommand = () => answers.shift() ?? true;
+    isOurs = () => answers.shift() ?? true;
     await expect(post()).rejects.toMatchObject(NOT_ALLOWED);
     const connection = await base.next();
     await connection.closed;

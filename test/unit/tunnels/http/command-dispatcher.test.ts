@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
-import type { ArkletRequest } from '../../../../tunnels/http/arklet-client.ts';
-import { CommandDispatcher } from '../../../../tunnels/http/command-dispatcher.ts';
+import { type ArkletRequest, CommandDispatcher } from '../../../../tunnels/http/command-dispatcher.ts';
 import { LIST_COMMAND, uninstallCommand } from '../../../../tunnels/http/commands.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ExpectIgnorers } from '../../../../tunnels/http/arklet-client.ts';
+import { ExpectIgnorers } from '../../../../tunnels/http/command-dispatcher.ts';
 
 const baseOf = (port: number, identity = 'base-1') => ({ identity, ip: '10.0.0.1', port });
 

@@ -83,7 +83,7 @@ describe('commands over HTTP', () => {
 
     it('its health where no command may leave, to find out who is there', async () => {
       answering('health', [httpHealthAnswer]);
-      const other = await runTestTunnel({ clock, mayCommand: () => false });
+      const other = await runTestTunnel({ clock, isOurs: () => false });
       await expect(other.tunnel.queryHealth(base)).rejects.toMatchObject({ code: 'Tunnel.NotConnected' });
       await other.tunnel.identify(base);
       expect(other.handler.calls.at(-1)).toMatchObject({
@@ -318,7 +318,7 @@ describe('commands over HTTP', () => {
       const asked = Array.from({ length: 34 }, (_, index) =>
         world.tunnel.identify({ ...base, identity: `stalls-${index}` }).catch(({ message }) => failed.push(message)),
       );
-      await expect.poll(() => failed.length).toBe(3);
+      await expect.poll(() => failed.length, { timeout: 30_000 }).toBe(3);
       expect(new Set(failed)).toEqual(new Set(['command not answered: too much is under way that has not ended']));
       expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Unfinished' })).toBe(3);
       fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer));

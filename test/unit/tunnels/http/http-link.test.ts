@@ -13,12 +13,15 @@ describe('the link of a HttpTunnel', () => {
     expect(tunnel.downSince()).toBeUndefined();
     const running = tunnel.run(handler, abort.signal);
     expect(tunnel.downSince()).toBe(1_000);
+    expect(tunnel.upSince()).toBeUndefined();
     await handler.first('linkUp');
     expect(tunnel.downSince()).toBeUndefined();
+    expect(tunnel.upSince()).toBe(1_000);
     clock.advance(1_000);
     abort.abort();
     await running;
     expect(tunnel.downSince()).toBe(2_000);
+    expect(tunnel.upSince()).toBeUndefined();
   });
 
   it('has counts of all kinds, which begin at 0, and shows whether it is up', async () => {

@@ -5,10 +5,10 @@ import { createTestTunnel, heart, post } from './http-world.ts';
 describeTunnel('HttpTunnel', async () => {
   const fakeBase = await FakeHttpBase.start();
   const base = { identity: 'base-1', ip: '127.0.0.1', port: fakeBase.port };
-  const { tunnel, port } = createTestTunnel({ mayCommand: () => world.mayCommand });
+  const { tunnel, port } = createTestTunnel({ isOurs: () => world.isOurs });
   const world: TunnelWorld = {
     tunnel,
-    mayCommand: true,
+    isOurs: true,
     capacity: tunnel.maxOperations,
     stall: () => stallInstalls(fakeBase),
     base,

@@ -183,8 +183,10 @@ describe('the link of a MqttTunnel', () => {
     expect(tunnel.downSince()).toBe(1_000);
 
     broker = await TestBroker.start({ port });
+    expect(tunnel.upSince()).toBeUndefined();
     await reconnectUntil(handler.first('linkUp'));
     expect(tunnel.downSince()).toBeUndefined();
+    expect(tunnel.upSince()).toBe(clock.now());
     clock.advance(700);
     const heardAt = clock.now();
     await broker.publish('koupleless_default/base-1/base/heart', publishedText(heart('base-1')));

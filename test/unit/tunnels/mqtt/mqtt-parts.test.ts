@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { brokerAddressOf } from '../../../../tunnels/mqtt/broker-socket.ts';
-import { reconnectDelayMs } from '../../../../tunnels/mqtt/mqtt-tunnel.ts';
+import { brokerAddressOf, reconnectDelayMs } from '../../../../tunnels/mqtt/broker-socket.ts';
 import { MESSAGE_TYPES, Topics } from '../../../../tunnels/mqtt/topics.ts';
 
 describe('Topics', () => {

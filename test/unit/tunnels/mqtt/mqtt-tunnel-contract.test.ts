@@ -7,10 +7,10 @@ describeTunnel('MqttTunnel', async () => {
   const broker = await TestBroker.start();
   const base = { identity: 'base-1', ip: '192.0.2.2', port: 0 };
   const fakeBase = await FakeMqttBase.connect(broker.url, 'default', base.identity);
-  const { tunnel } = createTestTunnel(broker.url, { mayCommand: () => world.mayCommand });
+  const { tunnel } = createTestTunnel(broker.url, { isOurs: () => world.isOurs });
   const world: TunnelWorld = {
     tunnel,
-    mayCommand: true,
+    isOurs: true,
     // What may wait for the acknowledgement of the broker.
     capacity: 512,
     stall: () => stallAcknowledgements(broker),

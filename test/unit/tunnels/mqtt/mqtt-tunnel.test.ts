@@ -293,11 +293,11 @@ describe('a MqttTunnel that does not hear all bases', () => {
   it('reads of the others only that they are there, and counts the rest', async () => {
     const broker = await TestBroker.start();
     const asked: string[] = [];
-    const hears = (identity: string): boolean => {
+    const isOurs = (identity: string): boolean => {
       asked.push(identity);
       return identity === 'base-1';
     };
-    const world = runTestTunnel(broker.url, { hears });
+    const world = runTestTunnel(broker.url, { isOurs });
     await world.handler.first('linkUp');
     const { baseMetadata } = heart('base-2');
     const response = { code: 'FAILED', message: 'no' };
