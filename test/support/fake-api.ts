@@ -4,6 +4,7 @@ import type { ConfigMapObject, KubeObject, LeaseObject, NodeObject, PodObject, T
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { Permit } from '../../src/kube/transport/rest-lane.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../../src/labels.ts';
+import { copyOf } from './copy.ts';
 import type { WatchEvent } from './fake-informer.ts';
 
 type WatchedKind = 'node' | 'pod' | 'lease';
@@ -137,7 +138,7 @@ export class FakeApi implements KubeClient {
 
   #pods(): PodObject[] {
     const pods = [...this.objects].filter(([key]) => key.startsWith('pod ')).map(([, pod]) => pod);
-    return structuredClone(pods) as PodObject[];
+    return copyOf(pods) as PodObject[];
   }
 
   #get(kind: Kind, name: string): KubeObject {
@@ -211,7 +212,7 @@ export class FakeApi implements KubeClient {
         if (fault.isDone) act();
         throw fault.error;
       }
-      return structuredClone(act());
+      return copyOf(act());
     } catch (error) {
       if (this.requests[index] === request) {
         this.requests[index] = `${request} = ${error instanceof ApiError ? error.status : 'lost'}`;

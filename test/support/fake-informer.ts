@@ -6,6 +6,7 @@ import {
   type InformerHandler,
   objectKey,
 } from '../../src/kube/watch/informer-types.ts';
+import { copyOf } from './copy.ts';
 import type { FakeClock } from './fake-clock.ts';
 
 export interface WatchEvent {
@@ -42,7 +43,7 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
       this.#backlog.push(event);
       return;
     }
-    const object = this.#project(structuredClone(event.object));
+    const object = this.#project(copyOf(event.object));
     const isExpected = this.#expected.delete(object.uid);
     if (event.type === 'DELETED') this.#store.remove(object);
     else if (!isExpected) this.#store.put(object);
@@ -53,7 +54,7 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
     this.isPaused = false;
     this.#backlog = [];
     this.#expected.clear();
-    const projected = objects.map((object) => this.#project(structuredClone(object)));
+    const projected = objects.map((object) => this.#project(copyOf(object)));
     await this.#store.replace(new Map(projected.map((object) => [objectKey(object), object])), true);
   }
 
@@ -105,6 +106,6 @@ export class FakeInformer<T extends CachedObject> implements Informer<T> {
   }
 
   upsert(raw: KubeObject): void {
-    this.#store.upsert(this.#project(structuredClone(raw)));
+    this.#store.upsert(this.#project(copyOf(raw)));
   }
 }

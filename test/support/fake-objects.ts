@@ -2,6 +2,7 @@ import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
 import type { JsonPatchOperation, ObjectRef, ResourceClient, Scale } from '../../src/kube/resource.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
 import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
+import { copyOf } from './copy.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeInformer, type WatchEvent } from './fake-informer.ts';
 
@@ -45,10 +46,10 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
   put(object: T): T {
     const { name, uid = `uid-${name}-${++version}` } = object.metadata;
     const metadata = { ...object.metadata, uid, resourceVersion: String(++version) };
-    const stored = { ...structuredClone(object), metadata };
+    const stored = { ...copyOf(object), metadata };
     this.#stored.set(name, stored);
     this.#deliver({ type: 'PUT', object: stored });
-    return structuredClone(stored);
+    return copyOf(stored);
   }
 
   remove(name: string): void {
@@ -66,12 +67,12 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
   client(onDelete: (object: T) => void): ResourceClient<T> {
     const changed = (ref: ObjectRef, change: (object: T) => T): T => {
       const before = this.#get(ref);
-      const after = change(structuredClone(before));
+      const after = change(copyOf(before));
       return this.#write(() => this.put(after));
     };
     return {
-      get: async (ref) => structuredClone(this.#get(ref)),
-      list: async () => structuredClone(this.all),
+      get: async (ref) => copyOf(this.#get(ref)),
+      list: async () => copyOf(this.all),
       create: async (object) => {
         if (this.#stored.has(object.metadata.name)) throw errorOf(409, 'AlreadyExists');
         return this.#write(() => this.put(object));
@@ -157,7 +158,7 @@ function applyOperation(object: KubeObject, operation: JsonPatchOperation): void
   let parent = object as unknown as Record<string, unknown>;
   for (const key of keys) parent = parent[key] as Record<string, unknown>;
   if (op === 'remove') delete parent[last];
-  else parent[last] = structuredClone(operation.value);
+  else parent[last] = copyOf(operation.value);
 }
 
 function ownersOf(before: OwnerReference[], patch: (OwnerReference & { $patch?: string })[]): OwnerReference[] {

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { parseManifests } from '../../samples/control-plane/manifests.ts';
 import { KUBERNETES_VERSION } from '../../samples/control-plane/versions.ts';
+import { copyOf } from './copy.ts';
 import { ensureGoTool } from './go-tools/programs.ts';
 
 export const CHART = new URL('../../deploy/helm/module-controller/', import.meta.url);
@@ -98,7 +99,7 @@ export async function renderObjects(options: RenderOptions): Promise<KubeObject[
   const text = await renderChart(options);
   const objects = parsed.get(text) ?? parseManifests(text);
   parsed.set(text, objects);
-  return structuredClone(objects);
+  return copyOf(objects);
 }
 
 /** The only object of a kind and name. */
