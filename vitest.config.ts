@@ -145,6 +145,7 @@ export const UNIT = {
   include: ['test/unit/**/*.test.ts', 'test/architecture.test.ts'],
   // Nothing here waits for a clock; a machine under load is no fault.
   testTimeout: TIMEOUTS.testTimeout,
+  expect: { poll: { timeout: 30_000 } },
   setupFiles: ['test/unit/setup.ts'],
   maxWorkers: CALM.maxWorkers,
   // Half of the CPU time would go into imports, for each file again.

@@ -318,7 +318,7 @@ describe('commands over HTTP', () => {
       const asked = Array.from({ length: 34 }, (_, index) =>
         world.tunnel.identify({ ...base, identity: `stalls-${index}` }).catch(({ message }) => failed.push(message)),
       );
-      await expect.poll(() => failed.length, { timeout: 30_000 }).toBe(3);
+      await expect.poll(() => failed.length).toBe(3);
       expect(new Set(failed)).toEqual(new Set(['command not answered: too much is under way that has not ended']));
       expect(await seriesValue(world.metrics.intakeRefused, { reason: 'Unfinished' })).toBe(3);
       fakeBase.respond('health', ({ response }) => response.end(httpHealthAnswer));
