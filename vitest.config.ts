@@ -72,8 +72,8 @@ const QUIET_SHARDING = ['sharding-names', 'upgrade'];
  * the unit tests beside them is done.
  */
 const LATE_STARTS = [
-  { project: 'calm', path: 'test/integration/cost.test.ts', afterShare: 0.2 },
-  { project: 'calm', path: FLOODS, afterShare: 0.4 },
+  { project: 'calm', path: 'test/integration/cost.test.ts', afterShare: 0.35 },
+  { project: 'calm', path: FLOODS, afterShare: 0.6 },
 ];
 
 function filesOf(names: readonly string[]): string[] {

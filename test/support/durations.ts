@@ -63,8 +63,8 @@ export interface LateStart {
 
 /**
  * The order in which files that run at the same time start: those that take longest first, and before them those
- * without a record. Files that share processes come last and project by project, because Vitest ends a process when
- * the next file belongs to another project.
+ * without a record. Files that share processes come last and project by project, the project with most work first: Vitest
+ * ends a process when the next file belongs to another project.
  */
 export function startOrder<File extends PlannedFile>(
   files: readonly File[],
@@ -79,14 +79,15 @@ export function startOrder<File extends PlannedFile>(
 
   const onTime = files.filter((file) => lateStartOf(file) === undefined);
   const isolated = longestFirst(onTime.filter(({ isIsolated }) => isIsolated));
+  const workOf = (all: readonly File[]): number => all.reduce((sum, { path }) => sum + (durations[path] ?? 0), 0);
   const byProject = Map.groupBy(
     onTime.filter(({ isIsolated }) => !isIsolated),
     ({ project }) => project,
   );
-  const sharing = [...byProject.values()].flatMap(longestFirst);
+  const sharing = [...byProject.values()].sort((a, b) => workOf(b) - workOf(a)).flatMap(longestFirst);
   const late = files.flatMap((file) => lateStartOf(file) ?? []).toSorted((a, b) => a.afterShare - b.afterShare);
 
-  const work = sharing.reduce((sum, { path }) => sum + (durations[path] ?? 0), 0);
+  const work = workOf(sharing);
   const order = [...isolated];
   let done = 0;
   const startLate = (isDue: (start: LateStart) => boolean): void => {

@@ -43,10 +43,10 @@ describe('the order of files', () => {
     expect(pathsOf(startOrder(files, { short: 1, long: 9, other: 5 }, []))).toBe('new long other short');
   });
 
-  it('has files that share processes at its end, project by project', () => {
+  it('has files that share processes at its end, project by project, most work first', () => {
     const files = [unit('u1'), tooling('t1'), file('i1'), unit('u2'), tooling('t2'), file('i2')];
     const durations = { u1: 10, u2: 20, t1: 30, t2: 40, i1: 1, i2: 2 };
-    expect(pathsOf(startOrder(files, durations, []))).toBe('i2 i1 u2 u1 t2 t1');
+    expect(pathsOf(startOrder(files, durations, []))).toBe('i2 i1 t2 t1 u2 u1');
   });
 
   it('has late files where their share of the work of files that share processes is done', () => {
