@@ -45,6 +45,8 @@ export class PlatformRig {
   readonly clock = new FakeClock();
   /** `pods create`, `apps/deployments/scale patch`. */
   readonly used = new Set<string>();
+  /** Writes, in the words of `used`, that did not ask whether this process may write. */
+  readonly unpermitted = new Set<string>();
   /** `Deployment Normal PeerScaled`. */
   readonly events: string[] = [];
   readonly webhooks = new Webhooks();
@@ -210,14 +212,18 @@ export class PlatformRig {
       method,
       async (...args: readonly { readonly subresource?: KindAccess['subresource'] }[]) => {
         const subresource = args.find((arg) => arg?.subresource !== undefined)?.subresource;
-        this.#note({ kind, ...(subresource && { subresource }) }, verb);
+        const access = { kind, ...(subresource && { subresource }) };
+        this.#note(access, verb);
+        if (verb !== 'get' && verb !== 'list') this.#checkPermit(access, verb, args);
         if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
         const call = (): Promise<unknown> | undefined => calls[method]?.(...args);
         return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
       },
     ]);
     const setReplicas: ResourceClient<KubeObject>['setReplicas'] = (...args) => {
-      this.#note({ kind, subresource: 'scale' }, 'patch');
+      const access = { kind, subresource: 'scale' } as const;
+      this.#note(access, 'patch');
+      this.#checkPermit(access, 'patch', args);
       return client.setReplicas(...args);
     };
     return { ...Object.fromEntries(noted), setReplicas };
@@ -239,6 +245,11 @@ export class PlatformRig {
       const owner = this.#kinds.get(kind);
       if (blockOwnerDeletion && owner) this.#note({ kind: owner, subresource: 'finalizers' }, 'update');
     }
+  }
+
+  #checkPermit(access: Pick<KindAccess, 'kind' | 'subresource'>, verb: string, args: readonly unknown[]): void {
+    const hasPermit = args.some((arg) => typeof (arg as { permit?: unknown } | undefined)?.permit === 'function');
+    if (!hasPermit) this.unpermitted.add(`${resourceOf(access)} ${verb}`);
   }
 
   #note(access: Pick<KindAccess, 'kind' | 'subresource'>, verb: string): void {

@@ -164,6 +164,9 @@ describe.each(PLATFORM.map(({ name }) => name))('the controller %s', (name) => {
       await rig.stop();
     }
     expect([...rig.used].sort()).toEqual([...declaredUses(definition)].sort());
+    // Reviews store nothing.
+    const unpermitted = [...rig.unpermitted].filter((use) => !use.includes('reviews create'));
+    expect(definition.leads ? unpermitted : []).toEqual([]);
     expect(rig.leads).toBe(definition.leads ?? false);
     expect(rig.missingWebhooks()).toEqual([]);
     const declared = (definition.events ?? []).flatMap(({ about, type, reasons }) =>
