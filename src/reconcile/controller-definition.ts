@@ -57,8 +57,8 @@ export function groupOf(parts: Readonly<Record<string, Pick<Runnable, 'run'>>>):
 /** A CRD that a controller installs. */
 export interface CrdDefinition {
   readonly crd: Crd;
-  /** What the built-in roles `edit` and `admin` may do with its objects; `view` may read them. Default `view`. */
-  readonly usersMay?: 'edit' | 'view';
+  /** Whether the built-in roles `edit` and `admin` may write its objects, or only read them, as `view` may. */
+  readonly usersMay: 'edit' | 'view';
 }
 
 /** Events with the same meaning, a row of the table in docs/reference.md. */

@@ -95,7 +95,7 @@ const TENANCIES = MODULE_TENANCY_CRD.spec.names.plural;
 function userKinds(definitions: readonly Definition[], right: 'edit' | 'view'): string[] {
   return definitions
     .flatMap(({ crds = [] }) => crds)
-    .filter(({ usersMay = 'view' }) => right === 'view' || usersMay === right)
+    .filter(({ usersMay }) => right === 'view' || usersMay === right)
     .flatMap(({ crd: { spec } }) => {
       const hasScale = spec.versions.some(
         ({ subresources }) => 'scale' in ((subresources as object | undefined) ?? {}),

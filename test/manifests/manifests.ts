@@ -34,10 +34,9 @@ export function generatedManifests(): Readonly<Record<string, string>> {
 
 /** All controllers beside the core are on by default. */
 function withControllers(values: string): string {
-  return values.replace(
-    /^ {2}controllers: \[.*\]$/m,
-    `  controllers: [${PLATFORM.map(({ name }) => name).join(', ')}]`,
-  );
+  const line = /^ {2}controllers: \[.*\]$/m;
+  if (!line.test(values)) throw new Error('values.yaml has no line "  controllers: […]" of the platform');
+  return values.replace(line, `  controllers: [${PLATFORM.map(({ name }) => name).join(', ')}]`);
 }
 
 function moduleTenancyTemplate(): string {

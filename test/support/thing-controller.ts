@@ -42,7 +42,7 @@ export const THING_CONTROLLER: ControllerDefinition = {
     { kind: THINGS, subresource: 'status', verbs: ['patch'], use: 'things: the size that was seen.' },
   ],
   leads: true,
-  crds: [{ crd: CRD }],
+  crds: [{ crd: CRD, usersMay: 'view' }],
   build: (context) => {
     const { informers, resources, permit } = context;
     const things = informers.get(WATCHED);

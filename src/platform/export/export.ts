@@ -89,7 +89,7 @@ export const EXPORT: ControllerDefinition = {
     },
   ],
   leads: true,
-  crds: [{ crd: EXPORT_SERVICE_CRD }],
+  crds: [{ crd: EXPORT_SERVICE_CRD, usersMay: 'view' }],
   webhooks: [REVIEW],
   events: [
     {

@@ -224,11 +224,17 @@ describe('definitions', () => {
     expect(secrets.map(({ names }) => names)).toEqual([['module-platform-webhook']]);
   });
 
-  it('let those who may edit a namespace write the kinds that they describe workloads with', () => {
-    const editable = DEFINITIONS.flatMap(({ crds = [] }) => crds)
-      .filter(({ usersMay }) => usersMay === 'edit')
-      .map(({ crd }) => crd.spec.names.plural);
-    expect(editable).toEqual(['moduledeployments']);
+  it('are all in the registry', () => {
+    const rooms = sourceFilesOf('src/platform')
+      .filter(({ code }) => /: ControllerDefinition(<\w+>)? = \{/.test(code))
+      .map(({ path }) => path.split('/')[2]);
+    expect(rooms.sort()).toEqual(PLATFORM.map(({ name }) => name).sort());
+  });
+
+  it('have CRDs that the guide of the removal names', () => {
+    const guide = readText('docs/guides.md');
+    const names = DEFINITIONS.flatMap(({ crds = [] }) => crds.map(({ crd }) => crd.metadata.name));
+    expect(names.filter((name) => !guide.includes(name))).toEqual([]);
   });
 
   it('declare no right twice, and no verb twice', () => {
