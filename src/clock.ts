@@ -48,7 +48,7 @@ function timeout(callback: () => void, delayMs: number): Timer {
   return { cancel: () => clearTimeout(handle) };
 }
 
-/** For a delay that one timeout cannot hold: each timeout that ends sets the next, until the rest fits. */
+/** Timer for a delay that one timeout cannot hold: each timeout that ends sets the next, until the rest fits. */
 function chain(callback: () => void, delayMs: number): Timer {
   const dueAt = performance.now() + delayMs;
   let link: Timer;

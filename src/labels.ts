@@ -5,10 +5,13 @@ export const PLATFORM_GROUP = 'platform.koupleless.io';
 
 export const COMPONENT_LABEL = 'virtual-kubelet.koupleless.io/component';
 export const ENV_LABEL = 'virtual-kubelet.koupleless.io/env';
-/** Of a Deployment: `peer` = one copy of the module on each base. */
+/** Key of the label that names the strategy of a Deployment: `peer` = one copy of the module on each base. */
 export const STRATEGY_LABEL = 'virtual-kubelet.koupleless.io/strategy';
 export const PEER_STRATEGY = 'peer';
-/** Of such a Deployment: `true` = its replicas are somebody else's, for example while it is being moved. */
+/**
+ * Key of the label of such a Deployment: `true` = its replicas are somebody else's, for example while it is being
+ * moved.
+ */
 export const REPLICAS_CONTROL_LABEL = 'virtual-kubelet.koupleless.io/replicas-control';
 export const COMPONENT = {
   module: 'module',
@@ -27,7 +30,10 @@ export const VNODE_LABEL = {
   tunnel: 'vnode.koupleless.io/tunnel',
 } as const;
 
-/** Of a Pod: the one module that it has. Selectors, anti-affinity and people read them; the Virtual Kubelet does not. */
+/**
+ * Keys of the labels that name the one module of a Pod. Selectors, anti-affinity and people read them; the Virtual
+ * Kubelet does not.
+ */
 export const MODULE_LABEL = {
   name: 'module.koupleless.io/name',
   version: 'module.koupleless.io/version',
@@ -47,23 +53,23 @@ export const TAINT = {
 } as const;
 
 export const ANNOTATION = {
-  /** Of a Pod: arklet's `installStrategy` for its modules. */
+  /** arklet's `installStrategy` for the modules of a Pod. */
   installStrategy: 'virtual-kubelet.koupleless.io/install-strategy',
-  /** Of a Node: where a later process finds the arklet of a base over HTTP. */
+  /** Port of the arklet of a Node's base: a later process finds the base there over HTTP. */
   arkletPort: 'platform.koupleless.io/arklet-port',
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
-  /** Of a Node: `namespace/name` of the Pod that the base runs in. */
+  /** `namespace/name` of the Pod that the base of a Node runs in. */
   basePod: 'platform.koupleless.io/base-pod',
-  /** Of a Pod or a Pod template: which bases it may run on; becomes a required node affinity. */
+  /** Names of the bases that a Pod, or the Pods of a template, may run on; becomes a required node affinity. */
   baseName: 'platform.koupleless.io/base-name',
   baseVersion: 'platform.koupleless.io/base-version',
-  /** Of a Pod of a ModuleDeployment: the UID of the Pod whose place it takes. */
+  /** UID of the Pod whose place a Pod of a ModuleDeployment takes. */
   replaces: 'platform.koupleless.io/replaces',
-  /** Of a ModuleDeployment: up to which batch a person has confirmed the rollout. */
+  /** Number of the batch up to which a person has confirmed the rollout of a ModuleDeployment. */
   confirmBatch: 'platform.koupleless.io/confirm-batch',
 } as const;
 
-/** Of a Service that is exported to load balancers. */
+/** Keys of the labels of a Service that is exported to load balancers. */
 export const EXPORT_LABEL = {
   /** The group of balancers that takes it. */
   group: 'BCSGROUP',
@@ -80,7 +86,7 @@ export const EXPORT_ANNOTATION = {
   ports: 'platform.koupleless.io/export-ports',
   maxConnections: 'platform.koupleless.io/max-conn',
   ssl: 'platform.koupleless.io/ssl',
-  /** The label of Pods whose values `BCS-WEIGHT-{x}` names. */
+  /** Key of the Pod label whose value is `{x}` in `BCS-WEIGHT-{x}`. */
   weightLabel: 'platform.koupleless.io/weight-label',
 } as const;
 
@@ -91,10 +97,13 @@ export type InstallStrategy = (typeof INSTALL_STRATEGIES)[number];
 /** Environment variable of a container: the version of its module. */
 export const VERSION_ENV = 'BIZ_VERSION';
 
-/** Of a Pod: the hash of the template that it was made from. StatefulSets and DaemonSets use the same. */
+/**
+ * Key of the Pod label with the hash of the template that the Pod was made from. StatefulSets and DaemonSets use the
+ * same.
+ */
 export const REVISION_LABEL = 'controller-revision-hash';
 
-/** Of a membership lease: what a replica publishes. */
+/** Annotations that a replica publishes on its membership Lease. */
 export const MEMBER_ANNOTATION = {
   nonce: 'member.koupleless.io/nonce',
   address: 'member.koupleless.io/address',
@@ -103,8 +112,8 @@ export const MEMBER_ANNOTATION = {
 } as const;
 
 /**
- * Where Kubernetes keeps the Leases of Nodes. All that this controller has to believe is there too, the Leases of
- * replicas and the records of first contacts: the built-in ClusterRole `edit` lets a tenant write Leases and
+ * Namespace in which Kubernetes keeps the Leases of Nodes. All that this controller has to believe is there too, the
+ * Leases of replicas and the records of first contacts: the built-in ClusterRole `edit` lets a tenant write Leases and
  * ConfigMaps in the tenant's own namespaces, and nobody but cluster components writes in this one.
  */
 export const NODE_LEASE_NAMESPACE = 'kube-node-lease';

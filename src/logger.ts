@@ -135,7 +135,10 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
 }
 
 const CREDENTIAL = /^(?:password|tokens?|authorization)$/i;
-/** Of a field, as it stands in a line. Nearly no line has one, and to look is cheaper than to have pino redact each. */
+/**
+ * A field with a credential, as it stands in a line. Nearly no line has one, and to look is cheaper than to have pino
+ * redact each.
+ */
 const HAS_CREDENTIAL = /"(?:password|tokens?|authorization)":/i;
 
 /** A line without the values of fields that are named like credentials, at any depth. */
@@ -145,5 +148,5 @@ function withoutCredentials(line: string): string {
   return `${JSON.stringify(JSON.parse(line, hidden))}\n`;
 }
 
-/** For tests and for parts that are built without a log. */
+/** Logger for tests and for parts that are built without a log. */
 export const silentLogger: Logger = pino({ level: 'silent' });

@@ -27,7 +27,7 @@ export interface SharedParts extends Omit<ControllerContext, OwnParts> {
 
 type OwnParts = 'informers' | 'resources' | 'leader' | 'permit' | 'webhooks' | 'reviews';
 
-/** Of Leases and field managers. */
+/** Name that the Leases and the field managers of a controller have. */
 function ownNameOf({ name }: Pick<ControllerDefinition, 'name'>): string {
   return `platform-${name}`;
 }

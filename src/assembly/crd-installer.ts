@@ -32,7 +32,7 @@ interface Pending {
  */
 export class CrdInstaller {
   readonly #options: CrdInstallerOptions;
-  /** By name. */
+  /** State of each CRD, by its name. */
   readonly #pending: ReadonlyMap<string, Pending>;
 
   constructor(options: CrdInstallerOptions) {

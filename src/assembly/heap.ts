@@ -21,7 +21,7 @@ export interface HeapOptions {
 
 /** Also how long requests to the API server have to be few: bursts come in waves. */
 const LOOK_EACH_MS = 5_000;
-/** Of what the collection before has left; less is not worth the pause. */
+/** Minimum growth, as a factor of what the collection before has left; less is not worth the pause. */
 const WORTHWHILE_GROWTH = 1.35;
 
 /**

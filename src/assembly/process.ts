@@ -39,7 +39,7 @@ export interface ProcessParts {
   readonly access: ClusterAccess;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
   /** Those that are on. */
   readonly controllers: readonly ControllerDefinition<ProcessContext>[];

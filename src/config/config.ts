@@ -124,7 +124,7 @@ const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN
 const VIRTUAL_KUBELET = 'vk';
 const ADMISSION = 'admission';
 const EXPORT = 'export';
-/** Of `deploy/platform`. */
+/** Name of the webhook's Service in `deploy/platform`. */
 const WEBHOOK_SERVICE = 'module-platform-webhook';
 
 /**

@@ -2,7 +2,7 @@ import { type Rule, rules } from './rules.ts';
 
 export interface Variable<T> {
   readonly rule: Rule<T>;
-  /** As an operator would write it; undefined = none; the meaning says who must set it. */
+  /** Default value, as an operator would write it; undefined = none; the meaning says who must set it. */
   readonly default?: string;
   readonly meaning: string;
 }

@@ -19,7 +19,7 @@ export interface CrdOptions {
   readonly schemaRevision: number;
   readonly spec: TSchema;
   readonly status: TSchema;
-  /** Besides the status. */
+  /** Subresources besides the status. */
   readonly subresources?: Readonly<Record<string, unknown>>;
   /** Before the age. */
   readonly columns: readonly PrinterColumn[];

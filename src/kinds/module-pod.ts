@@ -113,7 +113,7 @@ function portsOf({ containers }: PodObject['spec']): Record<string, number> {
   return Object.fromEntries(named.reverse());
 }
 
-/** Of a Pod or of a Pod template. */
+/** Facts of a Pod or a Pod template that decide which bases it may share with others. */
 export function sharingOf(
   { labels = {}, annotations = {} }: Pick<ObjectMeta, 'labels' | 'annotations'>,
   spec: PodObject['spec'],

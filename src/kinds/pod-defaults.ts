@@ -26,8 +26,9 @@ export function completePod<T extends PodTemplate>(pod: T, env: string): T {
 }
 
 /**
- * Where a Pod may run: it tolerates the taints of the bases of its ENV, and the annotations `base-name` and
- * `base-version` are a required node affinity. A DaemonSet decides by its template alone which Nodes get a Pod.
+ * Restricts a Pod to the Nodes that it may run on: it tolerates the taints of the bases of its ENV, and the annotations
+ * `base-name` and `base-version` are a required node affinity. A DaemonSet decides by its template alone which Nodes
+ * get a Pod.
  */
 export function completePlacement<T extends PodTemplate>(pod: T, env: string): T {
   const { metadata, spec } = pod;

@@ -56,7 +56,7 @@ export function time(options: object = {}) {
   return Type.Unsafe<string>({ type: 'string', format: 'date-time', ...options });
 }
 
-/** As a CRD holds it: plain JSON, without the symbols of TypeBox. */
+/** Schema in the form that a CRD holds: plain JSON, without the symbols of TypeBox. */
 export function openApiOf(schema: TSchema): unknown {
   return JSON.parse(JSON.stringify(schema));
 }

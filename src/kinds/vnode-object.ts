@@ -3,7 +3,7 @@ import { COMPONENT, COMPONENT_LABEL, ENV_LABEL, NODE_TTL_ANNOTATION } from '../l
 import type { WatchedKind } from '../reconcile/informers.ts';
 import { TextPool } from '../text-pool.ts';
 
-/** Of all cached Nodes. */
+/** Texts that the cached Nodes share. */
 const texts = new TextPool(256);
 
 /** Several controllers read this cache: each process watches Nodes once. */

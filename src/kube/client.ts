@@ -37,7 +37,7 @@ export interface KubeClient {
   getLease(name: string): Promise<LeaseObject>;
   createLease(lease: LeaseObject): Promise<LeaseObject>;
   patchLease(name: string, patch: Patch): Promise<LeaseObject>;
-  /** Where a version is given, only that one; 409 otherwise. */
+  /** Deletes a Lease. If a version is given, only that version is deleted; 409 otherwise. */
   deleteLease(name: string, uid: string, resourceVersion?: string): Promise<void>;
 
   /** ConfigMaps in `kube-node-lease`: the records of first contacts. */

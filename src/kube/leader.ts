@@ -12,7 +12,7 @@ import { isAlreadyExists, isConflict, isNotFound } from './transport/api-error.t
 export interface LeaderOptions {
   /** Each call is one try: a renewal that is late is none. */
   readonly api: LeaseClient;
-  /** Of the Lease. */
+  /** Name of the Lease. */
   readonly name: string;
   readonly namespace: string;
   /** The holderIdentity; unique to this process, since another process of the same name must not pass for it. */
@@ -70,7 +70,9 @@ export class Leader {
   readonly #term: LeaseTerm;
   readonly #listeners: LeaderListener[] = [];
   #observed: Observed | undefined;
-  /** Of all answers: each is as new as the one before, since they come one after the other; '' = none yet. */
+  /**
+   * Version in the last answer: each is as new as the one before, since they come one after the other; '' = none yet.
+   */
   #newestVersion = '';
   /** The Lease names this process, as far as it knows. */
   #isHolder = false;

@@ -23,9 +23,9 @@ export interface ObjectMeta {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   ownerReferences?: OwnerReference[];
-  /** While there are any, a deleted object stays. */
+  /** Finalizers of the object. While there are any, a deleted object stays. */
   finalizers?: string[];
-  /** Of server-side apply; only whether there are any. */
+  /** Field managers of server-side apply; only whether there are any matters. */
   managedFields?: readonly unknown[];
 }
 

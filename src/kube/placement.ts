@@ -11,14 +11,14 @@ import { quantityOf } from './quantity.ts';
 
 type PodSpec = PodObject['spec'];
 
-/** Of taints that keep a Pod off a Node. */
+/** Effects of the taints that keep a Pod off a Node. */
 const KEEPING_EFFECTS = ['NoExecute', 'NoSchedule'];
 const HOSTNAME_LABEL = 'kubernetes.io/hostname';
 
 /** Which Nodes a Pod may run on, besides the room that it needs. */
 export interface Placement {
   readonly nodeSelector: Readonly<Record<string, string>> | undefined;
-  /** Of the required node affinity: one of them has to match. Undefined where there is none. */
+  /** Terms of the required node affinity: one of them has to match. Undefined where there is none. */
   readonly terms: readonly NodeSelectorTerm[] | undefined;
   readonly tolerations: readonly Toleration[];
 }

@@ -32,9 +32,9 @@ interface ListPage<T> {
 export interface ListOptions<T> {
   readonly query?: RestRequest['query'];
   readonly signal?: AbortSignal;
-  /** Of each page. Default: that of the lane. */
+  /** Timeout of each page. Default: that of the lane. */
   readonly timeoutMs?: number;
-  /** Of kinds whose objects may be large: a page is in memory as a whole. Default 500. */
+  /** Number of objects in a page, for kinds whose objects may be large: a page is in memory as a whole. Default 500. */
   readonly pageSize?: number | undefined;
   readonly onItem: (item: T) => void;
 }

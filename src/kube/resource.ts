@@ -10,7 +10,7 @@ export interface ResourceKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** As in its path: `moduledeployments`. */
+  /** Plural name, as in its path: `moduledeployments`. */
   readonly plural: string;
   readonly isNamespaced: boolean;
 }

@@ -23,7 +23,7 @@ export class ServerVersion {
     this.#options = options;
   }
 
-  /** Without what a distribution adds: `v1.35.4`. */
+  /** Version of the API server without what a distribution adds: `v1.35.4`. */
   get current(): string {
     return this.#current;
   }

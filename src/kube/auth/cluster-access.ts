@@ -11,7 +11,7 @@ export interface TlsSettings {
   rejectUnauthorized: boolean;
 }
 
-/** Where the API server is and how to authenticate. Files behind it are read off the hot path. */
+/** Address of the API server, and how to authenticate. Files behind it are read off the hot path. */
 export interface ClusterAccess {
   readonly server: URL;
   /** A new object whenever certificates on disk have changed. */
@@ -29,7 +29,7 @@ export interface ClusterAccess {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Where a text of the configuration comes from; `where` names file and field for people. */
+/** Source of a text of the configuration; `where` names file and field for people. */
 export type TextSource =
   | { readonly text: string; readonly where: string }
   | { readonly path: string; readonly where: string };

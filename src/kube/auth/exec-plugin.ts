@@ -8,7 +8,7 @@ import type { SelectedContext } from './kubeconfig-file.ts';
 
 const TIMEOUT_MS = 60_000;
 const API_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
-/** Where a cluster entry holds what is meant for the plugin. */
+/** Name of the extension of a cluster entry that holds the configuration of the plugin. */
 const CLUSTER_EXTENSION = 'client.authentication.k8s.io/exec';
 
 interface EnvVariable {

@@ -77,7 +77,7 @@ function specOfContext(context: SelectedContext, clock: Clock): AccessSpec {
   };
 }
 
-/** As in client-go, the file wins. */
+/** Token of a user. The file wins, as in client-go. */
 function tokenOf(user: ConfigFields): TextSource | undefined {
   const path = user.path('tokenFile');
   if (path !== undefined) return { path, where: user.where('tokenFile') };

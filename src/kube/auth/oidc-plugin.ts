@@ -50,7 +50,7 @@ function expiryOf(idToken: string): number {
   }
 }
 
-/** For discovery and refresh together. */
+/** Timeout of discovery and refresh together. */
 const TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_COMPLAINT_CHARS = 300;

@@ -5,7 +5,10 @@ const MAX_KEYS = 4096;
 /** This many different messages of one reason are written one by one; later ones are combined. */
 const MAX_SIMILAR = 10;
 const SIMILAR_WINDOW_MS = 600_000;
-/** Of one object and reason: a hundred Pods that were created do not hide that somebody has to confirm a batch. */
+/**
+ * Rate of the events of one object and reason: a hundred Pods that were created do not hide that somebody has to
+ * confirm a batch.
+ */
 const REASON_RATE = { burst: 25, refillMs: 300_000 };
 const COMBINED_PREFIX = '(combined from similar events): ';
 /** The kubelet's limit of the API for a message. */

@@ -1,6 +1,6 @@
 import type { EventSeries } from './event-correlator.ts';
 
-/** As long as a burst may keep Normals waiting, and somebody may still look for them. */
+/** Maximum age of a waiting Normal: a burst may delay it this long, and somebody may still look for it. */
 const MAX_NORMAL_AGE_MS = 120_000;
 /** A burst leaves no more than these: the objects themselves say what has become of the others. */
 export const MAX_NORMALS = 100;

@@ -21,7 +21,9 @@ import { EventQueue, MAX_NORMALS } from './event-queue.ts';
 const MAX_WAITING = 1000;
 /** 20 writes a second. */
 const WRITE_RATE = { burst: 40, refillMs: 50 };
-/** As long as client-go does, about two minutes: a Warning outlives a restart of the API server. */
+/**
+ * Delays between tries. Like client-go's they last about two minutes: a Warning outlives a restart of the API server.
+ */
 const RETRY_BACKOFF = { baseMs: 1000, maxMs: 10_000 };
 const MAX_RETRIES = 13;
 

@@ -77,7 +77,7 @@ export class ConnectionPool {
 
 /** How a request is ended from outside. An AbortSignal for each takes a tenth more CPU time. */
 export interface Cut {
-  /** For whoever carries the request out. Calls `listener` once, at once where the cut has come already. */
+  /** Registers what carries the request out. Calls `listener` once, at once where the cut has come already. */
   onCut(listener: (error: Error) => void): void;
 }
 
@@ -100,7 +100,7 @@ export interface WholeAnswer {
 
 type Headers = Record<string, string | string[] | undefined>;
 
-/** As written; undefined also where it came twice. */
+/** Value of Retry-After as written; undefined also where it came twice. */
 export function retryAfterOf({ 'retry-after': retryAfter }: Headers): string | undefined {
   return typeof retryAfter === 'string' ? retryAfter : undefined;
 }

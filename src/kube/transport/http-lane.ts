@@ -22,7 +22,7 @@ export interface HttpLaneOptions {
   readonly random: () => number;
   /** Ends the waits between tries. */
   readonly closing: AbortSignal;
-  /** For requests with one answer; undefined: as many at a time as are asked for. */
+  /** Limit of concurrent requests with one answer; undefined: as many at a time as are asked for. */
   readonly limit: ConcurrencyLimit | undefined;
 }
 

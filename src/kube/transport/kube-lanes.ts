@@ -30,7 +30,7 @@ export interface KubeLanes {
   readonly leases: RestLane;
   readonly members: RestLane;
   readonly watches: RestLane;
-  /** Of `rest`. */
+  /** Traffic of `rest`. */
   readonly traffic: Traffic;
   /** `latenessMs`: how late renewals of Leases are, ms. While they are late, `rest` sends less. Default: never. */
   giveWayTo(latenessMs: () => number): void;

@@ -16,7 +16,7 @@ export interface RestRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
-  /** Of `body`. Default `application/json`. */
+  /** Media type of `body`. Default `application/json`. */
   readonly contentType?: string;
   readonly signal?: AbortSignal;
   /** From queueing to the whole answer (of a stream: to its headers), for every attempt. Default 10 s. */

@@ -20,7 +20,7 @@ const PAUSED_AFTER_MS = 10_000;
 export interface SharedInformerOptions<T extends CachedObject> {
   /** Names the cache in metrics and logs. */
   readonly kind: string;
-  /** Of the collection, e.g. `/api/v1/pods`. */
+  /** Path of the collection, e.g. `/api/v1/pods`. */
   readonly path: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -28,7 +28,7 @@ export interface SharedInformerOptions<T extends CachedObject> {
   readonly project: (raw: KubeObject) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
   readonly lane: RestLane;
-  /** Of a list that is not streamed. Default: see `listPages`. */
+  /** Number of objects in a page of a list that is not streamed. Default: see `listPages`. */
   readonly pageSize?: number | undefined;
   /** A watch on which nothing comes for this long is replaced. Default: see `Reflector`. */
   readonly silenceMs?: number | undefined;

@@ -28,7 +28,7 @@ export interface ReflectorOptions {
   readonly lane: RestLane;
   readonly path: string;
   readonly query: NonNullable<RestRequest['query']>;
-  /** Of a list that is not streamed. Default: see `listPages`. */
+  /** Number of objects in a page of a list that is not streamed. Default: see `listPages`. */
   readonly pageSize?: number | undefined;
   /** A watch on which nothing comes for this long is replaced. Default: twice the time from bookmark to bookmark. */
   readonly silenceMs: number | undefined;

@@ -15,7 +15,7 @@ export class WatchError extends ControllerError {
 
 export interface WatchEvent {
   readonly type: string;
-  /** For an ERROR a `Status`. */
+  /** The object that changed; for an ERROR a `Status`. */
   readonly object: KubeObject;
 }
 
