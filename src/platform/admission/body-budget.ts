@@ -1,7 +1,10 @@
 const MIB = 1024 * 1024;
 /** The API server takes objects of 3 MiB; an update brings the old one along. */
 export const MAX_BODY_BYTES = 7 * MIB;
-/** As text they take up to twice as much memory, and one at a time is parsed; the Pod has 512 MiB. */
+/**
+ * Maximum size of all bodies that are being read. As text they take up to twice as much memory, and one at a time is
+ * parsed; the Pod has 512 MiB.
+ */
 const MAX_BYTES = 64 * MIB;
 /** Nearly all bodies have less than 100 KiB. Several sources are needed to keep the API servers out. */
 const MAX_BYTES_OF_SOURCE = 16 * MIB;

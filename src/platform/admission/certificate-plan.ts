@@ -22,7 +22,7 @@ export interface CertificateState {
   readonly hosts: readonly string[];
   /** The CAs that the API server has to trust, newest first. The first one signs. */
   readonly bundle: readonly CertificateFacts[];
-  /** Of the first one of the bundle; undefined when its key is not there. */
+  /** Authority of the first CA of the bundle; undefined when its key is not there. */
   readonly authority: Authority | undefined;
   readonly serving: Serving | undefined;
   /** What each webhook configuration trusts. */

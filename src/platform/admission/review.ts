@@ -10,7 +10,7 @@ const API_VERSION = 'admission.k8s.io/v1';
 export interface Review {
   readonly uid: string;
   readonly operation: string;
-  /** Of the resource that the webhook is registered for, such as `apps/v1`. */
+  /** API version of the resource that the webhook is registered for, such as `apps/v1`. */
   readonly apiVersion: string;
   readonly plural: string;
   readonly request: AdmissionRequest;
@@ -78,7 +78,7 @@ export function jsonPatchOf(before: unknown, after: unknown, path = ''): JsonPat
   ];
 }
 
-/** Of a list or an object; a field that is undefined is none. */
+/** Children of a list or an object; a field that is undefined is none. Undefined for any other value. */
 function childrenOf(value: unknown): Map<string, unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   return new Map(Object.entries(value).filter(([, child]) => child !== undefined));

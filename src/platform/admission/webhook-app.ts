@@ -26,7 +26,7 @@ export interface WebhookAppOptions {
 const PATHS: readonly WebhookPath[] = ['mutate', 'validate'];
 /** An API server repeats the request then, while the timeout of the webhook (5 s) lasts; then `failurePolicy` decides. */
 const RETRY_AFTER_SECONDS = '1';
-/** Of each message: a stranger who calls chooses the texts, and how often they come. */
+/** Rate of the log lines of each message: a stranger who calls chooses the texts, and how often they come. */
 const LINES = { burst: 100, refillMs: 1_000 };
 const MAX_TEXT_LENGTH = 1_024;
 
@@ -151,7 +151,7 @@ function bodyBytesOf({ headers }: Request): number {
   return Math.min(Number(headers['content-length'] ?? 0), MAX_BODY_BYTES);
 }
 
-/** Of what reading the body throws; anything else is a fault of this program. */
+/** HTTP status of an error that reading the body throws; anything else is a fault of this program. */
 function statusOf(error: unknown): number {
   const { status } = error as { readonly status?: unknown };
   return typeof status === 'number' ? status : 500;

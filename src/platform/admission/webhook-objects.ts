@@ -6,7 +6,7 @@ import { type CertificateFacts, certificatesOf } from './certificates.ts';
 
 /** Made by the manifests, so that the controller needs no right to create any. */
 export const SECRET_NAME = 'module-platform-webhook';
-/** Of both webhook configurations. */
+/** Name of both webhook configurations. */
 export const CONFIGURATION_NAME = 'module-platform';
 
 export const SECRETS: ResourceKind = {
@@ -57,7 +57,7 @@ export interface CachedConfiguration extends CachedObject {
   readonly trusted: readonly (readonly CertificateFacts[])[];
 }
 
-/** As in Secrets of `kubernetes.io/tls`, with the key of the CA. */
+/** Keys of the data, as in Secrets of `kubernetes.io/tls`, with the key of the CA. */
 export const KEY = { bundle: 'ca.crt', authorityKey: 'ca.key', cert: 'tls.crt', key: 'tls.key' } as const;
 
 /** The Secret of this program, in its namespace. */

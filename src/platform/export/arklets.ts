@@ -6,9 +6,9 @@ interface Place {
   readonly port: string | undefined;
 }
 
-/** Where the arklets of all bases listen: several bases may share an address, each with a port of its own. */
+/** Addresses and ports of the arklets of all bases: several bases may share an address, each with a port of its own. */
 export class Arklets {
-  /** By the name of the Node. */
+  /** Places by the name of the Node. */
   readonly #places = new Map<string, Place>();
   /** Names of Nodes by address. */
   readonly #nodesAt = new Map<string, Set<string>>();

@@ -1,6 +1,6 @@
 import type { ExportedPort } from './exported-service.ts';
 
-/** Where a balancer listens for a port of a Service. */
+/** Place at which a balancer listens for a port of a Service. */
 export type Place = Pick<ExportedPort, 'protocol' | 'servicePort' | 'host' | 'path'>;
 
 /** An exported Service, as far as others have to give way to it. */

@@ -94,7 +94,10 @@ export class ExportController {
     return this.#write(entry, projectExportService(created));
   }
 
-  /** Of an earlier Service of this name it goes; one that somebody else has made stays, and says so. */
+  /**
+   * Handles an ExportService that exists already. One of an earlier Service of this name is deleted; one that somebody
+   * else has made stays, and is reported.
+   */
   async #replace(entry: ExportEntry, stored: CachedExportService): Promise<Result | undefined> {
     const { controller } = stored;
     const isOfEarlierService = controller?.kind === SERVICES.kind && controller.apiVersion === apiVersionOf(SERVICES);

@@ -34,7 +34,7 @@ export interface ExportEntry {
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
-  /** Of the Service. */
+  /** UID of the Service. */
   readonly uid: string;
   readonly createdAt: string;
   readonly settings: ExportSettings;

@@ -59,7 +59,7 @@ export function viewOf({ cluster, namespace, name, settings, serving, arklets }:
 
 export interface StatusInput {
   readonly view: ExportView;
-  /** By group. */
+  /** Conflicts by group. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
   readonly generation: number;
   /** Its conditions keep the time of their last change. */

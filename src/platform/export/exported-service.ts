@@ -102,7 +102,7 @@ function annotationField(key: string): string {
   return `metadata.annotations[${key}]`;
 }
 
-/** Of the label and of the annotation together, each once, in order. */
+/** Groups that the label and the annotation name together, each once, in order. */
 function groupsOf({ labels = {}, annotations = {} }: ObjectMeta, faults: string[]): string[] {
   const named = [
     { field: labelField(EXPORT_LABEL.group), names: [labels[EXPORT_LABEL.group] ?? ''] },
@@ -262,7 +262,7 @@ function isRecord(value: unknown): value is PortDescription {
 
 const MAX_QUOTED = 80;
 
-/** As a message repeats what somebody has written: short, and without characters that do anything. */
+/** Text in which a message repeats a value of a user: short, and without characters that do anything. */
 function quoted(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   // It may be nested more deeply than JSON.stringify can go.

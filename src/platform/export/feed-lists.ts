@@ -17,7 +17,7 @@ export interface FeedListsOptions {
 }
 
 export interface FeedList {
-  /** Of the table. */
+  /** Version of the table that the list shows. */
   readonly version: number;
   /** JSON. Answers share it: a string would be copied for each of them. */
   readonly bytes: Buffer;
@@ -29,9 +29,15 @@ const MIB = 1024 * 1024;
 const MAX_LISTS = 100;
 /** All lists that are kept. The newest one is kept however long it is. */
 const MAX_BYTES = 32 * MIB;
-/** Of all balancers together. Each unread answer is kept encrypted, although all share the list. */
+/**
+ * Maximum of the unread bytes of all balancers together. Each unread answer is kept encrypted, although all share the
+ * list.
+ */
 const MAX_UNREAD_BYTES_OF_BALANCERS = 64 * MIB;
-/** Of all others together: they take no room of balancers, and cannot fill the memory of the process. */
+/**
+ * Maximum of the unread bytes of all others together: they take no room of balancers, and cannot fill the memory of the
+ * process.
+ */
 const MAX_UNREAD_BYTES_OF_OTHERS = 32 * MIB;
 /** An answer that is not taken until then is cut off. */
 const MAX_UNREAD_MS = 60_000;
@@ -39,9 +45,9 @@ const MAX_UNREAD_MS = 60_000;
 /** The lists of the feed, each made once for a version of the table, and the answers that are not yet taken. */
 export class FeedLists {
   readonly #options: FeedListsOptions;
-  /** By scope, the one made first in front. */
+  /** Lists by scope, the one made first in front. */
   readonly #lists = new Map<string, FeedList>();
-  /** Of `#lists`. */
+  /** Total size of `#lists`. */
   #bytes = 0;
   readonly #balancers = { unreadBytes: 0, maxUnreadBytes: MAX_UNREAD_BYTES_OF_BALANCERS };
   readonly #others = { unreadBytes: 0, maxUnreadBytes: MAX_UNREAD_BYTES_OF_OTHERS };

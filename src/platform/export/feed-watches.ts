@@ -3,7 +3,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
 import { type FeedScope, scopeKey } from './feed-access.ts';
 
-/** Where the changes go; the part of a response of Node that is used. */
+/** Receiver of the changes; the part of a response of Node that is used. */
 export interface WatchStream {
   write(text: string | Uint8Array): unknown;
   end(): unknown;
@@ -44,14 +44,23 @@ interface Channel {
   readonly watches: Set<Watch>;
 }
 
-/** Of balancers, and of all others together: whoever has a token of the cluster keeps no balancer out. */
+/**
+ * Maximum number of watches of balancers, and of all others together: whoever has a token of the cluster keeps no
+ * balancer out.
+ */
 export const MAX_WATCHES = 500;
 const MIB = 1024 * 1024;
 /** A watch that leaves more than this unread is cut off: its balancer comes again, and gets everything. */
 const MAX_UNREAD_BYTES = 8 * MIB;
-/** Of all balancers together. Unread bytes take two to three times as much memory: they are kept encrypted too. */
+/**
+ * Maximum of the unread bytes of all balancers together. Unread bytes take two to three times as much memory: they are
+ * kept encrypted too.
+ */
 const MAX_UNREAD_BYTES_OF_BALANCERS = 128 * MIB;
-/** Of all others together: a tenant takes no room of balancers, and cannot fill the memory of the process. */
+/**
+ * Maximum of the unread bytes of all others together: a tenant takes no room of balancers, and cannot fill the memory
+ * of the process.
+ */
 const MAX_UNREAD_BYTES_OF_OTHERS = 32 * MIB;
 /** Shorter than the idle timeouts of what may stand between: an empty line is sent, and rights are looked at again. */
 export const BEAT_MS = 15_000;
@@ -98,8 +107,8 @@ class WatchPool {
   }
 
   /**
-   * By how many bytes the bound is passed if `bytes` more are written; 0 or less: they have room. Looks at all watches
-   * only if they seem to have none.
+   * Number of bytes by which the bound is passed if `bytes` more are written; 0 or less: they have room. Looks at all
+   * watches only if they seem to have none.
    */
   excess(bytes: number): number {
     const excess = this.#unreadBytes + bytes - this.#maxUnreadBytes;

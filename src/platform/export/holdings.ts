@@ -10,7 +10,10 @@ export interface Holding {
   readonly places: readonly Place[];
 }
 
-/** As its ExportService says; undefined: nothing. That outlives every process, and no user can write it. */
+/**
+ * Holding that an ExportService records; undefined: nothing. The record outlives every process, and no user can write
+ * it.
+ */
 export function holdingOf({ controller, status, isDeleting }: CachedExportService): Holding | undefined {
   if (controller === undefined || status === undefined || isDeleting) return undefined;
   const { BCSGroup, ports } = status;
@@ -20,7 +23,7 @@ export function holdingOf({ controller, status, isDeleting }: CachedExportServic
   return { owner: controller.uid, groups, places: ports.map((port) => placeOf({ ...port, host: port.BCSVHost })) };
 }
 
-/** Of a port, what balancers can give to one Service only. */
+/** The part of a port that balancers can give to one Service only. */
 export function placeOf({ protocol, servicePort, host, path }: Place): Place {
   return { protocol, servicePort, host, path };
 }

@@ -10,7 +10,7 @@ interface Selection {
   readonly pairs: readonly (readonly [key: string, value: string])[];
   /** The pair that it is found by. */
   readonly foundBy: string | undefined;
-  /** By name. */
+  /** Selected Pods by name. */
   readonly pods: Map<string, ModulePod>;
 }
 
@@ -19,7 +19,7 @@ interface Selection {
  * number of Services in its namespace.
  */
 export class Selections {
-  /** By the key of the Service. */
+  /** Selections by the key of the Service. */
   readonly #selections = new Map<string, Selection>();
   /** Keys of Services by namespace and one pair of their selector: a Pod that is selected has that label. */
   readonly #byPair = new Map<string, Set<string>>();

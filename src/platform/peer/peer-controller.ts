@@ -22,7 +22,7 @@ export interface PeerControllerOptions {
   readonly logger: Logger;
 }
 
-/** While bases come or go one after the other, a Deployment is scaled this often at most. */
+/** Minimum interval between two scalings of a Deployment, also while bases come or go one after the other. */
 const SCALE_INTERVAL_MS = 1_000;
 
 /** Keeps the replicas of Deployments with the label `strategy: peer` equal to the number of bases that fit them. */

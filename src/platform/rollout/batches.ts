@@ -21,7 +21,7 @@ export interface BatchInput {
   readonly old: number;
   /** The highest number that somebody has confirmed; 0: none. */
   readonly confirmed: number;
-  /** Of this rollout, as it was written last. */
+  /** Status of this rollout, as it was written last. */
   readonly before: BatchStatus | undefined;
   /** Ms since this process has first seen `before.completedTime`. */
   readonly completedForMs: number;

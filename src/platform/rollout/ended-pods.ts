@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { backoffMs, CONTAINER_BACKOFF } from '../../queue/backoff.ts';
 
-/** Without a replacement for this long, the delays start again. */
+/** Time without a replacement after which the delays start again. */
 const RESET_MS = 600_000;
 
 interface Replacement {

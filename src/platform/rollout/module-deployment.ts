@@ -286,12 +286,12 @@ export function replicasOf({ replicas = 1 }: ModuleDeploymentSpec): number {
   return replicas;
 }
 
-/** As events of a rollout are about it. */
+/** Subject of the events of a rollout. */
 export function subjectOf({ namespace, name, uid }: CachedModuleDeployment): EventSubject {
   return { apiVersion: apiVersionOf(MODULE_DEPLOYMENTS), kind: MODULE_DEPLOYMENTS.kind, namespace, name, uid };
 }
 
-/** As a query of a list has it. */
+/** Selector in the form that a query of a list has. */
 export function selectorOf({ selector }: ModuleDeploymentSpec): string {
   return Object.entries(selector.matchLabels)
     .map(([key, value]) => `${key}=${value}`)

@@ -14,7 +14,7 @@ export interface PeerScalingOptions {
   readonly nodes: Pick<Informer<CachedNode>, 'list'>;
   readonly client: Pick<ResourceClient<ModuleDeploymentObject>, 'setReplicas'>;
   readonly permit: Permit;
-  /** Of Pods whose template does not name one. */
+  /** ENV of Pods whose template does not name one. */
   readonly env: string;
   readonly clock: Clock;
 }

@@ -48,7 +48,7 @@ export interface RolloutControllerOptions {
   readonly revisions: RevisionStore;
   /** Asked at the last moment before each write. */
   readonly permit: Permit;
-  /** Of Pods whose template does not name one. */
+  /** ENV of Pods whose template does not name one. */
   readonly env: string;
   readonly recorder: EventRecorder;
   readonly clock: Clock;
@@ -80,7 +80,10 @@ interface Failure {
  */
 export class RolloutController {
   readonly #options: RolloutControllerOptions;
-  /** By key; with the UID that it is about. Emptied as ModuleDeployments go. */
+  /**
+   * First sightings by the key of the ModuleDeployment, with the UID that they are about. Emptied as ModuleDeployments
+   * go.
+   */
   readonly #seen = new Map<string, { readonly uid: string; readonly firstSeen: FirstSeen }>();
   readonly #ended: EndedPods;
   readonly #peers: PeerScaling;

@@ -127,7 +127,7 @@ export function scalingEvents(
   return wanted > status.replicas ? [['Normal', 'ScaledUp', message]] : [['Normal', 'ScaledDown', message]];
 }
 
-/** While a rollout in batches is under way. */
+/** Events about the confirmation of batches, while a rollout in batches is under way. */
 export function confirmationEvents({ confirmBatch }: CachedModuleDeployment): RolloutEvent[] {
   if (confirmedBatch(confirmBatch) !== undefined) return [];
   return [['Warning', 'ConfirmIgnored', `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`]];
