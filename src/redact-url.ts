@@ -7,13 +7,13 @@ import { createHash } from 'node:crypto';
  */
 
 const HIDDEN = '***';
-/** Without characters that no URL has: they end one in a text, also inside a JSON string. */
+/** Runs without characters that no URL has: they end one in a text, also inside a JSON string. */
 const TOKENS = /[^\s"<>`\\]+/g;
 /** What is longer is hidden as a whole: nobody reads it, and a base can send a megabyte. */
 const MAX_TOKEN_LENGTH = 8_192;
 /** What is longer is no host name, and the pattern below stays cheap. */
 const MAX_HOST_LENGTH = 300;
-/** As most are: one address without userinfo, query or fragment. */
+/** The form of most URLs: one address without userinfo, query or fragment. */
 const PLAIN_URL = /^[a-z][a-z\d+.-]*:\/\/[\w.~-]{1,253}(?::\d{1,5})?\/[^@?#:]*$/i;
 const HOST_AND_PORT = /^(?:\[[\da-f:.%]*\]|[\w.~%-]*)(?::\d*)?[).,;:!'\]}]*$/i;
 
@@ -60,7 +60,10 @@ function isSuspect(text: string): boolean {
   return text.includes(':/') || text.includes('.jar?');
 }
 
-/** Where the query of the first URL begins, which takes the rest of the token along; undefined: there is none. */
+/**
+ * Position at which the query of the first URL begins, which takes the rest of the token along; undefined: there is
+ * none.
+ */
 function queryIn(token: string): number | undefined {
   const starts = ['.jar?', ':/'].map((start) => placeOf(start, token)).filter((start) => start !== undefined);
   return placeOf('?', token, Math.min(...starts));

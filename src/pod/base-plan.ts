@@ -75,7 +75,7 @@ export interface BasePlan {
   readonly wakeAt: number | undefined;
 }
 
-/** While a list is awaited it is asked for again after this long. */
+/** Interval at which an awaited list is asked for again. */
 export const ASK_AGAIN_MS = 5_000;
 
 /**
@@ -141,7 +141,7 @@ export function planBase(input: BasePlanInput): BasePlan {
   };
 }
 
-/** As the plan of the same input sees them. */
+/** Owners of module names, as the plan of the same input sees them. */
 export function nameOwnersOf({ pods, pendingRemovals, ledger, ownerOf }: NameOwnersSources): NameOwners {
   const isLeft = (key: ModuleKey): boolean => !ledger.isKnown || !isGone(ledger.get(key));
   return new NameOwners({ pods, pendingRemovals, isLeft, ownerOf });
@@ -154,7 +154,7 @@ export type NameOwnersSources = Pick<BasePlanInput, 'pods' | 'pendingRemovals' |
 interface Decided {
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
-  /** Of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
+  /** Modules of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
   readonly serving: ReadonlyMap<ModuleKey, string>;
   readonly servingNames: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
@@ -252,7 +252,7 @@ interface Shown {
   readonly decisions: ReadonlyMap<ModuleKey, ModuleDecision>;
 }
 
-/** Of all living Pods, in their order. */
+/** Views of the containers of all living Pods, in the order of the Pods. */
 function viewsOfAll(
   ordered: readonly VPod[],
   unadmitted: HeldPods,

@@ -7,7 +7,7 @@ export type Kept = ReadonlySet<ModuleKey> | 'all';
 /** The identities of an ENV are spread over this many ConfigMaps. Another number makes all bases count as never met. */
 export const SHARDS = 8;
 
-/** Of one shard. etcd takes 1.5 MiB, and the managed fields of 1,500 keys take another 100 KiB. */
+/** Limits of one shard. etcd takes 1.5 MiB, and the managed fields of 1,500 keys take another 100 KiB. */
 export const SHARD_LIMITS = { entries: 1_500, bytes: 400 * 1024 };
 
 const MAX_KEPT = 200;
@@ -34,7 +34,7 @@ export interface Demand {
 export interface ShardPlan {
   /** `data` of a merge patch, with null for what is removed; empty when there is nothing to write. */
   readonly data: Readonly<Record<string, string | null>>;
-  /** By identity, the entry once `data` is written; undefined where the shard has no room for it. */
+  /** Entries by identity, as they are once `data` is written; undefined where the shard has no room for one. */
   readonly entries: ReadonlyMap<string, Entry | undefined>;
 }
 

@@ -10,7 +10,7 @@ export type ContactApi = Pick<KubeClient, 'getConfigMap' | 'createConfigMap' | '
 
 /** One shard as it was read. */
 export interface StoredShard {
-  /** By identity, what stands there: not necessarily an entry. */
+  /** Stored texts by identity: not necessarily entries. */
   readonly texts: ReadonlyMap<string, unknown>;
   /** undefined: there is no ConfigMap yet. */
   readonly version: string | undefined;
@@ -41,7 +41,7 @@ export class ContactStore {
     }
   }
 
-  /** Of the version that was read only: 404 or 409 when the shard has changed since, or was made or deleted. */
+  /** Writes to the version that was read only: 404 or 409 when the shard has changed since, or was made or deleted. */
   async write(
     shard: number,
     { version }: StoredShard,

@@ -63,7 +63,7 @@ export class FirstContacts {
   readonly #queue: WorkQueue;
   /** Node names by shard. Emptied when their record is as it should be, or when others lead them. */
   readonly #waiting = Array.from({ length: SHARDS }, () => new Set<string>());
-  /** By shard, failures in a row. Emptied by a success. */
+  /** Number of failures in a row, by shard. Emptied by a success. */
   readonly #failures = new Map<number, number>();
   #isWarned = false;
   readonly #store: ContactStore;

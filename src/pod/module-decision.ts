@@ -11,7 +11,7 @@ export interface ModuleDecision {
   readonly command?: ModuleCommand;
   /** What an install installs. */
   readonly spec?: ModuleSpec;
-  /** For the Pods that claim it. */
+  /** View of the module for the Pods that claim it. */
   readonly view: ModuleView;
   /** The module stays: a leaving Pod need not wait for its end. */
   readonly keeps: boolean;

@@ -6,7 +6,7 @@ export interface WaitingView {
   readonly message: string;
   /** The module is not on the base, so one that ran before has ended. */
   readonly isEnded: boolean;
-  /** As it should be (a newer version took over): reported by a Normal event. */
+  /** Whether it waits as it should (a newer version took over): reported by a Normal event. */
   readonly isExpected?: boolean;
 }
 

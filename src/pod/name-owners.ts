@@ -50,7 +50,7 @@ interface Holder {
  */
 export class NameOwners {
   readonly #ownerOf: OwnerOf;
-  /** By name. */
+  /** Owners by the name of the module. */
   readonly #ownerByName: Map<string, string> = new Map();
   /** A Pod's own names that wait because another of its names has another owner. */
   readonly #withheld = new Map<VPod, ReadonlySet<string>>();

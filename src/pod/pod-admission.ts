@@ -17,7 +17,7 @@ export interface AdmittingNode extends CachedObject {
 
 export interface Rejection {
   readonly reason: AdmissionReason;
-  /** Without figures that change: it is written once, however long the Pod waits. */
+  /** Message without figures that change: it is written once, however long the Pod waits. */
   readonly message: string;
 }
 

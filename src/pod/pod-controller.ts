@@ -66,7 +66,7 @@ export class PodController {
   readonly #commands: CommandSender;
   readonly #unknown: UnknownModules;
   readonly #memory = new PodMemory();
-  /** By node name, how long a large base rests after its sync. Emptied by that. */
+  /** Time that a large base rests after its sync, in ms, by node name. Emptied by the rest. */
   readonly #restMs = new Map<string, number>();
 
   constructor(options: PodControllerOptions) {

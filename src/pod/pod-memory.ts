@@ -28,13 +28,13 @@ const NONE_HELD: HeldPods = new Map();
  * Pods are admitted, and which ones it has deleted. No timers: the plan says when to look again.
  */
 export class PodMemory implements SleepUntil {
-  /** By UID of a deleted Pod. Emptied when the Pod is gone. */
+  /** Sleeps by the UID of the deleted Pod. Emptied when the Pod is gone. */
   readonly #sleeps = new Map<string, { readonly since: number; readonly until: number }>();
   /**
    * UIDs of Pods whose status does not say yet that they are admitted. Emptied with the Pod, or the lead of its base.
    */
   readonly #admitted = new Set<string>();
-  /** By Node name, then UID. Replaced by each judgement; emptied with the lead of the base. */
+  /** Waits by Node name, then UID. Replaced by each judgement; emptied with the lead of the base. */
   readonly #waits = new Map<string, ReadonlyMap<string, Wait>>();
   /**
    * UIDs of Pods that were being deleted, and had no container status, when this process saw them first: they may have
@@ -44,7 +44,9 @@ export class PodMemory implements SleepUntil {
   /** UIDs that this process deleted and that the watch still shows. Emptied by the DELETED event. */
   readonly #deleted = new Set<string>();
 
-  /** Until when the modules of a deleted Pod serve (`lifecycle.preStop.sleep`); undefined while nobody deletes it. */
+  /**
+   * Time until which the modules of a deleted Pod serve (`lifecycle.preStop.sleep`); undefined while nobody deletes it.
+   */
   get(uid: string): number | undefined {
     return this.#sleeps.get(uid)?.until;
   }

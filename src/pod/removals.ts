@@ -4,7 +4,9 @@ import { isTerminal, type VPod } from './vpod.ts';
 
 /** A module that is to be removed although no Pod is there to wait for it. */
 export interface PendingRemoval extends ModuleId {
-  /** Of the Pod that had it, which keeps the module's name until the module is gone; undefined: no Pod had it. */
+  /**
+   * Namespace of the Pod that had it, which keeps the module's name until the module is gone; undefined: no Pod had it.
+   */
   readonly namespace?: string;
 }
 
@@ -42,7 +44,7 @@ export function podsByFate(ordered: readonly VPod[], sleepUntil: SleepUntil, now
   return { living, sleeping, leaving };
 }
 
-/** By UID of a deleted Pod: the monotonic time until which its modules stay. */
+/** Monotonic time until which the modules of a deleted Pod stay, by its UID. */
 export interface SleepUntil {
   get(uid: string): number | undefined;
 }

@@ -32,12 +32,15 @@ export interface StatusWriterOptions {
   readonly metrics: Metrics;
 }
 
-/** Of each owner, such as a ReplicaSet, one Pod reports which fields have no effect; owners beyond this number may again. */
+/**
+ * Maximum number of owners, such as ReplicaSets, that are remembered. One Pod of each owner reports which fields have
+ * no effect; owners beyond this number may report again.
+ */
 const MAX_REPORTED_OWNERS = 1_000;
 
 interface Change extends StatusChange {
   readonly views: readonly ContainerView[];
-  /** Of the base that runs all modules of the Pod; undefined where one does not run. */
+  /** The base that runs all modules of the Pod; undefined where one does not run. */
   readonly runsOn?: BaseFacts | undefined;
 }
 
@@ -115,7 +118,7 @@ export class StatusWriter {
     return this.#writeAll(inWriteOrder(changes), plan);
   }
 
-  /** Of Pods that the plan shows no more: they have ended, or are being deleted. */
+  /** Unwritten changes of Pods that the plan shows no more: they have ended, or are being deleted. */
   #unwrittenIn(nodeName: string, changes: readonly Change[]): Change[] {
     if (this.#unwritten.size === 0) return [];
     const changed = new Set(changes.map(({ pod }) => pod.uid));
@@ -142,7 +145,10 @@ export class StatusWriter {
     return { writes: changes.length, errors };
   }
 
-  /** Of two Pods with one module the new one is not Ready before the old one is not; the next sync goes on. */
+  /**
+   * Writes a change after another one: of two Pods with one module the new one is not Ready before the old one is not.
+   * If the other one was not written, the next sync goes on.
+   */
   async #writeAfter(before: Promise<boolean>, change: Change, errors: unknown[]): Promise<boolean> {
     if (!(await before)) return false;
     try {
@@ -240,7 +246,7 @@ export class StatusWriter {
   }
 }
 
-/** Of two that are reachable. */
+/** Whether two bases that are reachable are the same one. */
 function isSameBase(one: BaseFacts | undefined, other: BaseFacts): boolean {
   return one?.identity === other.identity && one.ip === other.ip && one.isRoutable === other.isRoutable;
 }
@@ -252,7 +258,7 @@ function restated(unwritten: VPodStatus, pod: VPod): VPodStatus {
 
 /** The writes of Pods that lose a module: a Pod that becomes Ready with a module of that name waits for all of them. */
 export class LossWrites {
-  /** By name of the module, whether all so far were written. */
+  /** Whether all writes so far succeeded, by the name of the module. */
   readonly #byName = new Map<string, Promise<boolean>>();
 
   /** False where a Pod that goes before could not be written: then this one must not be written either. */

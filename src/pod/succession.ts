@@ -26,7 +26,7 @@ interface Version {
 
 /** The versions of one name, sorted once: what one version asks about all others must not cost a walk over them. */
 interface Versions {
-  /** Of those that are here or coming, the one that is to be active. */
+  /** The version that is to be active, of those that are here or coming. */
   readonly newest: Version | undefined;
   /** The last one created. */
   readonly youngest: Version | undefined;
@@ -38,7 +38,7 @@ interface Versions {
 
 /** The versions of one base that living Pods ask for, against each other. */
 export class Successions {
-  /** Of names with several versions. */
+  /** Versions by module, where a name has several. */
   readonly #versions = new Map<ModuleKey, Version>();
   readonly #byName = new Map<string, Versions>();
 

@@ -32,7 +32,7 @@ const KEPT_MESSAGE =
   'The base had these modules when this ENV first met it, and they are kept. To manage one, create a Pod on this Node ' +
   'with its name and version: it adopts the module without an install';
 
-/** By node name, the modules that some Pod there asks for, and whose name belongs to that Pod's namespace. */
+/** Modules that some Pod asks for, and whose name belongs to that Pod's namespace, by the name of the Pod's Node. */
 type WantedByNode = ReadonlyMap<string, ReadonlySet<ModuleKey>>;
 
 /**
@@ -235,7 +235,7 @@ function wantedByNode(found: readonly VPod[], ownerOf: OwnerOf): WantedByNode {
 
 const MAX_TOLD = 20;
 
-/** For people: the first few, and how many there are besides. */
+/** The first few keys for people, and how many there are besides. */
 function shortened(keys: readonly ModuleKey[]): string[] {
   if (keys.length <= MAX_TOLD) return [...keys];
   return [...keys.slice(0, MAX_TOLD), `${keys.length - MAX_TOLD} more`];

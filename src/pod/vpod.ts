@@ -13,7 +13,7 @@ import { TextPool } from '../text-pool.ts';
 import { boundedPlacement, boundedSpec } from './spec-size.ts';
 import { isAdmissionReason } from './waiting-reason.ts';
 
-/** Of all cached Pods: what many have in common, which a few hundred texts are. */
+/** Texts that many cached Pods have in common, which are a few hundred. */
 const texts = new TextPool(256);
 
 /** One environment variable of a container. `value` is undefined when it is taken from elsewhere (`valueFrom`). */
@@ -225,7 +225,7 @@ function projectState(state: ContainerState): ContainerState {
   return state.running === undefined ? state : { ...state, running: texts.shareIn(state.running) };
 }
 
-/** Of fewer containers a search is as quick. */
+/** Number of containers from which they are indexed. With fewer, a search is as quick. */
 const INDEXED_FROM = 8;
 const indexes = new WeakMap<readonly ContainerStatus[], ReadonlyMap<string, ContainerStatus>>();
 

@@ -17,7 +17,7 @@ function wait(event?: string, eventType: ReasonRule['eventType'] = 'Warning'): R
   return { event, eventType, isFailure: false };
 }
 
-/** Of a container whose module name belongs to another namespace. */
+/** Reason of a container whose module name belongs to another namespace. */
 export const NAME_TAKEN = 'ModuleNameTaken';
 
 /**

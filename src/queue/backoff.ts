@@ -3,7 +3,7 @@ export interface BackoffOptions {
   readonly maxMs: number;
 }
 
-/** As a kubelet's container back-off: 10 s, doubled to 5 min. */
+/** Delays of a kubelet's container back-off: 10 s, doubled to 5 min. */
 export const CONTAINER_BACKOFF: BackoffOptions = { baseMs: 10_000, maxMs: 300_000 };
 
 /** client-go's item backoff: `baseMs` after the first failure, doubled after each further one, at most `maxMs`. */

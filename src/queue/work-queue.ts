@@ -32,7 +32,7 @@ interface Delayed {
   readonly dueAt: number;
 }
 
-/** Of the heap, besides as many as are valid. */
+/** Number of outdated entries that the heap may have, besides as many as are valid. */
 const MAX_OLD_ENTRIES = 100;
 
 function byDueAt(a: Delayed, b: Delayed): number {

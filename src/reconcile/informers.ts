@@ -12,14 +12,14 @@ import type { Metrics } from '../metrics.ts';
 export interface WatchedKind<T extends CachedObject> {
   /** Names the cache in metrics and logs. */
   readonly kind: string;
-  /** Of the collection, e.g. `/api/v1/pods`. */
+  /** Path of the collection, e.g. `/api/v1/pods`. */
   readonly path: string;
   readonly labelSelector?: (config: Config) => string;
   readonly fieldSelector?: string;
   /** Keeps what is needed of an object. */
   readonly project: (raw: KubeObject, config: Config) => T;
   readonly indexers?: Readonly<Record<string, (object: T) => string | undefined>>;
-  /** Of a list that is not streamed. Default: see `listPages`. */
+  /** Number of objects in a page of a list that is not streamed. Default: see `listPages`. */
   readonly pageSize?: number;
   /** How long a watch may bring nothing before it is replaced, ms. Default: see `Reflector`. */
   readonly silenceMs?: (config: Config) => number | undefined;

@@ -18,11 +18,11 @@ export interface ServerLimits {
   readonly maxConnections: number;
   /** The same for one source. Behind SNAT a stranger and those who have to come may share one. */
   readonly maxConnectionsOfSource: number;
-  /** For the handshake, and again from the first byte of a request to the end of its body. */
+  /** Timeout of the handshake, and again from the first byte of a request to the end of its body. */
   readonly requestTimeoutMs: number;
   /** How often that is looked at: Node's default of 30 s would make 40 s of 10 s. */
   readonly checkIntervalMs: number;
-  /** For an answer of which nothing is taken. */
+  /** Timeout of an answer of which nothing is taken. */
   readonly silenceTimeoutMs: number;
 }
 
@@ -129,7 +129,7 @@ function oneAtATime(app: RequestListener): RequestListener {
 export type ReadinessChecks = () => Readonly<Record<string, boolean | string>>;
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work; the body names each check. */
-/** Of a reason in `/readyz`. */
+/** Maximum length of a reason in `/readyz`. */
 const MAX_REASON_LENGTH = 500;
 
 export function probesApp(checks: ReadinessChecks): Express {

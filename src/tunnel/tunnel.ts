@@ -15,7 +15,7 @@ export function isByAddress(tunnel: TunnelName): boolean {
   return tunnel === 'http_tunnel_provider';
 }
 
-/** Where a message came from and when. */
+/** Source and time of a message. */
 export interface Envelope {
   readonly tunnel: TunnelName;
   readonly identity: string;
@@ -28,7 +28,7 @@ export interface Envelope {
   readonly askedAt?: number;
   /** The identity that an answer itself names (HTTP): at an address that is used again another base may answer. */
   readonly answeredBy?: string;
-  /** Where an answer came from (HTTP). */
+  /** Address and port that an answer came from (HTTP). */
   readonly place?: Pick<BaseInfo, 'ip' | 'port'>;
   /** Canonical address of whoever posted a message (HTTP). Undefined where the transport authenticates the base. */
   readonly sender?: string;
