@@ -19,7 +19,7 @@ export interface TunnelsOptions {
   readonly env: string;
   /** Unique among the controllers of an env. */
   readonly clientId: string;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
   /**
    * Whether this replica speaks to a base, asked right before each command leaves. Default: always. Where it does not, a

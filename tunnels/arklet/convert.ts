@@ -67,7 +67,7 @@ export function operationResultOf(operation: BizOperation): OperationResult {
   return { command, module, ...endOf(command, response, module) };
 }
 
-/** For a transport whose answers do not say what they answer. */
+/** Result of a command, for a transport whose answers do not say what they answer. */
 export function commandResultOf(command: ModuleCommand, module: ModuleId, response: CommandResponse): OperationResult {
   return { command, module, ...endOf(command, response, module) };
 }
@@ -151,7 +151,10 @@ function stateIn(infos: readonly BizInfo[], module: ModuleId | undefined): Modul
   return infos.find(({ name, version }) => name === module?.name && version === module.version)?.state;
 }
 
-/** Without what says nothing (no args, no envs, the default strategy), as older agents do not know it. */
+/**
+ * An install as arklet takes it, without fields that say nothing (no args, no envs, the default strategy), as older
+ * agents do not know them.
+ */
 export function installBizOf(spec: ModuleSpec): InstallBiz {
   const { name, version, url, args, envs, strategy } = spec;
   return {

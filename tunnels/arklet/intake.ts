@@ -83,11 +83,11 @@ export function costOf(byteLength: number): number {
 export type IntakeRefusal = 'Source' | 'Unknown';
 
 export interface IntakeLimits {
-  /** For each source of a known base. */
+  /** Limit of each source of a known base. */
   readonly known: TokenBucketOptions;
-  /** For each other source. */
+  /** Limit of each other source. */
   readonly unknown: TokenBucketOptions;
-  /** For all unknown sources together; more than for one. */
+  /** Limit of all unknown sources together; more than for one. */
   readonly allUnknown: TokenBucketOptions;
 }
 

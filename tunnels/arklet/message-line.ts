@@ -1,7 +1,7 @@
 import { redactUrls } from '../../src/redact-url.ts';
 
 const MAX_LINE_BYTES = 1024;
-/** Of it, what the root cause may take. */
+/** The part of the line that the root cause may take. */
 const MAX_CAUSE_BYTES = 512;
 /** What is read for a line: longer than the line, since hidden secrets make it shorter. A base may send a megabyte. */
 const MAX_READ_LENGTH = 16 * 1024;

@@ -4,9 +4,9 @@ import type { Envelope, InvalidMessage } from '../../src/tunnel/tunnel.ts';
 import { WireFault, WireValue } from './wire-value.ts';
 
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
-/** Of a heartbeat, and of the question for the baseline: a real one has 200 to 300 bytes. */
+/** Maximum size of a heartbeat, and of the question for the baseline: a real one has 200 to 300 bytes. */
 export const MAX_HEART_BYTES = 16 * 1024;
-/** Of what a base without a VNode answers. A real health has 2 KiB, and 110 bytes for each module. */
+/** Maximum size of an answer of a base without a VNode. A real health has 2 KiB, and 110 bytes for each module. */
 export const MAX_UNPROVEN_BYTES = 64 * 1024;
 
 /** Throws where a command is longer than a message may be. */

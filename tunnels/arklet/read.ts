@@ -17,7 +17,10 @@ import { WireFault, type WireValue } from './wire-value.ts';
 
 const MAX_NAME_LENGTH = 253;
 const MAX_VERSION_LENGTH = 128;
-/** Of what others have installed, however odd: one refused entry would discard the whole list. */
+/**
+ * Maximum length of names and versions that others have installed, however odd: one refused entry would discard the
+ * whole list.
+ */
 const MAX_BIZ_LENGTH = 4_096;
 const MAX_CODE_LENGTH = 128;
 const MAX_ENTRIES = 10_000;
@@ -147,7 +150,7 @@ function readClientResponse(value: WireValue): ClientResponse {
   };
 }
 
-/** Of any length up to the payload's: a stack trace is shortened where it is converted. */
+/** Message of any length up to the payload's: a stack trace is shortened where it is converted. */
 function readMessage(value: WireValue): string {
   return value.optionalText(Number.POSITIVE_INFINITY) ?? '';
 }

@@ -56,7 +56,7 @@ export class Attempt {
     signal.addEventListener('abort', this.#stop);
   }
 
-  /** For axios, as `body` and `headers`. */
+  /** Abort signal for axios, as are `body` and `headers`. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }

@@ -45,7 +45,7 @@ export class BaseAgent extends Agent {
     super.reuseSocket(socket, request);
   }
 
-  /** For good, unlike Node's own: an answer that is whole just then leaves no connection behind. */
+  /** Destroys the agent for good, unlike Node's own: an answer that is whole just then leaves no connection behind. */
   override destroy(): void {
     this.#isDestroyed = true;
     for (const endIdle of [...this.#idle.values()]) endIdle();

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
 
 export interface BodyReaderOptions {
-  /** Of all bodies that have begun and not ended, together. More than one body may have. */
+  /** Maximum size of all bodies that have begun and not ended, together. It is more than one body may have. */
   readonly maxBytes: number;
   /** A body of this source was dropped, since there is no room for all. */
   readonly onDropped: (source: string) => void;
 }
 
 export interface BodyOptions {
-  /** Where it comes from. */
+  /** Source that the body comes from. */
   readonly source: string;
   readonly maxBytes: number;
 }

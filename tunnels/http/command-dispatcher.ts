@@ -62,7 +62,7 @@ export class CommandDispatcher {
    * is free, and the second would lie there unseen for as long as the first takes.
    */
   readonly #sendGate: CommandSlots;
-  /** By kind and base; emptied when they are answered or have failed. */
+  /** Questions by kind and base; emptied when they are answered or have failed. */
   readonly #questions = new Map<string, Promise<void>>();
   /** Emptied when they have ended. */
   readonly #underWay = new Set<Promise<void>>();

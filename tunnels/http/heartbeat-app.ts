@@ -17,14 +17,17 @@ import { digestOf, MEMBER_SCHEME, type MemberVerifier } from './member-proof.ts'
 import type { Taken } from './member-relay.ts';
 import type { MessageType } from './receive.ts';
 
-/** As often as a base sends heartbeats. */
+/** Interval of the heartbeats of a base, in seconds. */
 const RETRY_AFTER_S = '12';
 
 export interface HeartbeatAppOptions {
   readonly tunnel: TunnelName;
   /** Default: whoever reaches the port may speak for any base. */
   readonly tokens?: readonly string[] | undefined;
-  /** Behind these the sender is the rightmost address in `X-Forwarded-For` that is none of them. Default: none. */
+  /**
+   * Trusted proxies. Behind them the sender is the rightmost address in `X-Forwarded-For` that is none of them.
+   * Default: none.
+   */
   readonly trustedProxies?: readonly Network[] | undefined;
   readonly logger: Logger;
   /** Reads the bodies of messages; members have proven who they are before theirs are read. */
@@ -39,7 +42,7 @@ export interface HeartbeatAppOptions {
   readonly members?: MemberPath | undefined;
 }
 
-/** Where other members pass on what bases said to them. */
+/** Path on which other members pass on what bases said to them. */
 export interface MemberPath {
   readonly verifier: Pick<MemberVerifier, 'verify'>;
   /** Takes the body of a batch, or says why it cannot. */
@@ -86,7 +89,7 @@ function limiting({ admits }: HeartbeatAppOptions): RequestHandler {
   };
 }
 
-/** As `express.raw` does it, in the memory that all bodies of bases share. */
+/** Reads a body as `express.raw` does, in the memory that all bodies of bases share. */
 function readingBody({ bodies }: HeartbeatAppOptions): RequestHandler {
   const tooLong = { status: 413, limit: MAX_HEART_BYTES };
   return (request, response, next) => {
@@ -223,7 +226,7 @@ function carriesToken(authorization: string | undefined, tokens: readonly string
   return tokens.filter((token) => timingSafeEqual(digest, sha256Of(token))).length > 0;
 }
 
-/** Of one length, as the comparison wants it. */
+/** SHA-256 of a text: all have one length, as the comparison requires. */
 function sha256Of(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -26,7 +26,7 @@ import { MessageIntake } from './message-intake.ts';
 import { MESSAGE_TYPES } from './receive.ts';
 
 export interface HttpTunnelOptions {
-  /** Where bases send their heartbeats; 0 = any free one, the log line `listening` shows which. */
+  /** Port to which bases send their heartbeats; 0 = any free one, the log line `listening` shows which. */
   readonly port: number;
   /** Every message of a base carries one of them. Default: bases are not authenticated. */
   readonly tokens?: readonly string[] | undefined;

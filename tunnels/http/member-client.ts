@@ -9,7 +9,7 @@ import { MESSAGE_TYPES, type MessageType } from './receive.ts';
 
 export const MEMBERS_PATH = '/members/messages';
 const TIMEOUT_MS = 3_000;
-/** Of an answer: two numbers, or why it was refused. */
+/** Maximum size of an answer: two numbers, or why it was refused. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 /** An address comes from a Lease, where it may be long. */
 const MAX_SHOWN_BYTES = 128;

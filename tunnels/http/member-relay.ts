@@ -46,7 +46,7 @@ export class MemberRelay {
   readonly #options: MemberRelayOptions;
   readonly #client: MemberClient;
   readonly #waiting = new NewestMessages();
-  /** By all that is known of a peer; one goes when its process or its address does. */
+  /** Outboxes by all that is known of a peer; one goes when its process or its address does. */
   readonly #outboxes = new Map<string, MemberOutbox>();
   /** Runs while something waits. */
   #timer: Timer | undefined;
@@ -209,7 +209,7 @@ class MemberOutbox {
 export interface WaitingMessage {
   /** A newer message of the same key stands in for this one. */
   readonly key: string;
-  /** As it is in a batch. */
+  /** The message as it is in a batch. */
   readonly text: string;
   readonly byteLength: number;
   /** Local monotonic clock when the base said it. */

@@ -12,7 +12,7 @@ import { MemberVerifier } from './member-proof.ts';
 import { MemberInbox, MemberRelay, type Members } from './member-relay.ts';
 import { type Accepted, type MessageType, receive } from './receive.ts';
 
-/** Of one source: a gateway may stand before 3,000 bases, which send every 12 s and start at once. */
+/** Limit of one source: a gateway may stand before 3,000 bases, which send every 12 s and start at once. */
 const SOURCE = { burst: 2_500, refillMs: 4 };
 export const HTTP_INTAKE: IntakeLimits = { known: SOURCE, unknown: SOURCE, allUnknown: { burst: 10_000, refillMs: 1 } };
 

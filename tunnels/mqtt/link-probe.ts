@@ -4,7 +4,7 @@ import type { Clock } from '../../src/clock.ts';
 /** Messages of the controller to itself that have not come back. */
 export class LinkProbe {
   readonly #clock: Clock;
-  /** By message id; emptied by the echo, by the timeout and by `giveUp`. */
+  /** Waiting probes by message id; emptied by the echo, by the timeout and by `giveUp`. */
   readonly #waiting = new Map<string, (isBack: boolean) => void>();
 
   constructor(clock: Clock) {

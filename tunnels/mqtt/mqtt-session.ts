@@ -60,7 +60,7 @@ export class MqttConnection {
     return this.isUp() ? this.#upAt : undefined;
   }
 
-  /** Of a link that went silent before it broke: since it went silent. */
+  /** Time since which the link is down. A link that went silent before it broke is down since it went silent. */
   downSince(): number | undefined {
     return this.isUp() ? undefined : (this.#lastUp?.heardAt ?? this.#startedAt);
   }

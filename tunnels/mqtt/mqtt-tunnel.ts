@@ -44,8 +44,8 @@ export interface MqttTunnelOptions {
 }
 
 /**
- * Of one identity. A known base may answer thousands of operations within seconds; one that is not known has hardly
- * anything to say.
+ * Limits of one identity. A known base may answer thousands of operations within seconds; one that is not known has
+ * hardly anything to say.
  */
 export const MQTT_INTAKE: IntakeLimits = {
   known: { burst: 10_000, refillMs: 10 },

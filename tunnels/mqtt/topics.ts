@@ -42,7 +42,7 @@ export interface BaseTopic {
 /** The topics of one env. */
 export class Topics {
   readonly #prefix: string;
-  /** Where this client talks to itself. Unlike all others it is not below a base, so that no base listens. */
+  /** Topic on which this client talks to itself. Unlike all others it is not below a base, so that no base listens. */
   readonly echo: string;
 
   constructor(env: string, clientId: string) {
