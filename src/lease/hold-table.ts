@@ -15,7 +15,7 @@ export interface DeletedLeasesOptions {
  */
 export class DeletedLeases {
   readonly #options: DeletedLeasesOptions;
-  /** By Node. Emptied by `sweep`. */
+  /** Deleted leases by Node. Emptied by `sweep`. */
   readonly #leases = new Map<string, DeletedLease>();
 
   constructor(options: DeletedLeasesOptions) {

@@ -30,7 +30,7 @@ export interface Hold {
   isGiven: boolean;
   /** To be given away. */
   handOver: PendingHandOver | undefined;
-  /** Until then another ENV has the name, as far as is known; on the local clock. */
+  /** Time until which another ENV has the name, as far as is known; on the local clock. */
   foreignUntil: number;
 }
 

@@ -72,7 +72,10 @@ const FOREIGN_AFTER_MS = 60_000;
 /** The calls about node leases, and what their answers mean. */
 export class LeaseWriter {
   readonly #options: LeaseWriterOptions;
-  /** Of all answers to writes: each later write has a greater one (one etcd has all Leases); '' = none yet. */
+  /**
+   * Newest version in the answers to writes: each later write has a greater one (one etcd has all Leases); '' = none
+   * yet.
+   */
   #newestVersion = '';
 
   constructor(options: LeaseWriterOptions) {

@@ -7,8 +7,8 @@ import { MEMBER_LEASE_PREFIX, type MemberFacts, memberFactsOf, memberLeaseNameOf
 import type { HolderState } from './membership.ts';
 
 /**
- * As a kubelet's. It renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s without, and before
- * Kubernetes 1.32 after 40 s.
+ * Lease duration of a kubelet, which renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s
+ * without, and before Kubernetes 1.32 after 40 s.
  */
 export const LEASE_DURATION_SECONDS = 40;
 /** One of several replicas stops leading when it could not renew a lease for this long: others may take it at 40 s. */
@@ -36,13 +36,13 @@ export interface CachedLease {
   readonly holder: string;
   readonly transitions: number;
   readonly leaseDurationSeconds: number;
-  /** As written; '' where there is none. Never compared with a clock. */
+  /** Renew time as written; '' where there is none. Never compared with a clock. */
   readonly renewTime: string;
   readonly ownerUid: string | undefined;
   readonly hasManagedFields: boolean;
   /** The watch selects by these labels; without them nobody but its holder knows of the Lease. */
   readonly isLabelled: boolean;
-  /** Of kind `Member` only. */
+  /** Facts about the replica; present for kind `Member` only. */
   readonly member: MemberFacts | undefined;
 }
 
@@ -72,7 +72,7 @@ function isLabelled(labels: Readonly<Record<string, string>> = {}, kind: LeaseKi
   return labels[COMPONENT_LABEL] === component && labels[ENV_LABEL] === env;
 }
 
-/** By its place and name alone: labels are anybody's, and an admin may have removed them. */
+/** Kind of a Lease, from its place and name alone: labels are anybody's, and an admin may have removed them. */
 function kindOf({ metadata, spec = {} }: LeaseObject, env: string): LeaseKind {
   const { namespace, name } = metadata;
   if (namespace !== NODE_LEASE_NAMESPACE) return 'Foreign';
@@ -196,7 +196,7 @@ export interface LeaseView {
   /** The last version of a lease that somebody has deleted. */
   readonly deleted: CachedLease | undefined;
   readonly isCluster: boolean;
-  /** Of who holds it, or held it when it was deleted. */
+  /** State of the replica that holds it, or held it when it was deleted. */
   readonly state: HolderState | undefined;
   /** Lower bound of the time since this lease last changed, in ms. */
   readonly silentMs: number;

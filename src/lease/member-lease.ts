@@ -34,7 +34,7 @@ export interface MemberLeaseOptions {
 /** Called with the moment at which a write that succeeded was sent. */
 export type OnWritten = (sent: Moment) => void;
 
-/** While an earlier process of this CLIENT_ID is awaited to be gone, its lease is read this often. */
+/** Interval at which the lease of an earlier process of this CLIENT_ID is read until that process is gone. */
 const LOOK_EVERY_MS = 1_000;
 
 /** The lease of another process, as it was read. */
@@ -43,7 +43,7 @@ interface Look {
   readonly version: string;
   /** When that was first seen; monotonic clock, ms. */
   readonly since: number;
-  /** Of the lease, or of the one before where it has gone. */
+  /** Duration of the lease, or of the one before where it has gone. */
   readonly leaseDurationSeconds: number;
 }
 

@@ -36,7 +36,7 @@ export function goneAfterMsOf({ leaseDurationSeconds }: { readonly leaseDuration
 
 /** What a replica publishes in its membership lease. */
 export interface MemberFacts {
-  /** Of the process: another one of the same CLIENT_ID has another. */
+  /** Nonce of the process: another one of the same CLIENT_ID has another. */
   readonly nonce: string;
   /** `host:port` where it takes messages of other members; undefined without the HTTP tunnel. */
   readonly address: string | undefined;

@@ -113,7 +113,7 @@ interface Entry {
 /** The other replicas, as their membership leases show them. */
 export class MemberList {
   readonly #streak: RenewalStreak;
-  /** By CLIENT_ID. Emptied by `forget`. */
+  /** Entries by CLIENT_ID. Emptied by `forget`. */
   readonly #entries = new Map<string, Entry>();
 
   constructor(streak: RenewalStreak) {
@@ -160,7 +160,7 @@ export class MemberList {
     return Math.min(...times, Number.POSITIVE_INFINITY);
   }
 
-  /** Of the holder of a lease in this version. */
+  /** State of the holder of a lease in this version. */
   stateOf(id: string, resourceVersion: string): HolderState {
     const entry = this.#entries.get(id);
     if (entry === undefined) return 'Unknown';

@@ -22,14 +22,14 @@ import { MemberList, RenewalStreak } from './members.ts';
 import type { HolderState, Membership, MembershipListener } from './membership.ts';
 
 export interface MembershipControllerOptions {
-  /** Of `kube-node-lease`; each call is one try. */
+  /** Client for the Leases in `kube-node-lease`; each call is one try. */
   readonly api: LeaseClient;
   readonly informer: Informer<CachedLease>;
   readonly env: string;
   readonly clientId: string;
   /** Unique to this process. */
   readonly nonce: string;
-  /** Where other members reach this replica, `host:port`. Default: nowhere. */
+  /** Address at which other members reach this replica, `host:port`. Default: none. */
   readonly address: string | undefined;
   /** The cluster went back to an older state. */
   readonly onRolledBack: () => void;

@@ -15,7 +15,7 @@ export interface Membership {
   isCurrent(): boolean;
   /** Live replicas, this one among them, by id; those that leave too. */
   members(): readonly Member[];
-  /** Of the holder of a lease, when that version of it was written. */
+  /** State of the holder of a lease, when that version of it was written. */
   stateOf(holder: string, resourceVersion: string): HolderState;
   /**
    * Lower bound of the time, in ms, in which nothing was written to a lease that was seen to change at `changedAt`

@@ -58,12 +58,12 @@ export class NodeLeaseController implements Leadership {
   readonly #options: NodeLeaseControllerOptions;
   readonly #queue: WorkQueue;
   readonly #writer: LeaseWriter;
-  /** Of every known VNode, led here or not. Emptied by `release` and `forget`. */
+  /** Holds of every known VNode, led here or not. Emptied by `release` and `forget`. */
   readonly #holds: HoldTable;
   readonly #deleted: DeletedLeases;
   readonly #free: FreeLeases;
   readonly #listeners: LeaseListener[] = [];
-  /** Of the last `reconsider`. */
+  /** Term of the last `reconsider`. */
   #term = 0;
 
   constructor(options: NodeLeaseControllerOptions) {
@@ -249,7 +249,7 @@ export class NodeLeaseController implements Leadership {
     if (!this.isHeld(lease.name)) this.#consider(lease.name, hold);
   }
 
-  /** Of a VNode that this replica does not follow. */
+  /** Considers the lease of a VNode that this replica does not follow. */
   #considerOrphan(lease: CachedLease | undefined): void {
     if (lease !== undefined && lease.ownerUid === undefined) this.#queue.addAfter(lease.name, ORPHAN_AFTER_MS);
   }

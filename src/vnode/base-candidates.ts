@@ -34,7 +34,10 @@ const QUESTIONS = { burst: 100, refillMs: 20 } as const;
 export class BaseCandidates {
   readonly #options: BaseCandidatesOptions;
   readonly #questions: TokenBucket;
-  /** By identity and place, the oldest heartbeat first. Emptied by answers, and after 25 s without a heartbeat. */
+  /**
+   * Candidates by identity and place, the oldest heartbeat first. Emptied by answers, and after 25 s without a
+   * heartbeat.
+   */
   readonly #candidates = new Map<string, Candidate>();
 
   constructor(options: BaseCandidatesOptions) {

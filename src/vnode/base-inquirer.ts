@@ -30,7 +30,7 @@ export class BaseInquirer {
     this.#logger = options.logger;
   }
 
-  /** For everything that it reports. */
+  /** Asks a base for everything that it reports. */
   ask(vnode: VNode): void {
     if (this.#leadership.isFollowed(vnode.nodeName)) {
       // Perhaps for a moment only, while its Lease is in doubt: then nothing else would ask soon.
@@ -42,7 +42,9 @@ export class BaseInquirer {
     this.askHealth(vnode);
   }
 
-  /** For everything: now, or 5 s after its last question, which it may have answered before there was this reason. */
+  /**
+   * Asks for everything: now, or 5 s after its last question, which it may have answered before there was this reason.
+   */
   askSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.ask(vnode);
     else vnode.questions.refreshBy(freeAtOf(vnode));
@@ -66,7 +68,7 @@ export class BaseInquirer {
     vnode.questions.healthAsked(now);
   }
 
-  /** As `askSoon`, for its health alone. */
+  /** Asks as `askSoon` does, for the health alone. */
   askHealthSoon(vnode: VNode): void {
     if (this.#clock.now() >= freeAtOf(vnode)) this.askHealth(vnode);
     else vnode.questions.postponeHealth(freeAtOf(vnode));

@@ -13,7 +13,7 @@ export interface BasePodsOptions {
   readonly api: Pick<KubeClient, 'listPodsAt'>;
   readonly store: Pick<VNodeStore, 'get'>;
   readonly leadership: Pick<Leadership, 'isHeld'>;
-  /** Of other requests to the API server. */
+  /** Traffic of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   /** The base runs in a Pod, which the VNode knows now. */
   readonly onFound: (nodeName: string) => void;
@@ -29,7 +29,7 @@ const FIRST_AFTER_MS = 5_000;
  * no Pod takes one away, and a fleet of such bases costs no more than these.
  */
 const QUESTIONS = { burst: 5, refillMs: 3_600_000 };
-/** While there are many other requests, nobody is asked about. */
+/** Delay of a question while there are many other requests. */
 const BUSY_DELAY_MS = 10_000;
 
 /**

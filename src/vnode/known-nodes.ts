@@ -6,11 +6,11 @@ import { ttlSecondsOf } from './node-object.ts';
 /** The Nodes in the cache, and those that this process has just created, until the watch shows them. */
 export class KnownNodes {
   readonly #informer: Informer<CachedNode>;
-  /** As the answer to the create returned them. Emptied by the watch, and by `forgetCreated`. */
+  /** Created Nodes, as the answer to the create returned them. Emptied by the watch, and by `forgetCreated`. */
   readonly #created = new Map<string, CachedNode>();
   /** How many are in the cache. */
   #cached = 0;
-  /** As a Node showed it last. */
+  /** TTL that a Node showed last. */
   #ttlSeconds = 0;
 
   constructor(informer: Informer<CachedNode>) {

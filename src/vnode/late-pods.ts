@@ -83,7 +83,7 @@ export class LatePods {
     );
   }
 
-  /** As far as this process knows. */
+  /** Whether the Node is gone, as far as this process knows. */
   #isGone(nodeName: string): boolean {
     const { store, informer } = this.#options;
     return this.#removedAt.has(nodeName) && store.get(nodeName) === undefined && informer.get(nodeName) === undefined;

@@ -30,7 +30,7 @@ export interface LivenessControllerOptions {
   readonly candidates: BaseCandidates;
   /** Bases of Nodes that another replica may lead are that replica's to judge. */
   readonly leadership: Pick<Leadership, 'isFollowed'>;
-  /** Of requests to the API server. */
+  /** Traffic of requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly enqueueNode: (nodeName: string) => void;
   readonly enqueuePods: (nodeName: string) => void;
@@ -58,7 +58,7 @@ interface TunnelState {
   isProbing: boolean;
   /** When the controller's last outage began: a base that was heard since has reconnected. */
   hearingSince: number;
-  /** Until when the other bases may still be reconnecting. */
+  /** Time until which the other bases may still be reconnecting. */
   graceUntil: number;
 }
 

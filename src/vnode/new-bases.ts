@@ -16,7 +16,7 @@ import type { VNodeStore } from './vnode.ts';
 /** How many bases may be found. */
 export interface NewBaseLimits {
   readonly maxVNodes: number;
-  /** As many at once, and as many a minute after that. */
+  /** Number of new Nodes at once, and in each minute after that. */
   readonly newNodesPerMinute: number;
   /** Above this a base has to answer a question first. */
   readonly newBasesPerMinute: number;
@@ -50,7 +50,7 @@ const MAX_SOURCES = 1_000;
  */
 const QUESTIONS: TokenBucketOptions = { burst: 5_000, refillMs: 2 };
 const QUESTIONS_BY_ADDRESS: TokenBucketOptions = { burst: 4_000, refillMs: 10 };
-/** For bases whose heartbeats come from one source (HTTP). */
+/** Questions to bases whose heartbeats come from one source (HTTP). */
 const QUESTIONS_OF_SOURCE: TokenBucketOptions = { burst: 512, refillMs: 200 };
 /** How often one identity becomes a VNode: a base that says goodbye and comes back costs a Node each time. */
 const COMINGS: TokenBucketOptions = { burst: 5, refillMs: 15_000 };

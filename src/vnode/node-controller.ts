@@ -35,7 +35,7 @@ export interface NodeControllerOptions {
   /** The Leases of dead bases are released, and those of Nodes that are gone forgotten. */
   readonly leases: Pick<NodeLeaseController, 'release' | 'forget'>;
   readonly recorder: EventRecorder;
-  /** Of other requests to the API server. */
+  /** Traffic of other requests to the API server. */
   readonly traffic: Pick<Traffic, 'isCalm'>;
   readonly env: string;
   readonly kubeletVersion: () => string;

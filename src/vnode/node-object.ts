@@ -24,7 +24,7 @@ export interface NodeFacts {
   readonly base: BaseInfo;
   readonly tunnel: TunnelName;
   readonly env: string;
-  /** As `kubectl get nodes` shows it. */
+  /** Version that `kubectl get nodes` shows. */
   readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
@@ -127,7 +127,7 @@ export function nodeAnnotationsOf(health: BaseHealth | undefined): Record<string
   return used === undefined ? {} : { [ANNOTATION.metaspaceUsed]: `${Math.floor(used / 1024)}Ki` };
 }
 
-/** Where a later process, or another replica, finds the base before it speaks. */
+/** Annotations by which a later process, or another replica, finds the base before it speaks. */
 export function placeAnnotationsOf({ port }: BaseInfo): Record<string, string> {
   return port === 0 ? {} : { [ANNOTATION.arkletPort]: String(port) };
 }

@@ -19,7 +19,7 @@ import {
   providerIdOf,
 } from './node-object.ts';
 
-/** Of the admission plug-in TaintNodesByCondition. */
+/** Taint of the admission plug-in TaintNodesByCondition. */
 const NOT_READY_TAINT = 'node.kubernetes.io/not-ready';
 
 /** A kubelet reports an unchanged status this often; the Lease says that the Node lives. */

@@ -22,9 +22,9 @@ const METASPACE_BURST = 20;
  */
 const METASPACE_ROUND_MS = NODE_STATUS_PERIOD_MS;
 const LONGEST_TURN_MS = 600;
-/** Of Nodes that have no memory yet: the scheduler gives them no Pod that requests some. */
+/** Turns of Nodes that have no memory yet: the scheduler gives them no Pod that requests some. */
 const FIRST_TURNS = { burst: METASPACE_BURST, refillMs: 200 };
-/** While there is much else to write, metaspace that has moved waits this long for its turn: it will move again. */
+/** Time that metaspace that has moved waits for its turn while there is much else to write: it will move again. */
 const BUSY_DELAY_MS = 30_000;
 /** But no longer than this after the last time. */
 const BUSY_AT_MOST_MS = 120_000;

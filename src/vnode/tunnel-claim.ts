@@ -56,7 +56,7 @@ export function isFromBase({ sender }: Envelope, { ip }: Pick<BaseInfo, 'ip'>): 
   return sender === undefined || sender === canonicalAddress(ip);
 }
 
-/** Where a base is called, `192.0.2.7:1238`; undefined for one that is not called by its address. */
+/** Address at which a base is called, `192.0.2.7:1238`; undefined for one that is not called by its address. */
 export function addressOf({ tunnel, base }: TunnelClaim): string | undefined {
   return isByAddress(tunnel) && base.port !== 0 ? `${base.ip}:${base.port}` : undefined;
 }

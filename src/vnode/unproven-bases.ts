@@ -9,11 +9,11 @@ export interface UnprovenBase {
   askedAt: number;
   /** The question could not be sent, or nobody answered: the base may not listen yet. */
   isFailed: boolean;
-  /** Where its heartbeat came from: see `Envelope`. */
+  /** Source of its heartbeat: see `Envelope`. */
   readonly source: string | undefined;
 }
 
-/** As many as a flood brings in before the first one is dropped for its silence. */
+/** Maximum number of unproven bases: a flood brings in as many before the first one is dropped for its silence. */
 const MAX_UNPROVEN = 8_000;
 
 /** The unproven bases by node name, the one that was asked first first. The oldest leaves when there are too many. */

@@ -156,7 +156,7 @@ export class VNodeAdmission {
     }
   }
 
-  /** Where the base is now, as the replica that leads it says: its messages may not have arrived here. */
+  /** Moves the base to where it is now, as the replica that leads it says: its messages may not have arrived here. */
   follow(node: CachedNode): void {
     const { store, leadership, tunnels } = this.#options;
     const vnode = store.get(node.name);

@@ -22,8 +22,8 @@ export interface VNodeControllerOptions extends VNodeAdmissionOptions {
 }
 
 /**
- * Where bases and the cluster meet: a heartbeat or a Node makes a VNode, messages of a base change it and queue
- * its name. All that follows is decided when the queue comes to it.
+ * Connects bases and the cluster: a heartbeat or a Node makes a VNode, messages of a base change it and queue its name.
+ * All that follows is decided when the queue comes to it.
  */
 export class VNodeController implements TunnelHandler {
   readonly #options: VNodeControllerOptions;
