@@ -60,7 +60,7 @@ export const ANNOTATION = {
   metaspaceUsed: 'platform.koupleless.io/metaspace-used',
   /** `namespace/name` of the Pod that the base of a Node runs in. */
   basePod: 'platform.koupleless.io/base-pod',
-  /** Names of the bases that a Pod, or the Pods of a template, may run on; becomes a required node affinity. */
+  /** Name of the bases that a Pod, or a Pod of a template, may run on; becomes a required node affinity. */
   baseName: 'platform.koupleless.io/base-name',
   baseVersion: 'platform.koupleless.io/base-version',
   /** UID of the Pod whose place a Pod of a ModuleDeployment takes. */

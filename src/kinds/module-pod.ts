@@ -113,7 +113,7 @@ function portsOf({ containers }: PodObject['spec']): Record<string, number> {
   return Object.fromEntries(named.reverse());
 }
 
-/** Facts of a Pod or a Pod template that decide which bases it may share with others. */
+/** Facts of a Pod or a Pod template that decide which Pods it may share a base with. */
 export function sharingOf(
   { labels = {}, annotations = {} }: Pick<ObjectMeta, 'labels' | 'annotations'>,
   spec: PodObject['spec'],

@@ -8,7 +8,7 @@ import type { HolderState } from './membership.ts';
 
 /**
  * Lease duration of a kubelet, which renews its Lease every 10 s; kube-controller-manager gives a Node up after 50 s
- * without, and before Kubernetes 1.32 after 40 s.
+ * without a renewal, and before Kubernetes 1.32 after 40 s.
  */
 export const LEASE_DURATION_SECONDS = 40;
 /** One of several replicas stops leading when it could not renew a lease for this long: others may take it at 40 s. */

@@ -16,7 +16,7 @@ import type { VNodeStore } from './vnode.ts';
 /** How many bases may be found. */
 export interface NewBaseLimits {
   readonly maxVNodes: number;
-  /** Number of new Nodes at once, and in each minute after that. */
+  /** Number of new Nodes at once, and per minute after that. */
   readonly newNodesPerMinute: number;
   /** Above this a base has to answer a question first. */
   readonly newBasesPerMinute: number;

@@ -41,6 +41,12 @@ export const PATTERNS: readonly Pattern[] = [
     found: /\b(?!V8\b)[VDETS]\d{1,2}\b/g,
     instead: 'the reason in half a sentence',
   },
+  {
+    // "Whether …" is usual for a boolean.
+    name: 'doc comment without a subject',
+    found: /^\/\*\*[\s*]*(Of|As|For|Where|While|Besides|By|Until|Without|Behind)\b/g,
+    instead: 'what it is: "Name of the Lease.", "Maximum size of an answer."',
+  },
 ];
 
 /** How often each pattern is found, by its name. */

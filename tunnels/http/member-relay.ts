@@ -209,7 +209,7 @@ class MemberOutbox {
 export interface WaitingMessage {
   /** A newer message of the same key stands in for this one. */
   readonly key: string;
-  /** The message as it is in a batch. */
+  /** Text of the message as it is in a batch. */
   readonly text: string;
   readonly byteLength: number;
   /** Local monotonic clock when the base said it. */

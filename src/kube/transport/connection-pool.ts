@@ -77,7 +77,9 @@ export class ConnectionPool {
 
 /** How a request is ended from outside. An AbortSignal for each takes a tenth more CPU time. */
 export interface Cut {
-  /** Registers what carries the request out. Calls `listener` once, at once where the cut has come already. */
+  /**
+   * Registers a listener of what carries the request out. It is called once, at once where the cut has come already.
+   */
   onCut(listener: (error: Error) => void): void;
 }
 

@@ -35,7 +35,7 @@ import { FeedWatches } from './feed-watches.ts';
 const NAME = 'export';
 const WORKERS = 4;
 const SERVER = 'feed';
-/** Connections of one source: as many balancers as may watch may be behind one gateway. */
+/** Connections of one source: all balancers that may watch can be behind one gateway. */
 const LIMITS = { maxConnectionsOfSource: 500 };
 
 const REVIEW: WebhookRule = {

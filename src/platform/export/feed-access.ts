@@ -101,7 +101,7 @@ interface Answer {
  */
 export class FeedAccess {
   readonly #options: FeedAccessOptions;
-  /** Answers of the API server, by token and namespace. */
+  /** Answers by token and namespace. */
   readonly #answers = new LruMap<Answer>(MAX_ANSWERS);
   readonly #questions: TokenBucket;
   readonly #questionsOf = new LruMap<TokenBucket>(MAX_SOURCES);

@@ -11,7 +11,7 @@ export interface Holding {
 }
 
 /**
- * Holding that an ExportService records; undefined: nothing. The record outlives every process, and no user can write
+ * Holding that an ExportService records; undefined: none. The record outlives every process, and no user can write
  * it.
  */
 export function holdingOf({ controller, status, isDeleting }: CachedExportService): Holding | undefined {

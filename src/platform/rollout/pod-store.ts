@@ -44,7 +44,7 @@ interface Known {
  */
 export class PodStore {
   readonly #options: PodStoreOptions;
-  /** Writes that the cache may not show yet, by the UID of the ModuleDeployment. Emptied by `forget`. */
+  /** Facts that the cache does not show yet, by the UID of the ModuleDeployment. Emptied by `forget`. */
   readonly #known = new Map<string, Known>();
 
   constructor(options: PodStoreOptions) {
