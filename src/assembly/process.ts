@@ -79,8 +79,9 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const leaderOf = (name: string): Leader =>
     new Leader({ api: leaderApi, name, namespace, identity, onRolledBack, ...shared });
   const webhooks = new Webhooks(parts.isWebhookKnown);
+  const definitions = parts.controllers.flatMap((definition) => (definition.crds ?? []).map(({ crd }) => crd));
   const crds = new CrdInstaller({
-    crds: parts.controllers.flatMap((definition) => (definition.crds ?? []).map(({ crd }) => crd)),
+    crds: definitions,
     resources: resourcesOf(FIELD_MANAGER),
     ...shared,
   });
@@ -93,9 +94,8 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
     branches.push(own.branchOf(built, crds));
     readiness.push(built.readiness);
   }
-  const kindsOfCrds = parts.controllers.flatMap((definition) => definition.crds ?? []).map(({ crd }) => crd);
   const gateOf = (path: string): Promise<void> | undefined => {
-    const crd = kindsOfCrds.find(({ spec }) => isCollectionOf({ group: spec.group, plural: spec.names.plural }, path));
+    const crd = definitions.find(({ spec }) => isCollectionOf({ group: spec.group, plural: spec.names.plural }, path));
     return crd && crds.whenInstalled(crd.metadata.name);
   };
   const isReady = (): Record<string, boolean | string> => {

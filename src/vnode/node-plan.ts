@@ -1,4 +1,4 @@
-import type { CachedNode } from '../kinds/vnode-object.ts';
+import { type CachedNode, isReadyNode } from '../kinds/vnode-object.ts';
 import type { Patch } from '../kube/client.ts';
 import type { NodeCondition, Taint } from '../kube/objects.ts';
 import { ANNOTATION } from '../labels.ts';
@@ -89,10 +89,10 @@ function metadataPatchOf(node: CachedNode, facts: NodeFacts): Patch | undefined 
  * that takes a GET and a PATCH, and by default it makes 20 requests a second. undefined: there is none, or the Node is
  * not Ready. A conflict (409) where anything of the Node has changed.
  */
-export function usablePatchOf({ uid, resourceVersion, taints, conditions }: CachedNode): Patch | undefined {
-  const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+export function usablePatchOf(node: CachedNode): Patch | undefined {
+  const { uid, resourceVersion, taints } = node;
   const others = taints.filter(({ key, effect }) => key !== NOT_READY_TAINT || effect !== 'NoSchedule');
-  if (!isReady || others.length === taints.length) return undefined;
+  if (!isReadyNode(node) || others.length === taints.length) return undefined;
   return { metadata: { uid, resourceVersion }, spec: { taints: others } };
 }
 

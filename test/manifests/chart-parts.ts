@@ -16,10 +16,8 @@ interface Rule extends KindAccess {
 const HEADER = '{{- /* Made by `npm run manifests` from the definitions of the controllers. */ -}}';
 
 /** The templates that the roles and webhook configurations of the chart include. */
-export function chartParts(
-  core: readonly Definition[] = coreDefinitions(),
-  platform: readonly Definition[] = PLATFORM,
-): string {
+export function chartParts(): string {
+  const core = DEFINITIONS.filter(({ name }) => name === CORE_NAME);
   const namespaces = [...new Set(core.flatMap(accessOf).flatMap(({ namespace }) => namespace ?? []))];
   return [
     HEADER,
@@ -27,21 +25,17 @@ export function chartParts(
     ...namespaces.map((namespace) =>
       define(`module-controller.rules.${namespace}`, rulesOf(core, namespace).map(ruleText)),
     ),
-    define('module-platform.clusterRules', rulesOf(platform, undefined).map(conditionalRule)),
-    define('module-platform.ownRules', rulesOf(platform, 'own').map(conditionalRule)),
-    define('module-platform.editRules', [userRule(userKinds(platform, 'edit'), EDIT_VERBS)]),
-    define('module-platform.viewRules', [userRule([...userKinds(platform, 'view'), TENANCIES].toSorted(), VIEW_VERBS)]),
+    define('module-platform.clusterRules', rulesOf(PLATFORM, undefined).map(conditionalRule)),
+    define('module-platform.ownRules', rulesOf(PLATFORM, 'own').map(conditionalRule)),
+    define('module-platform.editRules', [userRule(userKinds(PLATFORM, 'edit'), EDIT_VERBS)]),
+    define('module-platform.viewRules', [userRule([...userKinds(PLATFORM, 'view'), TENANCIES].toSorted(), VIEW_VERBS)]),
     ...(['mutate', 'validate'] as const).map((path) =>
       define(
         `module-platform.webhooks.${path}`,
-        platform.flatMap((definition) => webhooksOf(definition, path)),
+        PLATFORM.flatMap((definition) => webhooksOf(definition, path)),
       ),
     ),
   ].join('\n');
-}
-
-function coreDefinitions(): Definition[] {
-  return DEFINITIONS.filter(({ name }) => name === CORE_NAME);
 }
 
 function define(name: string, blocks: readonly string[]): string {

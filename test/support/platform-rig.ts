@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
+import { isCollectionOf } from '../../src/assembly/controller-parts.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import { ControllerError } from '../../src/errors.ts';
 import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
 import { apiVersionOf, type ResourceClient, type ResourceKind } from '../../src/kube/resource.ts';
-import type { CachedObject } from '../../src/kube/watch/informer-types.ts';
+import { type CachedObject, metaOf } from '../../src/kube/watch/informer-types.ts';
 import { Manager } from '../../src/manager.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { type KindAccess, resourceOf } from '../../src/reconcile/access.ts';
@@ -164,14 +165,14 @@ export class PlatformRig {
 
   #informersOf(kind: ResourceKind): FakeInformer<CachedObject>[] {
     return [...this.#informers]
-      .filter(([watched]) => isOf(kind, (watched as WatchedKind<CachedObject>).path))
+      .filter(([watched]) => isCollectionOf(kind, (watched as WatchedKind<CachedObject>).path))
       .map(([, informer]) => informer);
   }
 
   #informer(watched: WatchedKind<CachedObject>): FakeInformer<CachedObject> {
     const known = this.#informers.get(watched);
     if (known) return known;
-    const access = this.#definition.access.find(({ kind }) => isOf(kind, watched.path));
+    const access = this.#definition.access.find(({ kind }) => isCollectionOf(kind, watched.path));
     for (const verb of ['list', 'watch']) this.#note(access ?? unknownOf(watched.path), verb);
     const project = (raw: KubeObject): CachedObject => watched.project(raw, this.#config);
     const informer = new FakeInformer<CachedObject>(this.clock, project, watched.indexers as never);
@@ -190,15 +191,7 @@ export class PlatformRig {
     const key = `${group}/${plural}`;
     const known = this.#stored.get(key);
     if (known) return known;
-    const project = ({
-      metadata: { namespace = '', name, uid = '', resourceVersion = '' },
-    }: KubeObject): CachedObject => ({
-      namespace,
-      name,
-      uid,
-      resourceVersion,
-    });
-    const created: Stored = new FakeObjects({ project, onWrite: () => {} });
+    const created: Stored = new FakeObjects({ project: metaOf, onWrite: () => {} });
     this.#stored.set(key, created);
     return created;
   }
@@ -260,11 +253,6 @@ export class PlatformRig {
 /** What the definition declares, in the words of `PlatformRig.used`. */
 export function declaredUses({ access }: Pick<ControllerDefinition<never>, 'access'>): Set<string> {
   return new Set(access.flatMap((one) => one.verbs.map((verb) => `${resourceOf(one)} ${verb}`)));
-}
-
-function isOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>, path: string): boolean {
-  const prefix = group === '' ? '/api/' : `/apis/${group}/`;
-  return path.startsWith(prefix) && path.endsWith(`/${plural}`);
 }
 
 function unknownOf(path: string): Pick<KindAccess, 'kind'> {

@@ -1,5 +1,5 @@
 import type { ResourceKind } from '../../kube/resource.ts';
-import type { Runnable } from '../../manager.ts';
+import { aborted, type Runnable } from '../../manager.ts';
 import {
   type BuiltController,
   type ControllerContext,
@@ -98,17 +98,10 @@ function withOwnCertificates(
   for (const { informer } of configurations) reconciler.watch({ informer, keysOf });
   // Also where there is neither a Secret nor a configuration yet.
   reconciler.addKeys(keysOf);
-  const waiting: Runnable = { ...untilStopped('webhook certificate'), whenReady: () => tls.whenThere() };
+  // The parts of the next group wait for it; it has nothing to do itself.
+  const waiting: Runnable = { name: 'webhook certificate', run: aborted, whenReady: () => tls.whenThere() };
   return {
     groups: [[...groupOf({ 'webhook certificates': reconciler }), waiting], [new HttpServer({ ...server, tls })]],
     readiness: () => ({ 'webhook certificate': tls.isValid() }),
-  };
-}
-
-/** The parts of the next group wait for it; it has nothing to do itself. */
-function untilStopped(name: string): Runnable {
-  return {
-    name,
-    run: (signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true })),
   };
 }
