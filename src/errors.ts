@@ -32,6 +32,8 @@ export const ERROR_CATALOGUE = {
     'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
     'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
+  'Rollout.SelectorMismatch':
+    'The Pods of a ModuleDeployment would not match its own selector, so none is created: change the labels of its template.',
   'VNode.NameTaken': 'The Node of a base already exists, but does not belong to this controller and ENV.',
 } as const;
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import {
+  type ContainerStatus,
   controllerOf,
   type KubeObject,
   type LabelSelector,
@@ -60,6 +61,10 @@ export interface ModulePod extends CachedObject, BaseSharing {
   /** The UID of the Pod whose place it takes. */
   readonly replaces: string | undefined;
   readonly isReady: boolean;
+  /** All its modules run, or have run before. */
+  readonly hasRun: boolean;
+  /** Its base has made another version of one of its modules the active one. */
+  readonly isDeactivated: boolean;
   /** Its modules serve and its gates are True, whatever is known of its base now. */
   readonly isServing: boolean;
   /** The address of its base. */
@@ -84,12 +89,23 @@ export function projectModulePod(object: KubeObject): ModulePod {
     pinnedTo: pinnedNodeOf(spec),
     replaces: metadata.annotations?.[ANNOTATION.replaces],
     isReady: ready?.status === 'True',
+    hasRun: hasRun(spec, status),
+    isDeactivated: statusesOf(status).some(({ state }) => state?.waiting?.reason === 'BizDeactivated'),
     isServing: ['ContainersReady', ...gatesOf(spec)].every((type) => conditionOf(status, type)?.status === 'True'),
     ip: status.podIP,
     ports: portsOf(spec),
     readyChangedAt: Number.isNaN(changedAt) ? undefined : changedAt,
     ...sharingOf(metadata, spec),
   };
+}
+
+function statusesOf({ containerStatuses = [] }: PodStatus): readonly ContainerStatus[] {
+  return containerStatuses;
+}
+
+function hasRun({ containers }: PodObject['spec'], status: PodStatus): boolean {
+  const ran = statusesOf(status).filter(({ started, lastState }) => started === true || lastState?.terminated);
+  return ran.length >= containers.length;
 }
 
 /** Whether an update changes nothing that is kept of a Pod. */

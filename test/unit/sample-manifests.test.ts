@@ -8,7 +8,7 @@ import { IMAGE_ENVIRONMENT } from '../../samples/process/start-command.ts';
 import { VARIABLES, type VariableName } from '../../src/config/variables.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, nodeNameOf } from '../../src/labels.ts';
 import { batchSizes } from '../../src/platform/rollout/batches.ts';
-import { limitsOf } from '../../src/platform/rollout/rollout-plan.ts';
+import { limitsOf } from '../../src/platform/rollout/rollout-limits.ts';
 import { nodeLabelsOf, nodeTaintsOf } from '../../src/vnode/node-object.ts';
 import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from './docs/markdown.ts';
 

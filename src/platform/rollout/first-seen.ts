@@ -6,8 +6,8 @@ interface Seen {
 }
 
 /**
- * How long something has been as it is, by the clock of this process: times in objects come from other machines. After
- * a restart it counts from the start.
+ * How long something has been as it is, by the clock of this process: times in objects come from other machines. What
+ * this process sees for the first time may have been so for longer.
  */
 export class FirstSeen {
   readonly #clock: Clock;
@@ -18,13 +18,17 @@ export class FirstSeen {
     this.#clock = clock;
   }
 
-  /** Ms since `key` has had this mark. */
-  ageMs(key: string, mark: string): number {
-    const now = this.#clock.now();
+  /** `key` has this mark now. `forMs`: how long it says that it has had it, where nothing was seen of `key` before. */
+  note(key: string, mark: string, forMs = 0): void {
     const seen = this.#seen.get(key);
-    if (seen?.mark === mark) return now - seen.at;
-    this.#seen.set(key, { mark, at: now });
-    return 0;
+    if (seen?.mark === mark) return;
+    this.#seen.set(key, { mark, at: this.#clock.now() - (seen === undefined ? Math.max(0, forMs) : 0) });
+  }
+
+  /** Ms since `key` has had its mark; 0 where nothing was noted. */
+  ageMs(key: string): number {
+    const seen = this.#seen.get(key);
+    return seen === undefined ? 0 : this.#clock.now() - seen.at;
   }
 
   retain(keys: ReadonlySet<string>): void {

@@ -137,6 +137,12 @@ const spec = Type.Object(
         description: 'A rollout that makes no progress for this long stops, s; default 600.',
       }),
     ),
+    onFailure: Type.Optional(
+      enumOf(['Pause', 'Rollback'], {
+        description:
+          'What happens at the deadline. `Pause` (default): the rollout stops. `Rollback`: the template of the last rollout that was completed comes back.',
+      }),
+    ),
     paused: Type.Optional(Type.Boolean({ description: 'Nothing is replaced while this is true. Default false.' })),
     strategy: Type.Optional(
       Type.Object({
@@ -164,7 +170,9 @@ const spec = Type.Object(
 );
 
 const condition = Type.Object({
-  type: Type.String({ description: '`Available`, `Progressing` or `ReplicaFailure`.' }),
+  type: Type.String({
+    description: '`Available`, `Progressing`, `ReplicaFailure`, `Ready`, `Reconciling` or `Stalled`.',
+  }),
   status: enumOf(['True', 'False', 'Unknown']),
   reason: Type.String(),
   message: Type.String(),
@@ -179,6 +187,8 @@ const status = Type.Object({
   readyReplicas: Type.Integer(),
   availableReplicas: Type.Integer(),
   unavailableReplicas: Type.Integer({ description: 'Pods that are missing from `replicas`, or not available.' }),
+  updatedReadyReplicas: Type.Optional(Type.Integer({ description: 'Ready Pods of the newest template.' })),
+  updatedAvailableReplicas: Type.Optional(Type.Integer({ description: 'Available Pods of the newest template.' })),
   currentRevision: Type.Optional(Type.String({ description: 'Hash of the last template that was rolled out whole.' })),
   updateRevision: Type.Optional(Type.String({ description: 'Hash of the newest template.' })),
   revision: Type.Optional(Type.Integer({ description: 'Number of the newest template.' })),
@@ -226,7 +236,7 @@ export const MODULE_DEPLOYMENT_CRD = crdOf({
   kind: MODULE_DEPLOYMENTS,
   shortNames: ['md'],
   description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
-  schemaRevision: 2,
+  schemaRevision: 3,
   spec,
   status,
   subresources: {

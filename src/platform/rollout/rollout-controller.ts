@@ -1,44 +1,39 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
-import { type ModulePod, sharingOf } from '../../kinds/module-pod.ts';
 import { completePod } from '../../kinds/pod-defaults.ts';
-import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import type { CachedNode } from '../../kinds/vnode-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../kube/merge-patch.ts';
-import { fitsNode, placementOf } from '../../kube/placement.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
-import { isNotFound } from '../../kube/transport/api-error.ts';
+import { isConflict, isNotFound, isRetriable } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
-import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
+import type { Informer } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
-import { type BatchState, batchState, confirmedBatch } from './batches.ts';
+import { BaseFinder } from './base-finder.ts';
 import { EndedPods } from './ended-pods.ts';
 import { FirstSeen } from './first-seen.ts';
 import {
   type CachedModuleDeployment,
   type ModuleDeploymentObject,
+  type ModuleDeploymentStatus,
   replicasOf,
   selectorOf,
   subjectOf,
 } from './module-deployment.ts';
 import { PeerScaling } from './peer-scaling.ts';
 import type { PodStore } from './pod-store.ts';
+import { PodWriter, type Step } from './pod-writer.ts';
 import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollback.ts';
-import {
-  confirmationEvents,
-  type Deletion,
-  deletionEvent,
-  progressEvents,
-  type RolloutEvent,
-  scalingEvents,
-} from './rollout-events.ts';
-import { limitsOf, type PodCreation, planRollout, type RolloutPlan } from './rollout-plan.ts';
-import { conditionOf, isReadyPod, type PodCounts, statusOf } from './rollout-status.ts';
+import { confirmationEvents, progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
+import { factsOf, isInBatches, isRollingOut, noteRollout, type Rollout, type RolloutFacts } from './rollout-facts.ts';
+import { limitsOf } from './rollout-limits.ts';
+import { planRollout, type RolloutPlan } from './rollout-plan.ts';
+import { type Failure, failedStatusOf, statusOf } from './rollout-status.ts';
 
 export interface RolloutControllerOptions {
   readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'upsert'>;
@@ -55,24 +50,15 @@ export interface RolloutControllerOptions {
   readonly logger: Logger;
 }
 
-const DEFAULT_DEADLINE_SECONDS = 600;
-/** Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. */
-const MAX_AT_ONCE = 64;
-
-/** A ModuleDeployment with what one reconcile has found out about it. */
-interface Rollout {
-  readonly deployment: CachedModuleDeployment;
-  readonly update: Revision;
-  readonly current: Revision | undefined;
+/** What one reconcile works with. */
+interface Work extends Rollout {
   readonly collisions: number | undefined;
   readonly seen: FirstSeen;
+  readonly report: (event: RolloutEvent) => void;
 }
 
-interface Failure {
-  readonly reason: 'FailedCreate' | 'FailedDelete';
-  readonly message: string;
-  readonly error: unknown;
-}
+/** There is more to do: the key goes to the end of the queue. */
+const AGAIN: Result = { requeueAfterMs: 0 };
 
 /**
  * Keeps the Pods of ModuleDeployments. Each reconcile decides one step from what there is (`planRollout`), takes it,
@@ -87,11 +73,16 @@ export class RolloutController {
   readonly #seen = new Map<string, { readonly uid: string; readonly firstSeen: FirstSeen }>();
   readonly #ended: EndedPods;
   readonly #peers: PeerScaling;
+  readonly #bases: BaseFinder;
+  readonly #writer: PodWriter;
 
   constructor(options: RolloutControllerOptions) {
     this.#options = options;
+    const { env } = options;
     this.#ended = new EndedPods(options.clock);
     this.#peers = new PeerScaling(options);
+    this.#bases = new BaseFinder(options);
+    this.#writer = new PodWriter({ ...options, complete: (template) => completePod(template, env) });
   }
 
   /** `key`: of the ModuleDeployment. */
@@ -99,14 +90,25 @@ export class RolloutController {
     const deployment = this.#options.deployments.get(key);
     const seen = this.#seenOf(key, deployment?.uid);
     if (deployment === undefined || seen === undefined || deployment.isDeleting) return undefined;
-    const { pods, revisions } = this.#options;
-    const report = (event: RolloutEvent): void => this.#event(deployment, ...event);
+    const report = (event: RolloutEvent): void => this.#options.recorder.event(subjectOf(deployment), ...event);
+    try {
+      return await this.#reconcile(deployment, seen, report);
+    } catch (error) {
+      if (!(error instanceof StepFailed)) await this.#writeFailure(deployment, error, report);
+      throw error instanceof StepFailed ? error.cause : error;
+    }
+  }
+
+  async #reconcile(
+    deployment: CachedModuleDeployment,
+    seen: FirstSeen,
+    report: (event: RolloutEvent) => void,
+  ): Promise<Result | undefined> {
+    const { client, permit, pods, revisions } = this.#options;
     const followed = await this.#peers.follow(deployment, report);
     if (followed !== undefined) return followed;
     if (deployment.spec.rollbackTo !== undefined) {
-      const { client, permit } = this.#options;
-      const history = revisions.historyOf(deployment);
-      await rollBack(deployment, { client, history, permit, report });
+      await rollBack(deployment, { client, history: revisions.historyOf(deployment), permit, report });
       return undefined;
     }
     let update = revisions.newestOf(deployment);
@@ -119,220 +121,172 @@ export class RolloutController {
       if (recorded.collisions > 0) ({ collisions } = recorded);
     }
     await pods.settle(deployment);
-    for (const { name } of await pods.claim(deployment))
-      this.#event(deployment, 'Normal', 'Adopted', `took over Pod ${name}`);
-    const rollout = { deployment, update, current: this.#currentOf(deployment, update), collisions, seen };
-    return this.#advance(rollout);
+    for (const { name } of await pods.claim(deployment)) report(['Normal', 'Adopted', `took over Pod ${name}`]);
+    const current = this.#currentOf(deployment, update);
+    return this.#advance({ deployment, update, current, collisions, seen, report, pods: pods.podsOf(deployment) });
   }
 
   /** Takes one step, and writes the status that it leads to. */
-  async #advance(rollout: Rollout): Promise<Result | undefined> {
-    const { deployment, seen } = rollout;
+  async #advance(found: Work): Promise<Result | undefined> {
+    const { deployment, update, report } = found;
     const { pods } = this.#options;
-    const ended = await this.#replaceEnded(rollout);
-    let plan = this.#planOf(rollout);
+    const ended = await this.#replaceEnded(found);
+    let work = ended.isDone ? this.#look(found) : found;
+    let facts = this.#factsOf(work);
+    let plan = this.#planOf(work, facts);
     if (plan.deletions.length > 0 && !pods.isChecked(deployment)) {
       await pods.check(deployment);
-      plan = this.#planOf(rollout);
+      work = this.#look(work);
+      facts = this.#factsOf(work);
+      plan = this.#planOf(work, facts);
     }
-    const confirmation = isInBatches(rollout) ? confirmationEvents(deployment) : [];
-    for (const event of [...scalingEvents(deployment, rollout.update), ...confirmation])
-      this.#event(deployment, ...event);
-    const failure = ended.failure ?? (await this.#carryOut(rollout, plan));
-    const waits = await this.#writeStatus(rollout, failure);
-    seen.retain(new Set([...PROGRESS_MARKS, ...pods.podsOf(deployment).map(({ uid }) => uid)]));
-    if (failure) throw failure.error;
-    await this.#prune(rollout);
-    const waitMs = Math.min(ended.waitMs, ...waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
+    const confirmation = isInBatches(work) ? confirmationEvents(deployment) : [];
+    for (const event of [...scalingEvents(deployment, update), ...confirmation]) report(event);
+    const step = ended.failure === undefined ? await this.#carryOut(work, plan) : { ...ended, isPart: false };
+    if (plan.deletions.length + plan.creations.length > 0) {
+      work = this.#look(work);
+      facts = this.#factsOf(work);
+    }
+    await this.#writeStatus(work, facts, { failure: step.failure, waiting: plan.waiting });
+    if (step.failure) throw new StepFailed(step.failure.error);
+    await this.#prune(work);
+    if (step.isPart) return AGAIN;
+    const waitMs = Math.min(ended.waitMs, ...facts.waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
     return Number.isFinite(waitMs) ? { requeueAfterMs: waitMs } : undefined;
   }
 
-  /** Deletes Pods that have ended, unless they have to wait: their replacements are in the next plan. */
-  async #replaceEnded({ deployment, update }: Rollout): Promise<{ failure?: Failure | undefined; waitMs: number }> {
-    const ended = this.#options.pods.podsOf(deployment).filter(({ isTerminal }) => isTerminal);
-    if (ended.length === 0) return { waitMs: Number.POSITIVE_INFINITY };
-    const waitMs = this.#ended.waitMs(deployment.uid, update.hash);
-    if (waitMs > 0) return { waitMs };
-    this.#ended.replaced(deployment.uid, update.hash);
-    const deletions = ended.map((pod) => ({ pod, why: 'Ended' as const }));
-    return { failure: await this.#delete(deployment, deletions), waitMs: Number.POSITIVE_INFINITY };
+  /** With the Pods as they are now. */
+  #look(work: Work): Work {
+    return { ...work, pods: this.#options.pods.podsOf(work.deployment) };
   }
 
-  #planOf(rollout: Rollout): RolloutPlan {
-    const { deployment, update, current } = rollout;
-    const { spec } = deployment;
-    const { status, batch } = this.#statusOf(rollout, undefined);
-    const progress = conditionOf(status, 'Progressing');
-    const replicas = replicasOf(deployment.spec);
-    // Nothing more is replaced while it is paused, or after a rollout has failed.
-    const isFrozen = progress?.reason === 'Paused' || progress?.reason === 'ProgressDeadlineExceeded';
-    const limit = isFrozen ? status.updatedReplicas : (batch?.updatedLimit ?? replicas);
-    const { nodes } = this.#options;
-    const template = completePod(spec.template, this.#options.env);
-    const placement = placementOf(template.spec);
+  #factsOf(work: Work): RolloutFacts {
+    const { deployment, update, seen } = work;
+    const now = this.#options.clock.wallTime();
+    noteRollout(work, { seen, now });
+    const template = update.template ?? deployment.spec.template;
+    return factsOf(work, { seen, now, hasBaseLeft: (taken) => this.#bases.hasOneLeft(template, taken) });
+  }
+
+  /** Deletes Pods that have ended, unless they have to wait: their replacements are in the next plan. */
+  async #replaceEnded({ deployment, update, pods, report }: Work) {
+    const ended = pods.filter(({ isTerminal }) => isTerminal);
+    const waitMs = ended.length === 0 ? Number.POSITIVE_INFINITY : this.#ended.waitMs(deployment.uid, update.hash);
+    if (waitMs > 0) return { waitMs, isDone: false };
+    this.#ended.replaced(deployment.uid, update.hash);
+    const deletions = ended.map((pod) => ({ pod, why: 'Ended' as const }));
+    const { failure } = await this.#writer.delete(deployment, deletions, report);
+    return { failure, waitMs: Number.POSITIVE_INFINITY, isDone: true };
+  }
+
+  #planOf(work: Work, { counts, batch, progress, isAvailable, isReturning }: RolloutFacts): RolloutPlan {
+    const { deployment, update } = work;
+    const { spec, uid } = deployment;
+    const replicas = replicasOf(spec);
+    // One Pod goes on trying, so that a rollout that has stopped can go on when it serves.
+    const isStopped = progress.reason === 'ProgressDeadlineExceeded';
+    const limit = progress.reason === 'Paused' ? counts.updated : Math.max(1, counts.updated);
+    const former = isRollingOut(work) ? this.#formerOf(work, isAvailable) : undefined;
+    const planned = ({ hash, template = spec.template }: Revision) => this.#bases.planned({ hash, template, uid });
     return planRollout({
       replicas,
       limits: limitsOf(spec.strategy ?? {}, replicas),
-      pods: this.#options.pods.podsOf(deployment),
-      updateRevision: update.hash,
-      currentRevision: current?.hash,
-      updatedLimit: limit,
-      template: sharingOf(template.metadata, template.spec),
-      isAvailable: (pod) => this.#availableInMs(rollout, pod) === 0,
-      isUsable: (name) => {
-        const node = nodes.get(name);
-        return node !== undefined && !node.isDeleting && isReadyNode(node) && fitsNode(placement, node);
-      },
+      pods: work.pods,
+      update: planned(update),
+      former: former && planned(former),
+      updatedLimit: isStopped || progress.reason === 'Paused' ? limit : (batch?.updatedLimit ?? replicas),
+      isAvailable,
+      isReturning,
     });
   }
 
-  /** Deletes, then creates. Stops at the first failure and returns it. */
-  async #carryOut({ deployment, update, current }: Rollout, plan: RolloutPlan): Promise<Failure | undefined> {
-    const { pods, env } = this.#options;
-    const failure = await this.#delete(deployment, plan.deletions);
-    if (failure) return failure;
-    const templates = new Map([current, update].flatMap((one) => (one?.template ? [[one.hash, one.template]] : [])));
-    const names = pods.namesOf(
-      deployment,
-      plan.creations.map(({ revision }) => revision),
-    );
-    const create = async ({ revision: hash, replaces }: PodCreation, name: string): Promise<void> => {
-      const template = templates.get(hash) ?? deployment.spec.template;
-      await pods.create(deployment, { name, hash, template: completePod(template, env), replaces });
-      this.#event(deployment, 'Normal', 'SuccessfulCreate', `created Pod ${name}`);
-    };
-    let done = 0;
-    for (let size = 1; done < plan.creations.length; size = Math.min(2 * size, MAX_AT_ONCE)) {
-      const group = plan.creations.slice(done, done + size);
-      const results = await Promise.allSettled(group.map((one, index) => create(one, names[done + index] ?? '')));
-      const failed = results.find((result) => result.status === 'rejected');
-      if (failed) return this.#failed(deployment, ['Warning', 'FailedCreate'], 'a Pod', failed.reason);
-      done += group.length;
-    }
-    return undefined;
+  /**
+   * The template with which lost Pods come back: that of the last whole rollout, or where no base fits it any more,
+   * another one that serves.
+   */
+  #formerOf(
+    { deployment, update, current, pods }: Work,
+    isAvailable: RolloutFacts['isAvailable'],
+  ): Revision | undefined {
+    if (current?.template === undefined || this.#bases.hasOneLeft(current.template, new Set())) return current;
+    const serving = Map.groupBy(pods.filter(isAvailable), ({ labels }) => labels[REVISION_LABEL]);
+    const count = ({ hash }: Revision): number => serving.get(hash)?.length ?? 0;
+    const [other] = this.#options.revisions
+      .historyOf(deployment)
+      .filter((revision) => revision.hash !== update.hash && count(revision) > 0)
+      .filter(({ template }) => template !== undefined && this.#bases.hasOneLeft(template, new Set()))
+      .toSorted((a, b) => count(b) - count(a));
+    return other ?? current;
   }
 
-  async #delete(deployment: CachedModuleDeployment, deletions: readonly Deletion[]): Promise<Failure | undefined> {
-    const { pods, logger } = this.#options;
-    for (const { pod, why } of deletions) {
-      try {
-        await pods.delete(deployment, pod);
-      } catch (error) {
-        return this.#failed(deployment, ['Warning', 'FailedDelete'], `Pod ${pod.name}`, error);
-      }
-      logger.debug({ deployment: objectKey(deployment), pod: pod.name, why }, 'pod deleted');
-      this.#event(deployment, ...deletionEvent(pod, why));
-    }
-    return undefined;
+  #carryOut({ deployment, update, current, report }: Work, plan: RolloutPlan): Promise<Step> {
+    const history = [...this.#options.revisions.historyOf(deployment), ...(current ? [current] : []), update];
+    const templates = new Map(history.flatMap(({ hash, template }) => (template ? [[hash, template]] : [])));
+    return this.#writer.carryOut(deployment, plan, templates, report);
   }
 
-  #failed(
-    deployment: CachedModuleDeployment,
-    [type, reason]: readonly ['Warning', Failure['reason']],
-    what: string,
-    error: unknown,
-  ): Failure {
-    const message = `${what}: ${messageOf(error)}`;
-    this.#event(deployment, type, reason, message);
-    return { reason, message, error };
-  }
-
-  /** Returns after how many ms the next look is due. */
-  async #writeStatus(rollout: Rollout, failure: Failure | undefined): Promise<number[]> {
-    const { deployment } = rollout;
-    const { client, deployments, permit } = this.#options;
-    const { status, waits } = this.#statusOf(rollout, failure);
-    const before = deployment.status;
-    if (isDeepStrictEqual(status, before)) return waits;
-    const patch = { status: mergePatchOf(before ?? {}, status) };
-    try {
-      deployments.upsert(await client.mergePatch(deployment, patch, { subresource: 'status', permit }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-      return [];
-    }
-    for (const event of progressEvents(deployment, rollout.update, status)) this.#event(deployment, ...event);
-    return waits;
-  }
-
-  #statusOf(rollout: Rollout, failure: Failure | undefined) {
-    const { deployment, update, current, collisions, seen } = rollout;
+  async #writeStatus(
+    work: Work,
+    facts: RolloutFacts,
+    { failure, waiting }: { readonly failure: Failure | undefined; readonly waiting: number },
+  ): Promise<void> {
+    const { deployment, update, current, collisions, report } = work;
     const { spec, generation, status: before } = deployment;
-    const { clock } = this.#options;
-    const wanted = replicasOf(deployment.spec);
-    const { counts, old, availableInMs } = this.#countsOf(rollout);
-    const batch = this.#batchOf(rollout, counts, old);
-    const deadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_SECONDS;
-    const last = conditionOf(before, 'Progressing');
-    const sinceProgressMs = seen.ageMs(PROGRESS_MARK, `${update.hash} ${last?.lastUpdateTime}`);
+    const wanted = replicasOf(spec);
     const status = statusOf({
+      ...facts,
       generation,
       wanted,
       maxUnavailable: limitsOf(spec.strategy ?? {}, wanted).maxUnavailable,
-      counts,
       update,
       current: current?.hash,
       selector: selectorOf(spec),
       before,
       collisions,
-      batch: batch?.status,
+      batch: facts.batch?.status,
       isPaused: spec.paused ?? false,
-      deadlineSeconds,
-      sinceProgressMs,
+      isRecreated: spec.strategy?.type === 'Recreate',
       failure: failure && { reason: failure.reason, message: failure.message },
-      now: clock.wallTime(),
-    });
-    const waits = [...availableInMs];
-    const progress = conditionOf(status, 'Progressing');
-    const isUnderWay = progress?.status === 'True' && progress.reason !== 'RolloutComplete';
-    const leftMs = deadlineSeconds * 1000 - sinceProgressMs;
-    if (isUnderWay && leftMs > 0) waits.push(leftMs);
-    if (batch?.waitMs !== undefined) waits.push(batch.waitMs);
-    return { status, batch, waits };
-  }
-
-  #batchOf(rollout: Rollout, counts: PodCounts, old: number): BatchState | undefined {
-    const { deployment, update, seen } = rollout;
-    const { spec, status } = deployment;
-    if (!isInBatches(rollout)) return undefined;
-    const before = status?.updateRevision === update.hash ? status.batch : undefined;
-    return batchState({
-      options: spec.strategy?.batch ?? {},
-      replicas: replicasOf(deployment.spec),
-      updatedAvailable: counts.updatedAvailable,
-      old,
-      confirmed: confirmedBatch(deployment.confirmBatch) ?? 0,
-      before,
-      completedForMs: seen.ageMs(BATCH_MARK, `${update.hash} ${before?.completed} ${before?.completedTime}`),
+      waiting,
       now: this.#options.clock.wallTime(),
     });
+    const isWritten = await this.#patchStatus(deployment, status);
+    if (isWritten) for (const event of progressEvents(deployment, update, status)) report(event);
   }
 
-  #countsOf(rollout: Rollout): { counts: PodCounts; old: number; availableInMs: number[] } {
-    const { deployment, update } = rollout;
-    const live = this.#options.pods.podsOf(deployment).filter(({ isDeleting }) => !isDeleting);
-    const waits = new Map(live.map((pod) => [pod, this.#availableInMs(rollout, pod)]));
-    const isUpdated = ({ labels }: ModulePod): boolean => labels[REVISION_LABEL] === update.hash;
-    const isAvailable = (pod: ModulePod): boolean => waits.get(pod) === 0;
-    const updated = live.filter(isUpdated);
-    return {
-      counts: {
-        replicas: live.length,
-        updated: updated.length,
-        ready: live.filter(isReadyPod).length,
-        available: live.filter(isAvailable).length,
-        updatedAvailable: updated.filter(isAvailable).length,
-      },
-      old: live.length - updated.length,
-      availableInMs: [...waits.values()].filter((ms) => ms > 0 && Number.isFinite(ms)),
-    };
+  async #patchStatus(deployment: CachedModuleDeployment, status: ModuleDeploymentStatus): Promise<boolean> {
+    const { client, deployments, permit } = this.#options;
+    const before = deployment.status;
+    if (isDeepStrictEqual(status, before)) return false;
+    const patch = { status: mergePatchOf(before ?? {}, status) };
+    try {
+      deployments.upsert(await client.mergePatch(deployment, patch, { subresource: 'status', permit }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      return false;
+    }
+    return true;
   }
 
-  /** 0: it is available. Infinity: it is not ready. */
-  #availableInMs({ deployment, seen }: Rollout, pod: ModulePod): number {
-    if (!isReadyPod(pod)) return Number.POSITIVE_INFINITY;
-    const wantedMs = (deployment.spec.minReadySeconds ?? 0) * 1000;
-    return wantedMs === 0 ? 0 : Math.max(0, wantedMs - seen.ageMs(pod.uid, String(pod.readyChangedAt)));
+  /** Shows an error that is no accident of the moment, such as a quota or a template that cannot be read. */
+  async #writeFailure(
+    deployment: CachedModuleDeployment,
+    error: unknown,
+    report: (event: RolloutEvent) => void,
+  ): Promise<void> {
+    if (isRetriable(error) || isConflict(error) || isNotFound(error)) return;
+    const { clock, logger } = this.#options;
+    const message = messageOf(error);
+    report(['Warning', 'ReconcileFailed', message]);
+    const { generation, spec, status } = deployment;
+    const failure = { reason: 'ReconcileFailed', message } as const;
+    const now = clock.wallTime();
+    try {
+      const failed = failedStatusOf(status, { generation, selector: selectorOf(spec), failure, now });
+      await this.#patchStatus(deployment, failed);
+    } catch (err) {
+      logger.debug({ err, deployment: deployment.name }, 'status of a failed reconcile could not be written');
+    }
   }
 
   /** The template that Pods have until it is the turn of the newest one. */
@@ -345,11 +299,10 @@ export class RolloutController {
     return history.findLast(({ hash }) => hash !== update.hash && hashes.includes(hash));
   }
 
-  async #prune({ deployment, update, current }: Rollout): Promise<void> {
-    const { pods, revisions } = this.#options;
+  async #prune({ deployment, update, current, pods }: Work): Promise<void> {
     const needed = new Set([update.hash, current?.hash ?? '']);
-    for (const { labels } of pods.podsOf(deployment)) needed.add(labels[REVISION_LABEL] ?? '');
-    await revisions.prune(deployment, needed);
+    for (const { labels } of pods) needed.add(labels[REVISION_LABEL] ?? '');
+    await this.#options.revisions.prune(deployment, needed);
   }
 
   async #removeConfirmation(deployment: CachedModuleDeployment): Promise<boolean> {
@@ -360,20 +313,13 @@ export class RolloutController {
     return true;
   }
 
-  #event(deployment: CachedModuleDeployment, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    this.#options.recorder.event(subjectOf(deployment), type, reason, message);
-  }
-
   /** Forgets what belonged to another incarnation. */
   #seenOf(key: string, uid: string | undefined): FirstSeen | undefined {
     const { clock, pods, revisions } = this.#options;
     const known = this.#seen.get(key);
     if (known !== undefined && known.uid === uid) return known.firstSeen;
     if (known !== undefined) {
-      pods.forget(known.uid);
-      revisions.forget(known.uid);
-      this.#peers.forget(known.uid);
-      this.#ended.forget(known.uid);
+      for (const part of [pods, revisions, this.#peers, this.#ended, this.#writer]) part.forget(known.uid);
       this.#seen.delete(key);
     }
     if (uid === undefined) return undefined;
@@ -383,11 +329,9 @@ export class RolloutController {
   }
 }
 
-/** Whether a rollout in batches is under way. */
-function isInBatches({ deployment, update, current }: Rollout): boolean {
-  return deployment.spec.strategy?.type === 'Batch' && current !== undefined && current.hash !== update.hash;
+/** A step whose failure is in the status already. */
+class StepFailed extends Error {
+  constructor(cause: unknown) {
+    super('a step failed', { cause });
+  }
 }
-
-const PROGRESS_MARK = 'progress';
-const BATCH_MARK = 'batch';
-const PROGRESS_MARKS = [PROGRESS_MARK, BATCH_MARK];

@@ -45,6 +45,12 @@ export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
   {
     about: ABOUT,
     type: 'Normal',
+    reasons: ['WaitingForBase'],
+    meaning: 'No other base fits the newest template. The rollout continues when one does.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
     reasons: ['ScaledUp', 'ScaledDown', 'PeerScaled'],
     meaning: '`replicas` has changed; `PeerScaled`: with the number of bases.',
   },
@@ -72,6 +78,13 @@ export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
     type: 'Warning',
     reasons: ['FailedCreate', 'FailedDelete'],
     meaning: 'The API server refused to create or delete a Pod; the controller retries.',
+  },
+  {
+    about: ABOUT,
+    type: 'Warning',
+    reasons: ['ReconcileFailed'],
+    meaning:
+      'Something other than a Pod stands in the way, such as a quota; the message has the answer of the API server.',
   },
   {
     about: ABOUT,
@@ -107,6 +120,8 @@ const WHY = {
   Surplus: 'there are more Pods than replicas',
   Outdated: 'it makes room for a newer one',
   Stranded: 'its base accepts no Pods',
+  Displaced: 'its base has another version active',
+  GivesWay: 'it has never run, and a Pod that is known to serve needs its place',
   Ended: 'it has ended',
 } as const;
 
@@ -154,6 +169,7 @@ export function progressEvents(
     const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
     events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
   }
+  if (now.reason === 'WaitingForBase') events.push(['Normal', 'WaitingForBase', now.message]);
   if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);
   if (now.reason === 'ProgressDeadlineExceeded') events.push(['Warning', 'ProgressDeadlineExceeded', now.message]);
   return events;

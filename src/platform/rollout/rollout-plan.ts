@@ -1,152 +1,87 @@
-import type { BaseSharing, ModulePod, PodModule } from '../../kinds/module-pod.ts';
-import { matchesLabels } from '../../kube/placement.ts';
-import { REVISION_LABEL } from '../../labels.ts';
-
-/** The next step of a rollout follows from its Pods as they are now: nothing is remembered between two decisions. */
-export interface RolloutInput {
-  /** How many Pods there should be. */
-  readonly replicas: number;
-  readonly limits: RolloutLimits;
-  /** Its own Pods, in any order; those that are being deleted too, unless they have ended. */
-  readonly pods: readonly ModulePod[];
-  /** Hash of the newest template. */
-  readonly updateRevision: string;
-  /** Hash of the template that Pods get above `updatedLimit`. Undefined: there is none, and no such limit. */
-  readonly currentRevision: string | undefined;
-  /** How many Pods may be of the newest template for now. */
-  readonly updatedLimit: number;
-  /** The newest template. */
-  readonly template: BaseSharing;
-  readonly isAvailable: (pod: ModulePod) => boolean;
-  /** Whether a new Pod of the newest template could be bound to the Node, leaving aside what runs there. */
-  readonly isUsable: (nodeName: string) => boolean;
-}
-
-export interface RolloutLimits {
-  readonly type: 'RollingUpdate' | 'Recreate' | 'OnDelete' | 'Batch';
-  readonly placement: 'SameBase' | 'Any';
-  readonly maxSurge: number;
-  readonly maxUnavailable: number;
-  /** Somebody wrote 0: then nothing is deleted before something else is available, whatever happens. */
-  readonly isLossless: boolean;
-}
+import type { ModulePod } from '../../kinds/module-pod.ts';
+import { type Place, placesOf } from './rollout-places.ts';
+import { baseOf, byAge, clamp, type RolloutInput, type RolloutState, stateOf } from './rollout-state.ts';
+import { cannotShare, type PlannedTemplate } from './rollout-template.ts';
 
 export interface PodCreation {
   readonly revision: string;
-  /** The Pod whose place it takes, on the same base. */
-  readonly replaces: ModulePod | undefined;
+  /** The base where it has to run, and the Pod whose place it takes. Undefined: the scheduler chooses. */
+  readonly place: Place | undefined;
 }
 
 export interface PodDeletion {
   readonly pod: ModulePod;
   /**
    * `Surplus`: there are too many. `Replaced`: a Pod of the newest template serves in its place. `Outdated`: it makes
-   * room for one. `Stranded`: its base cannot take it any more.
+   * room for one. `Stranded`: its base cannot take it any more. `Displaced`: another version is active on its base.
+   * `GivesWay`: it has never run, and a copy that is promised needs its place.
    */
-  readonly why: 'Surplus' | 'Replaced' | 'Outdated' | 'Stranded';
+  readonly why: 'Surplus' | 'Replaced' | 'Outdated' | 'Stranded' | 'Displaced' | 'GivesWay';
 }
 
 export interface RolloutPlan {
   readonly deletions: readonly PodDeletion[];
   readonly creations: readonly PodCreation[];
+  /** Pods that are missing, and wait for a base that has no other version. */
+  readonly waiting: number;
 }
 
 /**
- * The next step of a rollout. Deleting what it names leaves at least `replicas - maxUnavailable` Pods available, where
- * that many are; creating what it names makes at most `replicas + maxSurge` Pods, apart from those that are being
- * deleted.
+ * The next step of a rollout follows from its Pods as they are now: nothing is remembered between two decisions.
+ * Deleting what it names leaves at least `replicas - maxUnavailable` Pods available, where that many are; creating what
+ * it names makes at most `replicas + maxSurge` Pods, apart from those that are being deleted.
+ *
+ * Each template has its own number of Pods. The newest one gets no more that do not serve than surge and missing Pods
+ * together, so that a version that never serves stops there. What is lost of the former one comes back as the former
+ * one.
  */
 export function planRollout(input: RolloutInput): RolloutPlan {
   const state = stateOf(input);
-  const stranded = strandedOf(input, state);
-  if (stranded.length > 0) return { deletions: stranded, creations: [] };
-  const surplus = surplusOf(input, state);
-  if (surplus.length > 0) return { deletions: surplus, creations: [] };
+  for (const deletions of [
+    strandedOf(input, state),
+    surplusOf(input, state),
+    displacedOf(input, state),
+    givingWayOf(input, state),
+  ]) {
+    if (deletions.length > 0) return { deletions, creations: [], waiting: 0 };
+  }
   const deletions = input.limits.type === 'Recreate' ? recreatedOf(state) : replacedOf(input, state);
-  return { deletions, creations: creationsOf(input, state, deletions) };
-}
-
-interface State {
-  /** Pods that are not being deleted. */
-  readonly live: readonly ModulePod[];
-  readonly updated: readonly ModulePod[];
-  readonly old: readonly ModulePod[];
-  readonly leaving: readonly ModulePod[];
-  /** How many Pods of the newest template there should be now. */
-  readonly wantedUpdated: number;
-  /** How many old Pods are to be replaced now. */
-  readonly outdated: number;
-  /** How many Pods there may be. */
-  readonly ceiling: number;
-  /** Who takes the place of a Pod, by the UID of that Pod. */
-  readonly succeeded: ReadonlyMap<string, ModulePod>;
-  /** Old Pods that no base can have beside a new one. */
-  readonly excluded: ReadonlySet<ModulePod>;
-  /** Some of those have to go before the Pods in their places come. */
-  readonly makesRoom: boolean;
-  /** How many Pods have to be available whatever is deleted. */
-  readonly minAvailable: number;
-}
-
-function stateOf(input: RolloutInput): State {
-  const { replicas, limits, pods, updateRevision, currentRevision, updatedLimit, template } = input;
-  const live = pods.filter(({ isDeleting }) => !isDeleting);
-  const isUpdated = ({ labels }: ModulePod): boolean => labels[REVISION_LABEL] === updateRevision;
-  const updated = live.filter(isUpdated);
-  const old = live.filter((pod) => !isUpdated(pod));
-  const isManual = limits.type === 'OnDelete';
-  const limit = currentRevision === undefined ? replicas : Math.min(updatedLimit, replicas);
-  const wantedUpdated = isManual ? Math.max(0, replicas - old.length) : limit;
-  const outdated = isManual ? 0 : Math.max(0, old.length - (replicas - wantedUpdated));
-  const surge = limits.type === 'Recreate' || outdated === 0 ? 0 : limits.maxSurge;
-  const excluded = new Set(old.filter((pod) => cannotShare(pod, template)));
-  const makesRoom = outdated > 0 && excluded.size > 0 && !limits.isLossless;
-  // Of a percentage that comes to nothing one Pod is left: without it such a template could never be rolled out.
-  const maxUnavailable = makesRoom ? Math.max(1, limits.maxUnavailable) : limits.maxUnavailable;
-  return {
-    live,
-    updated,
-    old,
-    leaving: pods.filter(({ isDeleting }) => isDeleting),
-    wantedUpdated,
-    outdated,
-    ceiling: replicas + surge,
-    succeeded: new Map(updated.flatMap((pod) => (pod.replaces === undefined ? [] : [[pod.replaces, pod] as const]))),
-    excluded,
-    makesRoom,
-    minAvailable: replicas - maxUnavailable,
-  };
+  return { deletions, ...creationsOf(input, state, deletions) };
 }
 
 /**
- * A Pod that the controller pinned to the Node of the one that it replaces, and that Node does not take it: another Pod
- * may find another one. A Node that the template itself names stays the same, so such a Pod waits.
+ * A Pod that the controller pinned to a Node, and that Node does not take it: another Pod may find another one. A Node
+ * that the template itself names stays the same, so such a Pod waits.
  */
-function strandedOf({ isUsable, template }: RolloutInput, { live }: State): PodDeletion[] {
+function strandedOf({ update, former }: RolloutInput, { live, isUpdated }: RolloutState): PodDeletion[] {
   return live
-    .filter(({ nodeName, pinnedTo, replaces }) => {
+    .filter((pod) => {
+      const { nodeName, pinnedTo, replaces } = pod;
       if (nodeName !== undefined || pinnedTo === undefined || replaces === undefined) return false;
+      const template = isUpdated(pod) ? update : former;
       const isTaken = live.some(
-        (other) => other.nodeName === pinnedTo && other.uid !== replaces && cannotShare(other, template),
+        (other) => other !== pod && other.nodeName === pinnedTo && other.uid !== replaces && cannotShare(other, pod),
       );
-      return isTaken || !isUsable(pinnedTo);
+      return isTaken || template?.isUsable(pinnedTo) === false;
     })
     .map((pod) => ({ pod, why: 'Stranded' as const }));
 }
 
 /** Not available ones go first, then old ones, then those that share a base with another one, then the youngest. */
-function surplusOf({ replicas, isAvailable }: RolloutInput, { live, old, ceiling }: State): PodDeletion[] {
+function surplusOf({ replicas, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
+  const { live, old, ceiling, partnerOf } = state;
   // The surge is for new Pods: more old ones than replicas are never needed.
   const candidates = live.length > ceiling ? live : old;
   const count = live.length > ceiling ? live.length - ceiling : old.length - replicas;
   if (count <= 0) return [];
-  const onNode = new Map<string, number>();
-  for (const { nodeName = '' } of live) onNode.set(nodeName, (onNode.get(nodeName) ?? 0) + 1);
-  const isAlone = ({ nodeName = '' }: ModulePod): boolean => (onNode.get(nodeName) ?? 0) < 2;
+  const onNode = Map.groupBy(live, ({ nodeName = '' }) => nodeName);
+  const isAlone = ({ nodeName = '' }: ModulePod): boolean => (onNode.get(nodeName)?.length ?? 0) < 2;
   const isOld = new Set(old);
+  // What has displaced another version serves, or will in a moment.
+  const serves = (pod: ModulePod): boolean => isAvailable(pod) || partnerOf(pod)?.isDeactivated === true;
   const ranked = candidates.toSorted(
     (a, b) =>
-      Number(isAvailable(a)) - Number(isAvailable(b)) ||
+      Number(serves(a)) - Number(serves(b)) ||
       Number(isOld.has(b)) - Number(isOld.has(a)) ||
       Number(isAlone(a)) - Number(isAlone(b)) ||
       byAge(b, a),
@@ -154,7 +89,52 @@ function surplusOf({ replicas, isAvailable }: RolloutInput, { live, old, ceiling
   return ranked.slice(0, count).map((pod) => ({ pod, why: 'Surplus' }));
 }
 
-function recreatedOf({ old, outdated }: State): PodDeletion[] {
+/**
+ * A Pod whose base has made another version active, where neither takes the place of the other, serves on a base of its
+ * own.
+ */
+function displacedOf({ update, former, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
+  const { live, outdated, partnerOf, isUpdated, freeOf } = state;
+  const displaced = live.filter((pod) => {
+    const partner = pod.isDeactivated ? partnerOf(pod) : undefined;
+    if (partner === undefined || !isAvailable(partner)) return false;
+    const isRelated = partner.replaces === pod.uid || pod.replaces === partner.uid;
+    // An old one goes in its turn, and a new one serves when the old one has gone.
+    return !isRelated && outdated === 0;
+  });
+  return displaced
+    .filter((pod) => {
+      const template = isUpdated(pod) ? update : former;
+      return template !== undefined && freeOf(template).length > 0;
+    })
+    .map((pod) => ({ pod, why: 'Displaced' }));
+}
+
+/**
+ * New Pods that have never run, and of which there are more than may be tried at a time, or which hold the only base
+ * that a promised copy could have.
+ */
+function givingWayOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
+  const { former } = input;
+  const { live, old, updated, wantedOld, mostUpdated, ceiling, untried, freeOf, sharedOf } = state;
+  const missing = wantedOld - old.length;
+  if (former === undefined || missing <= 0) return [];
+  const untriedByAge = updated.filter((pod) => untried.has(pod)).toSorted((a, b) => byAge(b, a));
+  const beyond = clamp(updated.length - mostUpdated, 0, missing - (ceiling - live.length));
+  if (beyond > 0) return untriedByAge.slice(0, beyond).map((pod) => ({ pod, why: 'GivesWay' }));
+  const places = freeOf(former).length + sharedOf(former).length;
+  // Copies that come need no place that is free already.
+  const short = missing - places;
+  if (short <= 0) return [];
+  const holding = untriedByAge.filter((pod) => {
+    const base = baseOf(pod);
+    const isAlone = live.every((other) => baseOf(other) !== base || untried.has(other));
+    return base !== undefined && former.isUsable(base) && isAlone;
+  });
+  return holding.slice(0, short).map((pod) => ({ pod, why: 'GivesWay' }));
+}
+
+function recreatedOf({ old, outdated }: RolloutState): PodDeletion[] {
   if (outdated === 0) return [];
   return old.map((pod) => ({ pod, why: 'Outdated' }));
 }
@@ -163,12 +143,22 @@ function recreatedOf({ old, outdated }: State): PodDeletion[] {
  * Old Pods that may go now. One that serves goes when the Pod in its place serves. It makes room before that only
  * where a base cannot have both, where no Pod may be added, or where the scheduler chooses the base.
  */
-function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: State): PodDeletion[] {
-  const { live, updated, old, outdated, succeeded, excluded, minAvailable } = state;
+function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
+  const { live, updated, old, outdated, succeeded, excluded, minAvailable, partnerOf, leaving, isUpdated } = state;
   if (outdated === 0) return [];
+  // The base makes the newest template's version active again when these go: see docs/modules.md.
+  const returning = (pod: ModulePod): boolean => {
+    const partner = partnerOf(pod);
+    return partner !== undefined && isUpdated(partner) && partner.isDeactivated && byAge(partner, pod) < 0;
+  };
+  const isReturning = leaving.filter((pod) => !isUpdated(pod) && returning(pod)).length;
+  const backward = old
+    .filter((pod) => isAvailable(pod) && returning(pod))
+    .toSorted(byAge)
+    .slice(0, Math.max(0, Math.min(outdated, Math.max(1, replicas - minAvailable) - isReturning)));
   // A new Pod that does not serve yet counts as missing, so that failing ones use up the room and the rollout stops.
   const missing = updated.filter((pod) => !isAvailable(pod)).length;
-  const room = clamp(live.length - minAvailable - missing, 0, outdated);
+  const room = clamp(live.length - minAvailable - missing, 0, outdated - backward.length);
   const failing = old
     .filter((pod) => !isAvailable(pod))
     .toSorted(byAge)
@@ -188,110 +178,57 @@ function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: Stat
   };
   const spare = clamp(live.filter(isAvailable).length - minAvailable, 0, room - failing.length);
   const serving = old
-    .filter(isAvailable)
+    .filter((pod) => isAvailable(pod) && !backward.includes(pod))
     .toSorted((a, b) => Number(isServed(b)) - Number(isServed(a)) || byAge(a, b))
     .filter(mayGo)
     .slice(0, spare);
-  return [...failing, ...serving].map((pod) => ({ pod, why: isServed(pod) ? 'Replaced' : 'Outdated' }));
+  return [...backward, ...failing, ...serving].map((pod) => ({ pod, why: isServed(pod) ? 'Replaced' : 'Outdated' }));
 }
 
-function creationsOf(input: RolloutInput, state: State, deletions: readonly PodDeletion[]): PodCreation[] {
-  const { replicas, limits, updateRevision, currentRevision } = input;
-  const { live, updated, leaving, wantedUpdated, ceiling } = state;
-  const remaining = live.length - deletions.length;
+function creationsOf(
+  input: RolloutInput,
+  state: RolloutState,
+  deletions: readonly PodDeletion[],
+): Pick<RolloutPlan, 'creations' | 'waiting'> {
+  const { replicas, limits, update, former } = input;
+  const { live, old, updated, leaving, isUpdated, wantedOld, mostUpdated, ceiling } = state;
+  const none = { creations: [], waiting: 0 };
   // Nothing of two templates at a time.
-  if (limits.type === 'Recreate' && state.outdated > 0) return [];
-  if (limits.type === 'Recreate' && leaving.some(({ labels }) => labels[REVISION_LABEL] !== updateRevision)) return [];
-  const places = placesOf(input, state, deletions);
+  if (limits.type === 'Recreate' && (state.outdated > 0 || leaving.some((pod) => !isUpdated(pod)))) return none;
+  const going = new Set(deletions.map(({ pod }) => pod));
+  const remaining = live.length - going.size;
+  const remainingOld = old.filter((pod) => !going.has(pod)).length;
+  const room = Math.max(0, ceiling - remaining);
+  const places = placesOf(input, state, going);
+  const oldCount = former === undefined ? 0 : clamp(wantedOld - remainingOld, 0, room);
   // Where places have to be vacated first, a Pod beyond them would only wait for one.
-  const most = state.makesRoom ? Math.max(places.length, replicas - remaining) : Number.POSITIVE_INFINITY;
-  const newCount = clamp(Math.min(wantedUpdated - updated.length, most), 0, Math.max(0, ceiling - remaining));
-  const oldCount = Math.max(0, replicas - remaining - newCount);
+  const most = state.makesRoom ? Math.max(places.successions.length, replicas - remaining) : Number.POSITIVE_INFINITY;
+  const newCount = clamp(Math.min(mostUpdated - updated.length, most), 0, room - oldCount);
+  // Only what fills up to `replicas` must not displace another Pod: a surge of `Any` takes the place of an old one.
+  const isAny = limits.placement === 'Any' && limits.type !== 'OnDelete';
+  const filling = isAny ? Math.max(0, replicas - remaining - oldCount) : newCount;
+  // A version that is known to serve comes first.
+  const restored = placed(former ?? update, oldCount, () => places.nextOf(former ?? update));
+  const added = placed(update, newCount, (index) => {
+    return places.successions[index] ?? (index < filling ? places.nextOf(update) : undefined);
+  });
+  return {
+    creations: [...restored, ...added],
+    waiting: oldCount + newCount - restored.length - added.length,
+  };
+}
+
+/** As many as find a place. */
+function placed(
+  { hash }: PlannedTemplate,
+  count: number,
+  placeOf: (index: number) => Place | undefined | 'none',
+): PodCreation[] {
   const creations: PodCreation[] = [];
-  for (let index = 0; index < newCount; index++) {
-    creations.push({ revision: updateRevision, replaces: places[index] });
-  }
-  for (let index = 0; index < oldCount; index++) {
-    creations.push({ revision: currentRevision ?? updateRevision, replaces: undefined });
+  for (let index = 0; index < count; index++) {
+    const place = placeOf(index);
+    if (place === 'none') break;
+    creations.push({ revision: hash, place });
   }
   return creations;
-}
-
-/**
- * The places that new Pods take: those of old Pods that go now or are going, then of those that stay until the new Pod
- * serves. The rest is the scheduler's.
- */
-function placesOf(
-  { replicas, limits, updateRevision, template, isUsable, isAvailable }: RolloutInput,
-  { live, old, outdated, leaving, succeeded }: State,
-  deletions: readonly PodDeletion[],
-): ModulePod[] {
-  if (limits.placement === 'Any' || limits.type === 'OnDelete' || limits.type === 'Recreate') return [];
-  const going = new Set(deletions.map(({ pod }) => pod));
-  const taken = new Set(
-    live
-      .filter((pod) => !going.has(pod) && cannotShare(pod, template))
-      .map(({ nodeName, pinnedTo }) => nodeName ?? pinnedTo),
-  );
-  const isFree = ({ uid, nodeName }: ModulePod): boolean =>
-    nodeName !== undefined && !taken.has(nodeName) && !succeeded.has(uid) && isUsable(nodeName);
-  const isOldAndLeaving = ({ labels }: ModulePod): boolean => labels[REVISION_LABEL] !== updateRevision;
-  const vacated = [...leaving.filter(isOldAndLeaving), ...going].filter(isFree);
-  const staying = old.filter((pod) => !going.has(pod) && isFree(pod) && isAvailable(pod)).toSorted(byAge);
-  const left = outdated - old.filter((pod) => going.has(pod) || succeeded.has(pod.uid)).length;
-  const missing = replicas - (live.length - going.size);
-  return [...vacated.slice(0, Math.max(0, missing)), ...staying.slice(0, Math.max(0, left))];
-}
-
-/** Whether a base can never have both, even for a moment. */
-export function cannotShare(pod: BaseSharing, other: BaseSharing): boolean {
-  const isOnlyVersion = pod.isOnlyVersion || other.isOnlyVersion;
-  return (
-    pod.modules.some((module) => other.modules.some((another) => areApart(module, another, isOnlyVersion))) ||
-    pod.exclusions.some((selector) => matchesLabels(selector, other.labels)) ||
-    other.exclusions.some((selector) => matchesLabels(selector, pod.labels))
-  );
-}
-
-function areApart(a: PodModule, b: PodModule, isOnlyVersion: boolean): boolean {
-  return a.name === b.name && (a.version === b.version ? a.content !== b.content : isOnlyVersion);
-}
-
-/** The oldest first. */
-function byAge(a: ModulePod, b: ModulePod): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
-  return a.uid < b.uid ? -1 : 1;
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.max(least, Math.min(value, most));
-}
-
-/**
- * What a strategy comes to for a number of Pods: percentages of surge are rounded up, of missing Pods down. Where both
- * come to nothing one Pod may be missing, as for a Deployment.
- */
-export function limitsOf(
-  {
-    type = 'RollingUpdate',
-    rollingUpdate = {},
-  }: {
-    readonly type?: RolloutLimits['type'];
-    readonly rollingUpdate?: {
-      readonly maxSurge?: number | string;
-      readonly maxUnavailable?: number | string;
-      readonly placement?: RolloutLimits['placement'];
-    };
-  },
-  replicas: number,
-): RolloutLimits {
-  const { maxSurge: surge = '25%', maxUnavailable: missing = '25%', placement = 'SameBase' } = rollingUpdate;
-  const maxSurge = countOf(surge, replicas, Math.ceil);
-  const rounded = Math.min(replicas, countOf(missing, replicas, Math.floor));
-  const maxUnavailable = maxSurge === 0 && rounded === 0 ? Math.min(1, replicas) : rounded;
-  return { type, placement, maxSurge, maxUnavailable, isLossless: missing === 0 || missing === '0%' };
-}
-
-function countOf(value: number | string, replicas: number, round: (count: number) => number): number {
-  return typeof value === 'number' ? value : round((Number.parseInt(value, 10) * replicas) / 100);
 }

@@ -32,8 +32,8 @@ export interface PodParts {
   readonly name: string;
   readonly hash: string;
   readonly template: ModuleTemplate;
-  /** On whose base it has to run. */
-  readonly replaces: ModulePod | undefined;
+  /** The base where it has to run, and the UID of the Pod whose place it takes there; empty: it takes nobody's. */
+  readonly replaces: Pick<ModulePod, 'uid' | 'nodeName'> | undefined;
 }
 
 export function buildPod(deployment: CachedModuleDeployment, { name, hash, template, replaces }: PodParts): PodObject {

@@ -11,6 +11,7 @@ export interface PodCounts {
   readonly updated: number;
   readonly ready: number;
   readonly available: number;
+  readonly updatedReady: number;
   readonly updatedAvailable: number;
 }
 
@@ -19,24 +20,39 @@ export function isReadyPod({ isReady, isTerminal }: ModulePod): boolean {
   return isReady && !isTerminal;
 }
 
-export interface StatusInput {
-  readonly generation: number;
+/** Facts that decide whether a rollout makes progress. */
+export interface ProgressInput {
   readonly wanted: number;
-  readonly maxUnavailable: number;
   readonly counts: PodCounts;
   readonly update: Pick<Revision, 'hash' | 'number'>;
-  /** The last template that was rolled out whole. */
-  readonly current: string | undefined;
-  readonly selector: string;
   readonly before: ModuleDeploymentStatus | undefined;
-  readonly collisions: number | undefined;
   readonly batch: BatchStatus | undefined;
   readonly isPaused: boolean;
+  /** All old Pods go before the first new one comes. */
+  readonly isRecreated: boolean;
+  /** No base can take a further Pod of the newest template. */
+  readonly isWaitingForBase: boolean;
   readonly deadlineSeconds: number;
   /** Ms since this process has first seen the last progress in `before`. */
   readonly sinceProgressMs: number;
-  /** Why Pods could not be created or deleted. */
-  readonly failure: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** Why something could not be done. */
+export interface Failure {
+  readonly reason: 'FailedCreate' | 'FailedDelete' | 'ReconcileFailed';
+  readonly message: string;
+}
+
+export interface StatusInput extends ProgressInput {
+  readonly generation: number;
+  readonly maxUnavailable: number;
+  /** The last template that was rolled out whole. */
+  readonly current: string | undefined;
+  readonly selector: string;
+  readonly collisions: number | undefined;
+  readonly failure: Failure | undefined;
+  /** Pods that are missing, and wait for a base that has no other version. */
+  readonly waiting: number;
   readonly now: Date;
 }
 
@@ -46,13 +62,27 @@ export type ProgressReason =
   | 'RolloutComplete'
   | 'Paused'
   | 'WaitingConfirm'
-  | 'ProgressDeadlineExceeded';
+  | 'WaitingForBase'
+  | 'ProgressDeadlineExceeded'
+  | 'ReconcileFailed';
+
+/** The condition `Progressing` as it is now. */
+export interface Progress extends Stated {
+  readonly reason: ProgressReason;
+}
 
 /** The status, with conditions as of a Deployment: their times change only with what they say. */
 export function statusOf(input: StatusInput): ModuleDeploymentStatus {
-  const { generation, wanted, counts, update, selector, before, collisions, batch } = input;
+  const { generation, wanted, counts, update, selector, before, collisions, batch, now } = input;
   const isComplete = isCompleteNow(input);
   const current = isComplete ? update.hash : input.current;
+  const progress = progressOf(input);
+  const stated = [
+    availableOf(input),
+    progressingOf(input, progress),
+    input.failure && stateFailure(input.failure),
+    ...readinessOf(input, progress),
+  ];
   return {
     observedGeneration: generation,
     replicas: counts.replicas,
@@ -60,27 +90,48 @@ export function statusOf(input: StatusInput): ModuleDeploymentStatus {
     readyReplicas: counts.ready,
     availableReplicas: counts.available,
     unavailableReplicas: Math.max(0, Math.max(wanted, counts.replicas) - counts.available),
+    updatedReadyReplicas: counts.updatedReady,
+    updatedAvailableReplicas: counts.updatedAvailable,
     ...(current !== undefined && { currentRevision: current }),
     updateRevision: update.hash,
     revision: update.number,
     ...(collisions !== undefined && { collisionCount: collisions }),
     selector,
     ...(batch && !isComplete && { batch }),
-    conditions: [availableOf(input), progressingOf(input), failureOf(input)].flatMap((condition) =>
-      condition === undefined ? [] : [withTimes(condition, before, input.now)],
-    ),
+    conditions: stated.flatMap((condition) => (condition === undefined ? [] : [withTimes(condition, before, now)])),
+  };
+}
+
+/** The status of a ModuleDeployment that cannot be worked on: what was known before, and why it stands still. */
+export function failedStatusOf(
+  before: ModuleDeploymentStatus | undefined,
+  { generation, selector, failure, now }: Pick<StatusInput, 'generation' | 'selector' | 'now'> & { failure: Failure },
+): ModuleDeploymentStatus {
+  const none = { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0, unavailableReplicas: 0 };
+  // What was said of an earlier generation is not true of this one.
+  const isNew = before?.observedGeneration !== generation;
+  const progress = { type: 'Progressing', status: 'False' as const, ...failure };
+  const stated = [...(isNew ? [progress] : []), stateFailure(failure), ...standstillOf(failure)];
+  const changed = new Set(['Reconciling', ...stated.map(({ type }) => type)]);
+  const kept = (before?.conditions ?? []).filter(({ type }) => !changed.has(type));
+  return {
+    ...none,
+    selector,
+    ...before,
+    observedGeneration: generation,
+    conditions: [...kept, ...stated.map((condition) => withTimes(condition, before, now))],
   };
 }
 
 /** Whether the newest template is everywhere. */
-function isCompleteNow({ wanted, counts }: StatusInput): boolean {
+function isCompleteNow({ wanted, counts }: Pick<ProgressInput, 'wanted' | 'counts'>): boolean {
   return counts.updated === wanted && counts.replicas === wanted && counts.updatedAvailable >= wanted;
 }
 
-type Stated = Pick<ModuleDeploymentCondition, 'type' | 'status' | 'reason' | 'message'> & {
+interface Stated extends Pick<ModuleDeploymentCondition, 'type' | 'status' | 'reason' | 'message'> {
   /** Its time is new though it says the same. */
   readonly isRenewed?: boolean;
-};
+}
 
 function availableOf({ wanted, maxUnavailable, counts }: StatusInput): Stated {
   const isAvailable = counts.available >= wanted - maxUnavailable;
@@ -90,12 +141,13 @@ function availableOf({ wanted, maxUnavailable, counts }: StatusInput): Stated {
     : { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message };
 }
 
-function progressingOf(input: StatusInput): Stated {
-  const { wanted, counts, update, before, batch, isPaused } = input;
+/** How far a rollout is, and whether it may go on. */
+export function progressOf(input: ProgressInput): Progress {
+  const { wanted, counts, update, before, batch, isPaused, isWaitingForBase } = input;
   const last = conditionOf(before, 'Progressing');
   const isNew = before?.updateRevision !== update.hash || last === undefined;
   const done = `${counts.updatedAvailable} of ${wanted} Pods are of revision ${update.number} and available`;
-  const say = (status: ConditionStatus, reason: ProgressReason, message = done, isRenewed = false): Stated => ({
+  const say = (status: ConditionStatus, reason: ProgressReason, message = done, isRenewed = false): Progress => ({
     type: 'Progressing',
     status,
     reason,
@@ -110,15 +162,56 @@ function progressingOf(input: StatusInput): Stated {
   if (batch?.waitingConfirm) {
     return say('Unknown', 'WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete: confirm it`);
   }
+  if (isWaitingForBase) return say('Unknown', 'WaitingForBase', `${done}; no other base fits the template`);
   if (isNew) return say('True', 'NewRevisionCreated', done, true);
-  if (hasProgressed(counts, before, batch)) return say('True', 'PodsReplaced', done, true);
+  if (hasProgressed(input, last.reason)) return say('True', 'PodsReplaced', done, true);
   if (last.reason === 'ProgressDeadlineExceeded') return say('False', 'ProgressDeadlineExceeded', last.message);
   // The time of a pause does not count.
-  if (last.reason === 'Paused' || last.reason === 'WaitingConfirm') return say('True', 'PodsReplaced', done, true);
+  if (STANDING_STILL.has(last.reason)) return say('True', 'PodsReplaced', done, true);
   if (isResting(batch) || input.sinceProgressMs < input.deadlineSeconds * 1000) {
     return say('True', last.reason === 'NewRevisionCreated' ? 'NewRevisionCreated' : 'PodsReplaced');
   }
   return say('False', 'ProgressDeadlineExceeded', `no progress for ${input.deadlineSeconds} s; ${done}`);
+}
+
+const STANDING_STILL: ReadonlySet<string> = new Set<ProgressReason>([
+  'Paused',
+  'WaitingConfirm',
+  'WaitingForBase',
+  'ReconcileFailed',
+]);
+
+function progressingOf({ waiting }: StatusInput, progress: Progress): Stated {
+  if (waiting === 0) return progress;
+  const pods = waiting === 1 ? '1 Pod waits' : `${waiting} Pods wait`;
+  return { ...progress, message: `${progress.message}; ${pods} for a base without another version` };
+}
+
+/**
+ * `Ready`, and what kstatus reads: `Reconciling` while something is to come, `Stalled` when it waits for somebody. Both
+ * are there only while they are true.
+ */
+function readinessOf(input: StatusInput, progress: Progress): Stated[] {
+  const { wanted, counts, failure } = input;
+  if (failure?.reason === 'ReconcileFailed') return standstillOf(failure);
+  if (progress.status === 'False') return standstillOf(progress);
+  if (isCompleteNow(input) && failure === undefined) {
+    return [{ type: 'Ready', status: 'True', reason: progress.reason, message: progress.message }];
+  }
+  const isLacking = progress.reason === 'RolloutComplete' && failure === undefined;
+  const lack = { reason: 'PodsNotAvailable', message: `${counts.available} of ${wanted} Pods are available` };
+  const { reason, message } = failure ?? (isLacking ? lack : progress);
+  return [
+    { type: 'Ready', status: 'False', reason, message },
+    { type: 'Reconciling', status: 'True', reason, message },
+  ];
+}
+
+function standstillOf({ reason, message }: { readonly reason: string; readonly message: string }): Stated[] {
+  return [
+    { type: 'Ready', status: 'False', reason, message },
+    { type: 'Stalled', status: 'True', reason, message },
+  ];
 }
 
 /** Between two batches nothing has to happen. */
@@ -126,26 +219,29 @@ function isResting(batch: BatchStatus | undefined): boolean {
   return batch !== undefined && batch.completed > 0 && batch.current === batch.completed;
 }
 
-function hasProgressed(
-  { replicas, updated, ready, available }: PodCounts,
-  before: ModuleDeploymentStatus | undefined,
-  batch: BatchStatus | undefined,
-): boolean {
+/**
+ * Only what improves the newest template is progress; a Pod of the former one that goes is none, unless all of them
+ * have to go first.
+ */
+function hasProgressed({ counts, before, batch, isRecreated }: ProgressInput, lastReason: string): boolean {
   if (before === undefined) return true;
-  const oldBefore = before.replicas - before.updatedReplicas;
+  const { replicas, updatedReplicas, batch: batchBefore } = before;
+  // An earlier version of the controller did not write them.
+  const { updatedReadyReplicas = counts.updatedReady, updatedAvailableReplicas = counts.updatedAvailable } = before;
+  const isStopped = lastReason === 'ProgressDeadlineExceeded';
+  const isMakingRoom = isRecreated && counts.replicas - counts.updated < replicas - updatedReplicas;
   return (
-    updated > before.updatedReplicas ||
-    replicas - updated < oldBefore ||
-    ready > before.readyReplicas ||
-    available > before.availableReplicas ||
-    (batch?.completed ?? 0) > (before.batch?.completed ?? 0) ||
+    (!isStopped && (counts.updated > updatedReplicas || isMakingRoom)) ||
+    counts.updatedReady > updatedReadyReplicas ||
+    counts.updatedAvailable > updatedAvailableReplicas ||
+    (batch?.completed ?? 0) > (batchBefore?.completed ?? 0) ||
     // The time between two batches does not count.
-    (batch?.current ?? 0) > (before.batch?.current ?? 0)
+    (batch?.current ?? 0) > (batchBefore?.current ?? 0)
   );
 }
 
-function failureOf({ failure }: StatusInput): Stated | undefined {
-  return failure && { type: 'ReplicaFailure', status: 'True', ...failure };
+function stateFailure({ reason, message }: Failure): Stated {
+  return { type: 'ReplicaFailure', status: 'True', reason, message };
 }
 
 function withTimes(

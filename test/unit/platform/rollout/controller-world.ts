@@ -20,7 +20,7 @@ import {
 } from '../../../../src/platform/rollout/revision.ts';
 import { RevisionStore } from '../../../../src/platform/rollout/revision-store.ts';
 import { RolloutController } from '../../../../src/platform/rollout/rollout-controller.ts';
-import { cannotShare } from '../../../../src/platform/rollout/rollout-plan.ts';
+import { cannotShare } from '../../../../src/platform/rollout/rollout-template.ts';
 import type { Result } from '../../../../src/reconcile/reconciler.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeObjects } from '../../../support/fake-objects.ts';
@@ -96,6 +96,8 @@ export class ControllerWorld {
   #controller: RolloutController | undefined;
   #fault: Fault | undefined;
   #areCachesLate = false;
+  /** A process that was killed writes nothing more. */
+  #isDead = false;
   #writes = 0;
   mostLive = 0;
   leastServed = Number.POSITIVE_INFINITY;
@@ -120,7 +122,7 @@ export class ControllerWorld {
         await this.#reconcile();
       } catch (error) {
         if (!(error instanceof Killed) && !isConnectionFailed(error)) throw error;
-        if (error instanceof Killed) this.#controller = undefined;
+        if (error instanceof Killed) this.restart();
       }
       this.#live();
       const progress = this.#status?.conditions.find(({ type }) => type === 'Progressing');
@@ -155,6 +157,7 @@ export class ControllerWorld {
   /** Another process goes on. */
   restart(): void {
     this.#controller = undefined;
+    this.#isDead = false;
   }
 
   /** As a user edits it. */
@@ -326,12 +329,16 @@ export class ControllerWorld {
   }
 
   #onWrite(isDone: boolean): void {
+    if (this.#isDead) throw new Killed();
     if (!isDone) this.#writes += 1;
     this.#look();
     if (this.#fault === undefined || this.#writes < this.#fault.atWrite || this.#fault.isDone !== isDone) return;
     const { isLost } = this.#fault;
     this.#fault = undefined;
-    if (!isLost) throw new Killed();
+    if (!isLost) {
+      this.#isDead = true;
+      throw new Killed();
+    }
     this.#areCachesLate = true;
     throw new ControllerError('Kube.ConnectionFailed', 'no answer');
   }

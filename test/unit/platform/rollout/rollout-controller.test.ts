@@ -160,7 +160,7 @@ describe('a rollback', () => {
       spec.rollbackTo = {};
     });
     await expect(world.look()).rejects.toBe(refused);
-    expect(world.events).toEqual(['Warning RollbackRefused']);
+    expect(world.events).toEqual(['Warning RollbackRefused', 'Warning ReconcileFailed']);
   });
 
   it('whose field was removed meanwhile is not reported as refused', async () => {
@@ -268,14 +268,15 @@ describe('new Pods', () => {
     world.apply('1.0.0', { spec: { replicas: 4 } });
     await world.rest();
     expect(world.pods.filter(({ spec }) => spec.nodeName === undefined)).toHaveLength(1);
-    expect(await world.look()).toEqual({ requeueAfterMs: 600_000 });
+    expect([await world.look(), world.progress]).toEqual([undefined, 'WaitingForBase']);
   });
 
   it.each([
     [1, 1],
     [2, 3],
     [4, 7],
-    [128, 191],
+    [128, 128],
+    [130, 192],
   ])(
     'are created in groups of 1, 2, 4, … and 64: of a refusal from number %d on come %d calls',
     async (from, calls) => {
@@ -285,6 +286,7 @@ describe('new Pods', () => {
         if (writes >= from) throw refused;
       };
       world.apply('1.0.0', { replicas: 200 });
+      while (writes + 64 < from) expect(await world.look()).toEqual({ requeueAfterMs: 0 });
       await expect(world.look()).rejects.toBe(refused);
       expect(writes).toBe(calls);
       expect(world.events).toContain('Warning FailedCreate');

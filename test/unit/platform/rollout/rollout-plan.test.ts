@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { type BaseSharing, sharingOf } from '../../../../src/kinds/module-pod.ts';
 import type { EnvVar, PodObject } from '../../../../src/kube/objects.ts';
 import { REVISION_LABEL } from '../../../../src/labels.ts';
-import { cannotShare, limitsOf } from '../../../../src/platform/rollout/rollout-plan.ts';
+import { limitsOf, type RolloutLimits } from '../../../../src/platform/rollout/rollout-limits.ts';
+import { cannotShare } from '../../../../src/platform/rollout/rollout-template.ts';
 import { RolloutWorld, type Template } from './rollout-world.ts';
 
 const BASES = ['a', 'b', 'c'];
@@ -44,7 +45,7 @@ describe('a ModuleDeployment at rest', () => {
     const world = new RolloutWorld({ bases: BASES, replicas: 3 });
     expect(world.plan().creations).toHaveLength(3);
     world.act();
-    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
     run(world);
     expect(basesOf(world, 'r1')).toEqual(BASES);
   });
@@ -53,7 +54,7 @@ describe('a ModuleDeployment at rest', () => {
     const world = settled();
     const [pod] = world.pods;
     if (pod) world.change(pod, { isDeleting: true });
-    expect(world.plan().creations).toEqual([{ revision: 'r1', replaces: undefined }]);
+    expect(world.plan().creations).toEqual([{ revision: 'r1', place: undefined }]);
     run(world);
     expect(basesOf(world, 'r1')).toEqual(BASES);
   });
@@ -98,12 +99,10 @@ describe('a rollout on the same bases', () => {
     expect(world.plan().deletions).toEqual([]);
     world.act();
     world.schedule();
-    expect(world.of('r2')).toMatchObject([
-      { nodeName: creation?.replaces?.nodeName, replaces: creation?.replaces?.uid },
-    ]);
-    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    expect(world.of('r2')).toMatchObject([{ nodeName: creation?.place?.nodeName, replaces: creation?.place?.uid }]);
+    expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
     world.install();
-    expect(world.plan().deletions).toEqual([{ pod: creation?.replaces, why: 'Replaced' }]);
+    expect(world.plan().deletions).toEqual([{ pod: creation?.place, why: 'Replaced' }]);
     run(world);
     for (const { replaces, nodeName } of world.of('r2')) {
       if (replaces !== undefined) expect(nodeName).toBe(places.get(replaces));
@@ -114,9 +113,9 @@ describe('a rollout on the same bases', () => {
     const world = settled({ limits: { maxSurge: 2 } });
     world.use(V2);
     const oldest = world.pods.slice(0, 2).map(({ uid }) => uid);
-    expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
+    expect(world.plan().creations.map(({ place }) => place?.uid)).toEqual(oldest);
     world.pods.reverse();
-    expect(world.plan().creations.map(({ replaces }) => replaces?.uid)).toEqual(oldest);
+    expect(world.plan().creations.map(({ place }) => place?.uid)).toEqual(oldest);
   });
 
   it('keeps a Pod until the one in its place serves, also where some may be missing', () => {
@@ -205,7 +204,7 @@ describe('a rollout on the same bases', () => {
     world.use(V2);
     const { deletions, creations } = world.plan();
     expect(deletions).toMatchObject([{ why: 'Outdated' }]);
-    expect(creations).toEqual([{ revision: 'r2', replaces: deletions[0]?.pod }]);
+    expect(creations).toEqual([{ revision: 'r2', place: deletions[0]?.pod }]);
     expect(run(world)).toBe(2);
     expect(basesOf(world, 'r2')).toEqual(BASES);
   });
@@ -219,7 +218,7 @@ describe('a rollout on the same bases', () => {
       if (limits.type === 'Recreate') world.uninstall();
       const { creations } = world.plan();
       expect(creations).not.toEqual([]);
-      for (const { replaces } of creations) expect(replaces).toBeUndefined();
+      for (const { place } of creations) expect(place).toBeUndefined();
     },
   );
 
@@ -228,7 +227,7 @@ describe('a rollout on the same bases', () => {
     world.use(V2);
     const pod = world.plan().deletions[0]?.pod;
     if (pod) world.change(pod, { isDeleting: true });
-    expect(world.plan()).toMatchObject({ deletions: [], creations: [{ revision: 'r2', replaces: { uid: pod?.uid } }] });
+    expect(world.plan()).toMatchObject({ deletions: [], creations: [{ revision: 'r2', place: { uid: pod?.uid } }] });
   });
 
   it('lets go of a base that can take nothing more', () => {
@@ -237,9 +236,9 @@ describe('a rollout on the same bases', () => {
     world.act();
     const [pinned] = world.of('r2');
     world.usable.delete(pinned?.pinnedTo ?? '');
-    expect(world.plan()).toEqual({ deletions: [{ pod: pinned, why: 'Stranded' }], creations: [] });
+    expect(world.plan().deletions).toEqual([{ pod: pinned, why: 'Stranded' }]);
     world.act();
-    expect(world.plan().creations[0]?.replaces?.nodeName).not.toBe(pinned?.pinnedTo);
+    expect(world.plan().creations[0]?.place?.nodeName).not.toBe(pinned?.pinnedTo);
   });
 
   it('leaves a Pod alone whose template names a base that can take nothing', () => {
@@ -340,7 +339,7 @@ describe('a rollout that is limited', () => {
   it('leaves deletion to people with OnDelete', () => {
     const world = settled({ limits: { type: 'OnDelete' } });
     world.use(V2);
-    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
     const [old] = world.pods;
     if (old) world.change(old, { isDeleting: true });
     run(world);
@@ -352,9 +351,164 @@ describe('a rollout that is limited', () => {
     world.use(V2);
     world.act();
     expect(world.live).toEqual([]);
-    expect(world.plan()).toEqual({ deletions: [], creations: [] });
+    expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
     run(world);
     expect(basesOf(world, 'r2')).toEqual(BASES);
+  });
+});
+
+describe('a version that never serves', () => {
+  const SIX = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+  /** Stuck with as many new Pods as it may try. */
+  function stuck(
+    options: Partial<ConstructorParameters<typeof RolloutWorld>[0]> = {},
+    template = BROKEN,
+  ): RolloutWorld {
+    const world = settled({ bases: SIX, replicas: 6, limits: { maxUnavailable: 1 }, hasOneActive: true, ...options });
+    world.use(template);
+    run(world);
+    return world;
+  }
+
+  it.each([
+    ['a rolling update', {}],
+    ['batches', { limits: { type: 'Batch' as const, maxUnavailable: 1 } }],
+    ['the scheduler as the one who chooses bases', { limits: { placement: 'Any' as const, maxUnavailable: 1 } }],
+    ['no Pod that may be missing', { limits: { maxUnavailable: 0, isLossless: true } }],
+  ])('with %s loses one old Pod after the other, and each comes back as the old version', (_what, options) => {
+    const world = stuck(options);
+    const promised = options.limits?.isLossless ? 6 : 5;
+    for (let lost = 0; lost < 8; lost++) {
+      world.lose(world.of('r1')[lost % 3]);
+      run(world);
+      expect(world.available.length).toBeGreaterThanOrEqual(promised);
+      expect(world.of('r1')).toEqual(world.available);
+    }
+  });
+
+  it('is tried by as many Pods as surge and missing ones together', () => {
+    const world = stuck({ limits: { maxSurge: 2, maxUnavailable: 2, placement: 'Any' } });
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([4, 4]);
+  });
+
+  it('stays where it is when it is stopped, and a larger number of Pods has the old version', () => {
+    const world = stuck({ bases: BASES, replicas: 2, limits: { maxUnavailable: 0 } });
+    world.updatedLimit = 1;
+    world.replicas = 3;
+    run(world);
+    expect(world.available).toHaveLength(3);
+    expect(world.of('r2')).toHaveLength(1);
+  });
+
+  it('gives way where it has the only base that a lost Pod could have', () => {
+    const world = stuck({ limits: { maxUnavailable: 1, maxSurge: 0 } }, { ...BROKEN, isExclusive: true });
+    const [tried] = world.of('r2');
+    expect([world.available.length, world.of('r2').length]).toEqual([5, 1]);
+    const lost = world.of('r1')[0];
+    world.loseBase(lost?.nodeName ?? '');
+    run(world);
+    expect(world.of('r1')).toHaveLength(5);
+    expect(world.available.map(({ nodeName }) => nodeName)).toContain(tried?.nodeName);
+  });
+
+  it('shares its base with a lost Pod where that can be', () => {
+    const world = stuck({ limits: { maxUnavailable: 1, maxSurge: 0 } });
+    const [tried] = world.of('r2');
+    world.loseBase(world.of('r1')[0]?.nodeName ?? '');
+    run(world);
+    expect(world.available).toHaveLength(5);
+    expect(world.of('r2')).toEqual([tried]);
+    expect(world.available.map(({ nodeName }) => nodeName)).toContain(tried?.nodeName);
+  });
+
+  it('that no base fits takes nobody away, and is everywhere when bases of it come', () => {
+    const world = stuck({}, { ...V2, fits: (base) => base.startsWith('new') });
+    expect(world.available).toHaveLength(6);
+    for (const base of SIX) world.usable.add(`new-${base}`);
+    run(world);
+    expect(world.of('r2').filter(({ isReady }) => isReady)).toHaveLength(6);
+    expect(world.of('r1')).toEqual([]);
+  });
+});
+
+describe('Pods of two versions', () => {
+  const FOUR = ['a', 'b', 'c', 'd'];
+
+  /** The first batch is done and waits. */
+  function mixed(bases: readonly string[]): RolloutWorld {
+    const world = settled({ bases, replicas: 4, hasOneActive: true });
+    world.use(V2);
+    world.updatedLimit = 2;
+    run(world);
+    expect(world.available).toHaveLength(4);
+    return world;
+  }
+
+  it('take bases of their own when there are to be more of them', () => {
+    const world = mixed([...FOUR, 'e', 'f']);
+    world.replicas = 6;
+    run(world);
+    expect(world.available).toHaveLength(6);
+    expect(new Set(world.available.map(({ nodeName }) => nodeName)).size).toBe(6);
+  });
+
+  it('wait where no such base is left, and displace nobody', () => {
+    const world = mixed(FOUR);
+    world.replicas = 6;
+    run(world);
+    expect(world.available).toHaveLength(4);
+    expect(world.live).toHaveLength(4);
+    expect(world.plan().waiting).toBe(2);
+    world.usable.add('e');
+    run(world);
+    expect([world.available.length, world.plan().waiting]).toEqual([5, 1]);
+  });
+
+  it('part where one has displaced the other, as soon as a base is free', () => {
+    const world = mixed(FOUR);
+    const [old] = world.of('r1');
+    const [updated] = world.of('r2');
+    if (old && updated) world.change(old, { nodeName: updated.nodeName, isReady: false, isDeactivated: true });
+    expect(world.plan().deletions).toEqual([{ pod: expect.objectContaining({ uid: old?.uid }), why: 'Displaced' }]);
+    run(world);
+    expect(world.available).toHaveLength(4);
+  });
+});
+
+describe('a hand-over on one base', () => {
+  /** The base has made the new version active; neither Pod is Ready for the moment. */
+  function handingOver(limits: Partial<RolloutLimits> = {}) {
+    const world = settled({ hasOneActive: true, limits });
+    world.use(V2);
+    world.act();
+    world.schedule();
+    const [successor] = world.of('r2');
+    const former = world.pods.find(({ uid }) => uid === successor?.replaces);
+    if (!successor || !former) throw new Error('no pair');
+    world.change(former, { isReady: false, isDeactivated: true });
+    return { world, successor, former };
+  }
+
+  it('makes neither of them surplus', () => {
+    const { world, successor, former } = handingOver();
+    expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
+    world.replicas = 2;
+    const deleted = world.plan().deletions.map(({ pod }) => pod.uid);
+    expect(deleted).toContain(former.uid);
+    expect(deleted).not.toContain(successor.uid);
+  });
+
+  it('goes back when the template does, also where no Pod may be missing', () => {
+    const { world, successor, former } = handingOver();
+    world.install();
+    expect(world.available.map(({ uid }) => uid)).toContain(successor.uid);
+    world.use(V1);
+    expect(world.plan().deletions).toEqual([{ pod: expect.objectContaining({ uid: successor.uid }), why: 'Outdated' }]);
+    run(world);
+    expect(world.available).toHaveLength(3);
+    expect(world.available.map(({ uid }) => uid)).toContain(former.uid);
+    expect(world.of('r2')).toEqual([]);
   });
 });
 
@@ -439,7 +593,7 @@ describe('whatever happens in a rollout', () => {
             world.schedule();
             world.install();
           }
-          expect(world.plan()).toEqual({ deletions: [], creations: [] });
+          expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
           const revisions = world.available.map(({ labels }) => labels[REVISION_LABEL]);
           expect(revisions).toEqual(Array.from({ length: world.replicas }, () => world.template.revision));
         },

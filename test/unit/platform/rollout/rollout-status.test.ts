@@ -1,11 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { progressEvents, scalingEvents } from '../../../../src/platform/rollout/rollout-events.ts';
-import { conditionOf, type StatusInput, statusOf } from '../../../../src/platform/rollout/rollout-status.ts';
+import {
+  conditionOf,
+  failedStatusOf,
+  type StatusInput,
+  statusOf,
+} from '../../../../src/platform/rollout/rollout-status.ts';
 
 const T0 = new Date('2026-01-01T00:00:00Z');
 const T1 = new Date('2026-01-01T00:01:00Z');
-const DONE = { replicas: 3, updated: 3, ready: 3, available: 3, updatedAvailable: 3 };
-const HALF = { replicas: 4, updated: 1, ready: 3, available: 3, updatedAvailable: 0 };
+const DONE = { replicas: 3, updated: 3, ready: 3, available: 3, updatedReady: 3, updatedAvailable: 3 };
+const HALF = { replicas: 4, updated: 1, ready: 3, available: 3, updatedReady: 0, updatedAvailable: 0 };
 
 function input(change: Partial<StatusInput> = {}): StatusInput {
   return {
@@ -20,6 +25,9 @@ function input(change: Partial<StatusInput> = {}): StatusInput {
     collisions: undefined,
     batch: undefined,
     isPaused: false,
+    isRecreated: false,
+    isWaitingForBase: false,
+    waiting: 0,
     deadlineSeconds: 600,
     sinceProgressMs: 0,
     failure: undefined,
@@ -77,9 +85,79 @@ describe('the status of a ModuleDeployment', () => {
     const failed = statusOf(input({ before, sinceProgressMs: 600_000, now: T1 }));
     expect(conditionOf(failed, 'Progressing')).toMatchObject({ status: 'False', reason: 'ProgressDeadlineExceeded' });
     expect(statusOf(input({ before: failed, sinceProgressMs: 0 }))).toEqual(failed);
-    const counts = { ...HALF, ready: 4 };
+    const counts = { ...HALF, ready: 4, updatedReady: 1 };
     expect(progressing({ before: failed, counts })).toMatchObject({ status: 'True', reason: 'PodsReplaced' });
     expect(progressing({ before: failed, update: { hash: 'h3', number: 3 } })?.reason).toBe('NewRevisionCreated');
+  });
+
+  it.each([
+    ['fewer old Pods', { replicas: 3 }],
+    ['an old Pod that becomes Ready', { ready: 4, available: 4 }],
+    ['one more new Pod that does not serve', { replicas: 5, updated: 2 }],
+  ])('is not lifted by %s', (_what, change) => {
+    const failed = statusOf(input({ before: statusOf(input()), sinceProgressMs: 600_000 }));
+    expect(progressing({ before: failed, counts: { ...HALF, ...change } })?.reason).toBe('ProgressDeadlineExceeded');
+  });
+
+  it('counts old Pods that go as progress only where all of them have to go first', () => {
+    const before = statusOf(input({ before: statusOf(input()), sinceProgressMs: 60_000 }));
+    const counts = { ...HALF, replicas: 3 };
+    const later = { before, counts, sinceProgressMs: 9e9 };
+    expect(progressing(later)?.reason).toBe('ProgressDeadlineExceeded');
+    expect(progressing({ ...later, isRecreated: true })?.reason).toBe('PodsReplaced');
+  });
+
+  it('does not count the time in which no base fits the template', () => {
+    const waiting = statusOf(input({ before: statusOf(input()), isWaitingForBase: true, sinceProgressMs: 9e9 }));
+    expect(conditionOf(waiting, 'Progressing')).toMatchObject({ status: 'Unknown', reason: 'WaitingForBase' });
+    expect(progressing({ before: waiting, sinceProgressMs: 9e9 })).toMatchObject({ status: 'True' });
+  });
+
+  it('says how many Pods wait for a base without another version', () => {
+    expect(progressing({ waiting: 1 })?.message).toMatch(/; 1 Pod waits for a base without another version$/);
+    expect(progressing({ waiting: 2 })?.message).toMatch(/; 2 Pods wait for a base/);
+  });
+
+  it.each<[string, Partial<StatusInput>, string[]]>([
+    ['a rollout under way', {}, ['Ready=False', 'Reconciling=True']],
+    ['a whole rollout', { counts: DONE }, ['Ready=True']],
+    ['a pause', { isPaused: true }, ['Ready=False', 'Reconciling=True']],
+    ['a deadline', { before: statusOf(input()), sinceProgressMs: 9e9 }, ['Ready=False', 'Stalled=True']],
+    [
+      'a Pod that was lost later',
+      { before: statusOf(input({ counts: DONE })), counts: { ...DONE, replicas: 2, updated: 2, available: 2 } },
+      ['Ready=False', 'Reconciling=True'],
+    ],
+    [
+      'a Pod that cannot be created',
+      { counts: DONE, failure: { reason: 'FailedCreate', message: 'no' } },
+      ['Ready=False', 'Reconciling=True'],
+    ],
+    ['a failed reconcile', { failure: { reason: 'ReconcileFailed', message: 'no' } }, ['Ready=False', 'Stalled=True']],
+  ])('shows kubectl wait and kstatus %s', (_what, change, expected) => {
+    const shown = statusOf(input(change)).conditions.map(({ type, status }) => `${type}=${status}`);
+    expect(shown.filter((text) => /^(Ready|Reconciling|Stalled)=/.test(text))).toEqual(expected);
+  });
+
+  it('of a reconcile that failed keeps what was known, until the next one succeeds', () => {
+    const before = statusOf(input({ counts: DONE }));
+    const failure = { reason: 'ReconcileFailed', message: 'exceeded quota' } as const;
+    const failed = failedStatusOf(before, { generation: 3, selector: 'app=shop', failure, now: T1 });
+    expect(failed).toMatchObject({ observedGeneration: 3, availableReplicas: 3, updateRevision: 'h2' });
+    const types = failed.conditions.map(({ type, status }) => `${type}=${status}`);
+    expect(types.sort()).toEqual([
+      'Available=True',
+      'Progressing=False',
+      'Ready=False',
+      'ReplicaFailure=True',
+      'Stalled=True',
+    ]);
+    const next = statusOf(input({ before: failed, counts: DONE })).conditions.map(({ type }) => type);
+    expect(next).toEqual(['Available', 'Progressing', 'Ready']);
+    expect(failedStatusOf(undefined, { generation: 1, selector: 'app=shop', failure, now: T1 })).toMatchObject({
+      replicas: 0,
+      selector: 'app=shop',
+    });
   });
 
   it('does not count the time of a pause, nor of a wait for a confirmation', () => {
@@ -100,12 +178,12 @@ describe('the status of a ModuleDeployment', () => {
 
   it('stays complete when a Pod is lost later: that is no rollout', () => {
     const before = statusOf(input({ counts: DONE }));
-    const counts = { replicas: 2, updated: 2, ready: 2, available: 2, updatedAvailable: 2 };
+    const counts = { replicas: 2, updated: 2, ready: 2, available: 2, updatedReady: 2, updatedAvailable: 2 };
     expect(progressing({ before, counts, sinceProgressMs: 9e9 })?.reason).toBe('RolloutComplete');
   });
 
   it('says why Pods could not be created, until they can', () => {
-    const failure = { reason: 'FailedCreate', message: 'a Pod: forbidden' };
+    const failure = { reason: 'FailedCreate', message: 'a Pod: forbidden' } as const;
     const before = statusOf(input({ failure }));
     expect(conditionOf(before, 'ReplicaFailure')).toMatchObject({ status: 'True', ...failure });
     expect(conditionOf(statusOf(input({ before })), 'ReplicaFailure')).toBeUndefined();

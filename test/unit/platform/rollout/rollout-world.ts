@@ -1,12 +1,10 @@
 import { type ModulePod, projectModulePod, sharingOf } from '../../../../src/kinds/module-pod.ts';
 import type { PodObject } from '../../../../src/kube/objects.ts';
 import { REVISION_LABEL } from '../../../../src/labels.ts';
-import {
-  cannotShare,
-  planRollout,
-  type RolloutInput,
-  type RolloutLimits,
-} from '../../../../src/platform/rollout/rollout-plan.ts';
+import type { RolloutLimits } from '../../../../src/platform/rollout/rollout-limits.ts';
+import { planRollout } from '../../../../src/platform/rollout/rollout-plan.ts';
+import type { RolloutInput } from '../../../../src/platform/rollout/rollout-state.ts';
+import { cannotShare, type PlannedTemplate } from '../../../../src/platform/rollout/rollout-template.ts';
 
 export const ROLLING: RolloutLimits = {
   type: 'RollingUpdate',
@@ -22,6 +20,8 @@ export interface Template {
   readonly version: string;
   readonly isExclusive?: boolean;
   readonly isBroken?: boolean;
+  /** Which bases fit. Default: all. */
+  readonly fits?: (base: string) => boolean;
 }
 
 export function podObject({ revision, version, isExclusive }: Template, name: string, createdAt = 0): PodObject {
@@ -56,6 +56,8 @@ export interface WorldOptions {
   readonly bases: readonly string[];
   readonly replicas: number;
   readonly limits?: Partial<RolloutLimits>;
+  /** A base has one active version of a module: that of the Pod created last. Default false: all versions serve. */
+  readonly hasOneActive?: boolean;
 }
 
 /** Bases, a scheduler and module Pods, as far as a rollout sees them. Nothing happens but what a test calls. */
@@ -68,9 +70,11 @@ export class RolloutWorld {
   current: string | undefined;
   updatedLimit = Number.POSITIVE_INFINITY;
   readonly templates = new Map<string, Template>();
+  readonly #hasOneActive: boolean;
   #count = 0;
 
-  constructor({ bases, replicas, limits }: WorldOptions) {
+  constructor({ bases, replicas, limits, hasOneActive = false }: WorldOptions) {
+    this.#hasOneActive = hasOneActive;
     this.usable = new Set(bases);
     this.replicas = replicas;
     this.limits = { ...ROLLING, ...limits };
@@ -91,17 +95,27 @@ export class RolloutWorld {
   }
 
   get input(): RolloutInput {
-    const { replicas, limits, pods, template, current, updatedLimit, usable } = this;
+    const { replicas, limits, pods, template, current, updatedLimit } = this;
+    const former = current === template.revision ? undefined : this.templates.get(current ?? '');
     return {
       replicas,
       limits,
       pods,
-      updateRevision: template.revision,
-      currentRevision: current,
+      update: this.#planned(template),
+      former: former && this.#planned(former),
       updatedLimit,
-      template: templateOf(template),
       isAvailable: ({ isReady }) => isReady,
-      isUsable: (name) => usable.has(name),
+      isReturning: ({ isReady, hasRun }) => isReady || hasRun,
+    };
+  }
+
+  #planned(template: Template): PlannedTemplate {
+    const isUsable = (name: string): boolean => this.usable.has(name) && template.fits?.(name) !== false;
+    return {
+      hash: template.revision,
+      sharing: templateOf(template),
+      isUsable,
+      bases: () => [...this.usable].filter(isUsable),
     };
   }
 
@@ -113,11 +127,11 @@ export class RolloutWorld {
   act(): boolean {
     const { deletions, creations } = this.plan();
     for (const { pod } of deletions) this.change(pod, { isDeleting: true });
-    for (const { revision, replaces } of creations) {
+    for (const { revision, place } of creations) {
       const template = this.templates.get(revision);
       if (template === undefined) throw new Error(`no template ${revision}`);
       const pod = projectModulePod(podObject(template, `pod-${++this.#count}`, this.#count * 1000));
-      const pin = replaces === undefined ? {} : { replaces: replaces.uid, pinnedTo: replaces.nodeName };
+      const pin = place === undefined ? {} : { replaces: place.uid, pinnedTo: place.nodeName };
       this.pods = [...this.pods, { ...pod, ...pin }];
     }
     return deletions.length + creations.length > 0;
@@ -126,6 +140,7 @@ export class RolloutWorld {
   /** The modules of deleted Pods are gone. */
   uninstall(): void {
     if (this.live.length < this.pods.length) this.pods = this.live;
+    this.#activate();
   }
 
   /** Binds Pods as the scheduler does: an anti-affinity counts Pods that are being deleted too. */
@@ -147,9 +162,35 @@ export class RolloutWorld {
         (other) => other !== pod && other.isReady && other.nodeName === pod.nodeName && holdsOther(pod, other),
       );
       if (pod.nodeName !== undefined && !pod.isDeleting && !pod.isReady && !isBroken && !isHeldUp) {
-        this.change(pod, { isReady: true });
+        if (!pod.isDeactivated) this.change(pod, { isReady: true, hasRun: true });
       }
     }
+    this.#activate();
+  }
+
+  /** The version that came last to a base is the active one there; when it goes, the one before is active again. */
+  #activate(): void {
+    if (!this.#hasOneActive) return;
+    const running = this.pods.filter(({ hasRun, nodeName }) => hasRun && nodeName !== undefined);
+    for (const pods of Map.groupBy(running, ({ nodeName }) => nodeName).values()) {
+      const last = pods.reduce((a, b) => (a.createdAt < b.createdAt ? b : a));
+      for (const pod of pods) {
+        const isActive = pod.labels.version === last.labels.version;
+        if (pod.isDeactivated === isActive) this.change(pod, { isReady: isActive, isDeactivated: !isActive });
+      }
+    }
+  }
+
+  /** Nobody asked for that. */
+  lose(pod: ModulePod | undefined): void {
+    if (pod) this.pods = this.pods.filter(({ uid }) => uid !== pod.uid);
+    this.#activate();
+  }
+
+  /** A base is gone with all that ran there. */
+  loseBase(name: string): void {
+    this.usable.delete(name);
+    this.pods = this.pods.filter(({ nodeName }) => nodeName !== name);
   }
 
   step(): boolean {

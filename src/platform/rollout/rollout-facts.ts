@@ -1,0 +1,158 @@
+import type { ModulePod } from '../../kinds/module-pod.ts';
+import { REVISION_LABEL } from '../../labels.ts';
+import { type BatchState, batchState, confirmedBatch } from './batches.ts';
+import type { FirstSeen } from './first-seen.ts';
+import { type CachedModuleDeployment, replicasOf } from './module-deployment.ts';
+import type { Revision } from './revision.ts';
+import { baseOf } from './rollout-state.ts';
+import { conditionOf, isReadyPod, type PodCounts, type Progress, progressOf } from './rollout-status.ts';
+
+const DEFAULT_DEADLINE_SECONDS = 600;
+/** A Pod that has run and is not Ready is not replaced before: its base may be starting again. */
+const RETURN_MS = 60_000;
+
+/** A ModuleDeployment, its Pods, and the templates that these may have. */
+export interface Rollout {
+  readonly deployment: CachedModuleDeployment;
+  readonly update: Revision;
+  /** The template that Pods have until it is the turn of the newest one. */
+  readonly current: Revision | undefined;
+  readonly pods: readonly ModulePod[];
+}
+
+export interface FactsContext {
+  readonly seen: FirstSeen;
+  /** Whether some base that has no Pod of the newest template fits it. `taken`: names of those that have one. */
+  readonly hasBaseLeft: (taken: ReadonlySet<string | undefined>) => boolean;
+  readonly now: Date;
+}
+
+/** What one look at a ModuleDeployment and its Pods has found. */
+export interface RolloutFacts {
+  readonly counts: PodCounts;
+  readonly batch: BatchState | undefined;
+  readonly progress: Progress;
+  readonly isWaitingForBase: boolean;
+  readonly deadlineSeconds: number;
+  readonly sinceProgressMs: number;
+  readonly isAvailable: (pod: ModulePod) => boolean;
+  /** It has run, and is likely to come back by itself. */
+  readonly isReturning: (pod: ModulePod) => boolean;
+  /** After how many ms something that is waited for has come, with nothing else happening. */
+  readonly waits: readonly number[];
+}
+
+const PROGRESS_MARK = 'progress';
+const BATCH_MARK = 'batch';
+
+/** Notes what is seen for the first time, and forgets what is not there any more. */
+export function noteRollout({ deployment, update, pods }: Rollout, { seen, now }: Pick<FactsContext, 'seen' | 'now'>) {
+  const { status } = deployment;
+  const batch = status?.updateRevision === update.hash ? status.batch : undefined;
+  seen.note(PROGRESS_MARK, `${update.hash} ${conditionOf(status, 'Progressing')?.lastUpdateTime}`);
+  seen.note(BATCH_MARK, `${update.hash} ${batch?.completed} ${batch?.completedTime}`);
+  for (const { uid, isReady, readyChangedAt } of pods) {
+    const forMs = readyChangedAt === undefined ? 0 : now.getTime() - readyChangedAt;
+    seen.note(uid, `${isReady} ${readyChangedAt}`, forMs);
+  }
+  seen.retain(new Set([PROGRESS_MARK, BATCH_MARK, ...pods.map(({ uid }) => uid)]));
+}
+
+export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
+  const { deployment, update } = rollout;
+  const { spec, status: before } = deployment;
+  const { seen } = context;
+  const wanted = replicasOf(spec);
+  const minReadyMs = (spec.minReadySeconds ?? 0) * 1000;
+  const availableInMs = (pod: ModulePod): number => {
+    if (!isReadyPod(pod)) return Number.POSITIVE_INFINITY;
+    return minReadyMs === 0 ? 0 : Math.max(0, minReadyMs - seen.ageMs(pod.uid));
+  };
+  const returnsInMs = (pod: ModulePod): number =>
+    isReadyPod(pod) || !pod.hasRun || pod.isTerminal ? 0 : Math.max(0, RETURN_MS - seen.ageMs(pod.uid));
+  const isAvailable = (pod: ModulePod): boolean => availableInMs(pod) === 0;
+  const live = rollout.pods.filter(({ isDeleting }) => !isDeleting);
+  const updated = live.filter(({ labels }) => labels[REVISION_LABEL] === update.hash);
+  const counts: PodCounts = {
+    replicas: live.length,
+    updated: updated.length,
+    ready: live.filter(isReadyPod).length,
+    available: live.filter(isAvailable).length,
+    updatedReady: updated.filter(isReadyPod).length,
+    updatedAvailable: updated.filter(isAvailable).length,
+  };
+  const batch = batchOf(rollout, counts, context);
+  const deadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_SECONDS;
+  const sinceProgressMs = seen.ageMs(PROGRESS_MARK);
+  const isWaitingForBase = waitsForBase(updated, { wanted, isAvailable, hasBaseLeft: context.hasBaseLeft });
+  const progress = progressOf({
+    wanted,
+    counts,
+    update,
+    before,
+    batch: batch?.status,
+    isPaused: spec.paused ?? false,
+    isRecreated: spec.strategy?.type === 'Recreate',
+    isWaitingForBase,
+    deadlineSeconds,
+    sinceProgressMs,
+  });
+  const isUnderWay = progress.status === 'True' && progress.reason !== 'RolloutComplete';
+  return {
+    counts,
+    batch,
+    progress,
+    isWaitingForBase,
+    deadlineSeconds,
+    sinceProgressMs,
+    isAvailable,
+    isReturning: (pod) => isReadyPod(pod) || returnsInMs(pod) > 0,
+    waits: [
+      ...live.map(availableInMs),
+      ...(isRollingOut(rollout) ? updated.map(returnsInMs) : []),
+      isUnderWay ? deadlineSeconds * 1000 - sinceProgressMs : 0,
+      batch?.waitMs ?? 0,
+    ].filter((ms) => ms > 0 && Number.isFinite(ms)),
+  };
+}
+
+/** Whether there is an earlier template that is not replaced everywhere. */
+export function isRollingOut({ update, current }: Pick<Rollout, 'update' | 'current'>): boolean {
+  return current !== undefined && current.hash !== update.hash;
+}
+
+/** Whether a rollout in batches is under way. */
+export function isInBatches(rollout: Rollout): boolean {
+  return rollout.deployment.spec.strategy?.type === 'Batch' && isRollingOut(rollout);
+}
+
+function batchOf(rollout: Rollout, counts: PodCounts, { seen, now }: FactsContext): BatchState | undefined {
+  const { deployment, update } = rollout;
+  const { spec, status } = deployment;
+  if (!isInBatches(rollout)) return undefined;
+  return batchState({
+    options: spec.strategy?.batch ?? {},
+    replicas: replicasOf(spec),
+    updatedAvailable: counts.updatedAvailable,
+    old: counts.replicas - counts.updated,
+    confirmed: confirmedBatch(deployment.confirmBatch) ?? 0,
+    before: status?.updateRevision === update.hash ? status.batch : undefined,
+    completedForMs: seen.ageMs(BATCH_MARK),
+    now,
+  });
+}
+
+/** A new Pod that a base has, or could have, is in work: then the deadline counts. */
+function waitsForBase(
+  updated: readonly ModulePod[],
+  {
+    wanted,
+    isAvailable,
+    hasBaseLeft,
+  }: Pick<FactsContext, 'hasBaseLeft'> & Pick<RolloutFacts, 'isAvailable'> & { readonly wanted: number },
+): boolean {
+  const isInWork = updated.some((pod) => !isAvailable(pod) && pod.nodeName !== undefined);
+  if (isInWork || updated.filter(isAvailable).length >= wanted) return false;
+  // One that is pinned and not bound yet holds no base.
+  return !hasBaseLeft(new Set(updated.filter(({ nodeName }) => nodeName !== undefined).map(baseOf)));
+}
