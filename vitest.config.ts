@@ -159,6 +159,7 @@ const LONG_PROPERTIES = [
   'test/unit/lease/simulation*.test.ts',
   'test/unit/pod/base-plan-properties.test.ts',
   'test/unit/pod/base-plan-simulation.test.ts',
+  'test/unit/platform/rollout/rollout-simulation.test.ts',
   'test/unit/pod/command-conflicts.test.ts',
   'test/unit/vnode/convergence.test.ts',
 ];

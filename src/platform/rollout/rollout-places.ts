@@ -11,7 +11,8 @@ export interface Places {
   readonly successions: readonly Place[];
   /**
    * The place of a Pod that replaces none. While there are Pods of other templates, that is a base where none of them
-   * serves: a base has one active version of a module. Undefined: the scheduler chooses. `none`: it has to wait.
+   * serves: a base has one active version of a module; or the place of an old one that is to be replaced. Undefined: the
+   * scheduler chooses. `none`: it has to wait.
    */
   readonly nextOf: (template: PlannedTemplate) => Place | undefined | 'none';
 }
@@ -19,7 +20,11 @@ export interface Places {
 /** `going`: Pods that are deleted now. */
 export function placesOf(input: RolloutInput, state: RolloutState, going: ReadonlySet<ModulePod>): Places {
   const { live, freeOf, sharedOf, idleOf } = state;
-  const successions = successionsOf(input, state, going);
+  const { type, placement } = input.limits;
+  const isKept = type === 'RollingUpdate' || type === 'Batch';
+  const found = isKept ? successionsOf(input, state, going) : [];
+  const successions = placement === 'Any' ? [] : found;
+  const others = placement === 'Any' ? [...found] : [];
   const given = new Set(successions.map(({ nodeName }) => nodeName));
   return {
     successions,
@@ -29,7 +34,7 @@ export function placesOf(input: RolloutInput, state: RolloutState, going: Readon
       const isFree = (name: string): boolean => !given.has(name);
       const harmless = template === input.former ? sharedOf : idleOf;
       const nodeName = freeOf(template).find(isFree) ?? harmless(template).find(isFree);
-      if (nodeName === undefined) return 'none';
+      if (nodeName === undefined) return (template === input.update && others.shift()) || 'none';
       given.add(nodeName);
       return { uid: '', nodeName };
     },
@@ -38,11 +43,10 @@ export function placesOf(input: RolloutInput, state: RolloutState, going: Readon
 
 /** Places of old Pods that go now or are going, then of those that stay until the new Pod serves. */
 function successionsOf(
-  { replicas, limits, update, isAvailable }: RolloutInput,
+  { replicas, update, isAvailable }: RolloutInput,
   { live, old, outdated, leaving, succeeded, isUpdated }: RolloutState,
   going: ReadonlySet<ModulePod>,
 ): Place[] {
-  if (limits.placement === 'Any' || limits.type === 'OnDelete' || limits.type === 'Recreate') return [];
   const taken = new Set(live.filter((pod) => !going.has(pod) && cannotShare(pod, update.sharing)).map(baseOf));
   const isFree = ({ uid, nodeName }: ModulePod): boolean =>
     nodeName !== undefined && !taken.has(nodeName) && !succeeded.has(uid) && update.isUsable(nodeName);

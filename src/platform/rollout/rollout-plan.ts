@@ -146,6 +146,13 @@ function recreatedOf({ old, outdated }: RolloutState): PodDeletion[] {
 function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
   const { live, updated, old, outdated, succeeded, excluded, minAvailable, partnerOf, leaving, isUpdated } = state;
   if (outdated === 0) return [];
+  // It does not serve where the newest template does.
+  const superseded = old
+    .filter((pod) => {
+      const partner = isAvailable(pod) ? undefined : partnerOf(pod);
+      return partner !== undefined && isUpdated(partner) && isAvailable(partner);
+    })
+    .slice(0, outdated);
   // The base makes the newest template's version active again when these go: see docs/modules.md.
   const returning = (pod: ModulePod): boolean => {
     const partner = partnerOf(pod);
@@ -155,12 +162,13 @@ function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: Roll
   const backward = old
     .filter((pod) => isAvailable(pod) && returning(pod))
     .toSorted(byAge)
-    .slice(0, Math.max(0, Math.min(outdated, Math.max(1, replicas - minAvailable) - isReturning)));
+    .slice(0, clamp(Math.max(1, replicas - minAvailable) - isReturning, 0, outdated - superseded.length));
+  const first = new Set([...superseded, ...backward]);
   // A new Pod that does not serve yet counts as missing, so that failing ones use up the room and the rollout stops.
   const missing = updated.filter((pod) => !isAvailable(pod)).length;
-  const room = clamp(live.length - minAvailable - missing, 0, outdated - backward.length);
+  const room = clamp(live.length - superseded.length - minAvailable - missing, 0, outdated - first.size);
   const failing = old
-    .filter((pod) => !isAvailable(pod))
+    .filter((pod) => !isAvailable(pod) && !first.has(pod))
     .toSorted(byAge)
     .slice(0, room);
   const isServed = ({ uid }: ModulePod): boolean => {
@@ -178,11 +186,11 @@ function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: Roll
   };
   const spare = clamp(live.filter(isAvailable).length - minAvailable, 0, room - failing.length);
   const serving = old
-    .filter((pod) => isAvailable(pod) && !backward.includes(pod))
+    .filter((pod) => isAvailable(pod) && !first.has(pod))
     .toSorted((a, b) => Number(isServed(b)) - Number(isServed(a)) || byAge(a, b))
     .filter(mayGo)
     .slice(0, spare);
-  return [...backward, ...failing, ...serving].map((pod) => ({ pod, why: isServed(pod) ? 'Replaced' : 'Outdated' }));
+  return [...first, ...failing, ...serving].map((pod) => ({ pod, why: isServed(pod) ? 'Replaced' : 'Outdated' }));
 }
 
 function creationsOf(

@@ -69,7 +69,7 @@ export function stateOf(input: RolloutInput): RolloutState {
   const isManual = limits.type === 'OnDelete';
   const limit = former === undefined ? replicas : Math.min(updatedLimit, replicas);
   const wantedUpdated = isManual ? Math.max(0, replicas - old.length) : limit;
-  const outdated = isManual ? 0 : Math.max(0, old.length - (replicas - wantedUpdated));
+  const outdated = isManual ? 0 : Math.max(0, old.length - Math.max(0, reachableOf(input, live) - wantedUpdated));
   const excluded = new Set(old.filter((pod) => cannotShare(pod, update.sharing)));
   const makesRoom = outdated > 0 && excluded.size > 0 && !limits.isLossless;
   // Of a percentage that comes to nothing one Pod is left: without it such a template could never be rolled out.
@@ -103,6 +103,12 @@ export function stateOf(input: RolloutInput): RolloutState {
     untried,
     ...neighboursOf(live, { untried, isIdle: (pod) => !isUpdated(pod) && !isAvailable(pod) }),
   };
+}
+
+/** How many Pods find a base: those above that number keep no place for old ones. */
+function reachableOf({ replicas, update }: RolloutInput, live: readonly ModulePod[]): number {
+  if (live.length >= replicas) return replicas;
+  return Math.min(replicas, new Set([...update.bases(), ...live.map(baseOf)]).size);
 }
 
 function neighboursOf(

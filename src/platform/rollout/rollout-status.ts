@@ -157,7 +157,7 @@ export function progressOf(input: ProgressInput): Progress {
   if (isCompleteNow(input)) return say('True', 'RolloutComplete', `revision ${update.number} is rolled out`);
   // After that a Pod that is lost is replaced: no rollout.
   const wasComplete = !isNew && last.reason === 'RolloutComplete' && counts.updated === counts.replicas;
-  if (wasComplete) return say('True', 'RolloutComplete', last.message);
+  if (wasComplete) return say('True', 'RolloutComplete', `revision ${update.number} is rolled out`);
   if (isPaused) return say('Unknown', 'Paused', `${done}; spec.paused is true`);
   if (batch?.waitingConfirm) {
     return say('Unknown', 'WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete: confirm it`);
@@ -165,13 +165,14 @@ export function progressOf(input: ProgressInput): Progress {
   if (isWaitingForBase) return say('Unknown', 'WaitingForBase', `${done}; no other base fits the template`);
   if (isNew) return say('True', 'NewRevisionCreated', done, true);
   if (hasProgressed(input, last.reason)) return say('True', 'PodsReplaced', done, true);
-  if (last.reason === 'ProgressDeadlineExceeded') return say('False', 'ProgressDeadlineExceeded', last.message);
+  const exceeded = `no progress for ${input.deadlineSeconds} s; ${done}`;
+  if (last.reason === 'ProgressDeadlineExceeded') return say('False', 'ProgressDeadlineExceeded', exceeded);
   // The time of a pause does not count.
   if (STANDING_STILL.has(last.reason)) return say('True', 'PodsReplaced', done, true);
   if (isResting(batch) || input.sinceProgressMs < input.deadlineSeconds * 1000) {
     return say('True', last.reason === 'NewRevisionCreated' ? 'NewRevisionCreated' : 'PodsReplaced');
   }
-  return say('False', 'ProgressDeadlineExceeded', `no progress for ${input.deadlineSeconds} s; ${done}`);
+  return say('False', 'ProgressDeadlineExceeded', exceeded);
 }
 
 const STANDING_STILL: ReadonlySet<string> = new Set<ProgressReason>([

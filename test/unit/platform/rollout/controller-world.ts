@@ -1,14 +1,16 @@
 import { ControllerError } from '../../../../src/errors.ts';
 import { MODULE_PODS, type ModulePod, projectModulePod } from '../../../../src/kinds/module-pod.ts';
-import { type CachedNode, projectNode } from '../../../../src/kinds/vnode-object.ts';
+import { type CachedNode, isReadyNode, projectNode } from '../../../../src/kinds/vnode-object.ts';
 import type { EventRecorder } from '../../../../src/kube/events/event-recorder.ts';
 import type { PodObject } from '../../../../src/kube/objects.ts';
+import { fitsNode, placementOf } from '../../../../src/kube/placement.ts';
 import { isConnectionFailed } from '../../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
   type CachedModuleDeployment,
   type ModuleDeploymentObject,
+  type ModuleDeploymentSpec,
   projectModuleDeployment,
 } from '../../../../src/platform/rollout/module-deployment.ts';
 import { PodStore } from '../../../../src/platform/rollout/pod-store.ts';
@@ -50,6 +52,13 @@ interface Edited {
   readonly spec: any;
 }
 
+export interface ControllerWorldOptions {
+  /** Names of Nodes. */
+  readonly bases?: readonly string[];
+  /** A base has one active version of a module: that of the Pod created last. Default false: all versions serve. */
+  readonly hasOneActive?: boolean;
+}
+
 /** Bases and an API server that outlive the processes of a controller. */
 export class ControllerWorld {
   readonly clock = new FakeClock();
@@ -59,6 +68,8 @@ export class ControllerWorld {
   readonly messages: string[] = [];
   /** Pods of this version never become Ready. */
   brokenVersion: string | undefined;
+  /** Pods of these versions become Ready no more, unless they have run before. */
+  readonly broken = new Set<string>();
   /** Pods of this version are Failed as soon as they are bound. */
   endingVersion: string | undefined;
   /** Before each write of a Pod; what it throws the controller gets. */
@@ -86,13 +97,8 @@ export class ControllerWorld {
     onWrite: (isDone) => this.#onWrite(isDone),
   });
   /** By name. */
-  readonly nodes = new Map<string, CachedNode>(
-    BASES.map((name) => {
-      const labels = { 'virtual-kubelet.koupleless.io/env': 'dev' };
-      const conditions = [{ type: 'Ready', status: 'True' as const }];
-      return [name, projectNode({ metadata: { name, labels }, status: { conditions } } as never)];
-    }),
-  );
+  readonly nodes = new Map<string, CachedNode>();
+  readonly #hasOneActive: boolean;
   #controller: RolloutController | undefined;
   #fault: Fault | undefined;
   #areCachesLate = false;
@@ -101,6 +107,28 @@ export class ControllerWorld {
   #writes = 0;
   mostLive = 0;
   leastServed = Number.POSITIVE_INFINITY;
+  #created = 0;
+
+  constructor({ bases = BASES, hasOneActive = false }: ControllerWorldOptions = {}) {
+    this.#hasOneActive = hasOneActive;
+    for (const name of bases) this.addBase(name);
+  }
+
+  addBase(name: string, { isReady = true, version }: { isReady?: boolean; version?: string } = {}): void {
+    const labels = {
+      'virtual-kubelet.koupleless.io/env': 'dev',
+      ...(version && { 'base.koupleless.io/version': version }),
+    };
+    const conditions = [{ type: 'Ready', status: isReady ? ('True' as const) : ('False' as const) }];
+    this.nodes.set(name, projectNode({ metadata: { name, labels }, status: { conditions } } as never));
+  }
+
+  /** Its Node is deleted, and the Pods there. */
+  removeBase(name: string): void {
+    this.nodes.delete(name);
+    for (const { metadata, spec } of this.pods) if (spec.nodeName === name) this.#pods.remove(metadata.name);
+    this.#look();
+  }
 
   get writes(): number {
     return this.#writes;
@@ -124,7 +152,7 @@ export class ControllerWorld {
         if (!(error instanceof Killed) && !isConnectionFailed(error)) throw error;
         if (error instanceof Killed) this.restart();
       }
-      this.#live();
+      this.live();
       const progress = this.#status?.conditions.find(({ type }) => type === 'Progressing');
       const isSeen = this.#status?.observedGeneration === this.#deployments.all[0]?.metadata.generation;
       if (isSeen && progress?.reason === 'RolloutComplete' && this.#pods.all.length === 3) return;
@@ -144,14 +172,51 @@ export class ControllerWorld {
 
   /** One look of the controller; then the scheduler and the bases do their part. */
   async look(): Promise<Result | undefined> {
-    const result = await this.#reconcile();
-    this.#live();
+    const result = await this.act();
+    this.live();
     return result;
+  }
+
+  /** One look of the controller, and nothing else. */
+  act(): Promise<Result | undefined> {
+    return this.#reconcile();
   }
 
   /** As many looks as come to rest. */
   async rest(): Promise<void> {
     for (let step = 0; step < 20; step++) await this.look();
+  }
+
+  /** The base answers no more: nothing of it is Ready. */
+  silence(name: string): void {
+    if (!this.nodes.has(name)) return;
+    this.addBase(name, { isReady: false });
+    for (const pod of this.#pods.all.map(projectModulePod)) {
+      if (pod.nodeName === name && pod.isReady) this.setReady(pod.name, false);
+    }
+  }
+
+  /** The base answers, for the first time or again. */
+  hear(name: string): void {
+    this.addBase(name);
+    this.live();
+  }
+
+  /** The next write of this number goes wrong. Undefined: none does. */
+  fail(fault: Fault | undefined): void {
+    this.#fault = fault;
+    this.#writes = 0;
+  }
+
+  wasKilled(error: unknown): boolean {
+    return error instanceof Killed;
+  }
+
+  /** That of the last rollout that was completed. */
+  get currentVersion(): string | undefined {
+    const { currentRevision = '' } = this.#status ?? {};
+    const revision = this.#revisions.all.find(({ metadata }) => metadata.name.endsWith(`-${currentRevision}`));
+    return revision?.data?.spec?.template?.metadata.labels.version;
   }
 
   /** Another process goes on. */
@@ -172,6 +237,11 @@ export class ControllerWorld {
     const [deployment] = this.#deployments.all;
     if (deployment === undefined) throw new Error('no ModuleDeployment');
     return deployment;
+  }
+
+  /** As the cache of the controller has it. */
+  get cachedSpec(): ModuleDeploymentSpec | undefined {
+    return this.#deployments.informer.get(KEY)?.spec;
   }
 
   /** Why the rollout goes on, or does not. */
@@ -217,11 +287,16 @@ export class ControllerWorld {
     });
   }
 
-  #statusOfPod(isReady: boolean): NonNullable<PodObject['status']> {
+  /** Of a Pod whose module has run. */
+  #statusOfPod(isReady: boolean, reason?: string): NonNullable<PodObject['status']> {
     const lastTransitionTime = this.clock.wallTime().toISOString();
+    const state = reason === undefined ? {} : { state: { waiting: { reason } } };
     return {
       phase: 'Running',
       conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False', lastTransitionTime }],
+      containerStatuses: [
+        { name: 'shop', image: '', imageID: '', ready: isReady, started: true, restartCount: 0, ...state },
+      ],
     };
   }
 
@@ -264,11 +339,18 @@ export class ControllerWorld {
       },
     };
     const nodes = { get: (name: string) => all.get(name), list: () => [...all.values()] };
-    const podClient = this.#pods.client(({ metadata }) => {
+    const podWriter = this.#pods.client(({ metadata }) => {
       this.#change(metadata.name, (pod) => {
         pod.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
       });
     });
+    const podClient: typeof podWriter = {
+      ...podWriter,
+      create: (pod, options) => {
+        const creationTimestamp = new Date(++this.#created * 1000).toISOString();
+        return podWriter.create({ ...pod, metadata: { ...pod.metadata, creationTimestamp } }, options);
+      },
+    };
     const list: typeof podClient.list = (...selection) => {
       this.podLists += 1;
       return podClient.list(...selection);
@@ -301,25 +383,66 @@ export class ControllerWorld {
   }
 
   /** The scheduler and the bases: deleted Pods go, new ones are bound and become Ready. */
-  #live(): void {
+  live(): void {
     this.#look();
     for (const { metadata } of this.#pods.all) {
       if (metadata.deletionTimestamp !== undefined) this.#pods.remove(metadata.name);
     }
     for (const raw of this.#pods.all) {
       const pod = projectModulePod(raw);
-      const isFree = (name: string): boolean =>
-        !this.#pods.all.some((other) => other.spec.nodeName === name && cannotShare(pod, projectModulePod(other)));
-      const nodeName = pod.nodeName ?? (pod.pinnedTo === undefined ? BASES : [pod.pinnedTo]).find(isFree);
-      if (nodeName === undefined || pod.isReady || pod.isTerminal) continue;
-      const isBroken = pod.labels.version === this.brokenVersion;
-      if (isBroken && pod.nodeName !== undefined) continue;
-      this.#change(pod.name, (object) => {
-        object.spec.nodeName = nodeName;
-        if (!isBroken) object.status = this.#statusOfPod(true);
-        if (pod.labels.version === this.endingVersion) object.status = { phase: 'Failed' };
-      });
+      if (pod.isTerminal) continue;
+      const nodeName = pod.nodeName ?? this.#baseFor(raw);
+      if (nodeName === undefined) continue;
+      if (pod.nodeName === undefined) {
+        this.#change(pod.name, (object) => {
+          object.spec.nodeName = nodeName;
+          if (pod.labels.version === this.endingVersion) object.status = { phase: 'Failed' };
+        });
+      }
+      this.#install(pod.name);
     }
+    this.#activate();
+  }
+
+  #baseFor(raw: PodObject): string | undefined {
+    const pod = projectModulePod(raw);
+    const placement = placementOf(raw.spec);
+    const isFree = (name: string): boolean =>
+      !this.#pods.all.some((other) => other.spec.nodeName === name && cannotShare(pod, projectModulePod(other)));
+    const fitting = [...this.nodes.values()].filter((node) => isReadyNode(node) && fitsNode(placement, node));
+    const names = fitting.map(({ name }) => name);
+    return names.find((name) => (pod.pinnedTo === undefined || pod.pinnedTo === name) && isFree(name));
+  }
+
+  #install(name: string): void {
+    const raw = this.#pods.all.find(({ metadata }) => metadata.name === name);
+    const pod = raw && projectModulePod(raw);
+    const node = this.nodes.get(pod?.nodeName ?? '');
+    const isBroken = (version: string): boolean => version === this.brokenVersion || this.broken.has(version);
+    if (!pod || pod.isReady || pod.isTerminal || pod.isDeactivated || !node || !isReadyNode(node)) return;
+    if (!pod.hasRun && isBroken(pod.labels.version ?? '')) return;
+    this.setReady(name, true);
+  }
+
+  /** The version of the youngest Pod of a base is the active one; the others are when that one goes. */
+  #activate(): void {
+    if (!this.#hasOneActive) return;
+    const running = this.#pods.all.map(projectModulePod).filter((pod) => pod.hasRun && this.#isReachable(pod));
+    for (const pods of Map.groupBy(running, ({ nodeName }) => nodeName).values()) {
+      const last = pods.reduce((a, b) => (a.createdAt < b.createdAt ? b : a));
+      for (const pod of pods) {
+        const isActive = pod.labels.version === last.labels.version;
+        if (pod.isDeactivated !== isActive) continue;
+        this.#change(pod.name, (object) => {
+          object.status = this.#statusOfPod(isActive, isActive ? undefined : 'BizDeactivated');
+        });
+      }
+    }
+  }
+
+  #isReachable({ nodeName = '' }: ModulePod): boolean {
+    const node = this.nodes.get(nodeName);
+    return node !== undefined && isReadyNode(node);
   }
 
   #look(): void {

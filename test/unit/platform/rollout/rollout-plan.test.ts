@@ -371,7 +371,7 @@ describe('a version that never serves', () => {
     return world;
   }
 
-  it.each([
+  it.each<[string, { limits?: Partial<RolloutLimits> }]>([
     ['a rolling update', {}],
     ['batches', { limits: { type: 'Batch' as const, maxUnavailable: 1 } }],
     ['the scheduler as the one who chooses bases', { limits: { placement: 'Any' as const, maxUnavailable: 1 } }],
