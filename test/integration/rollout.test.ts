@@ -115,7 +115,11 @@ describe('ModuleDeployment', () => {
       unavailableReplicas: 0,
       observedGeneration: 1,
     });
-    expect(conditions.map(({ type, status }) => `${type}=${status}`)).toEqual(['Available=True', 'Progressing=True']);
+    expect(conditions.map(({ type, status }) => `${type}=${status}`)).toEqual([
+      'Available=True',
+      'Progressing=True',
+      'Ready=True',
+    ]);
     await eventually(async () => {
       expect((await reasons()).sort()).toEqual([
         'NewRevision',

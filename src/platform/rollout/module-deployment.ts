@@ -252,7 +252,7 @@ export const MODULE_DEPLOYMENT_CRD = crdOf({
     { name: 'Up-To-Date', type: 'integer', jsonPath: '.status.updatedReplicas' },
     { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
     { name: 'Revision', type: 'integer', jsonPath: '.status.revision' },
-    { name: 'Rollout', type: 'string', jsonPath: '.status.conditions[?(@.type=="Progressing")].reason' },
+    { name: 'Rollout', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
   ],
   rules: [
     {
