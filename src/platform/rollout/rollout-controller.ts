@@ -8,7 +8,7 @@ import { mergePatchOf } from '../../kube/merge-patch.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isConflict, isNotFound, isRetriable } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
+import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
@@ -149,6 +149,7 @@ export class RolloutController {
     }
     await this.#writeStatus(work, facts, { failure: step.failure, waiting: plan.waiting });
     if (step.failure) throw new StepFailed(step.failure.error);
+    await this.#rollBackFailed(work, facts);
     await this.#prune(work);
     if (step.isPart) return AGAIN;
     const waitMs = Math.min(ended.waitMs, ...facts.waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);
@@ -266,6 +267,19 @@ export class RolloutController {
       return false;
     }
     return true;
+  }
+
+  /** Asks for what a person would ask for, so that one path carries it out. */
+  async #rollBackFailed({ deployment, update, current, report }: Work, { progress }: RolloutFacts): Promise<void> {
+    const { client, deployments, permit } = this.#options;
+    const { spec } = deployment;
+    const isWhole = current !== undefined && current.hash === deployment.status?.currentRevision;
+    const isDue = spec.onFailure === 'Rollback' && progress.reason === 'ProgressDeadlineExceeded';
+    if (!isDue || !isWhole || current.hash === update.hash) return;
+    const { resourceVersion } = deployments.get(objectKey(deployment)) ?? deployment;
+    const rollbackTo = { revision: current.number };
+    await client.mergePatch(deployment, { metadata: { resourceVersion }, spec: { rollbackTo } }, { permit });
+    report(['Normal', 'RollbackStarted', `revision ${update.number} made no progress: back to ${current.number}`]);
   }
 
   /** Shows an error that is no accident of the moment, such as a quota or a template that cannot be read. */

@@ -57,8 +57,9 @@ export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
   {
     about: ABOUT,
     type: 'Normal',
-    reasons: ['RollbackDone'],
-    meaning: 'The template of an earlier revision is restored.',
+    reasons: ['RollbackStarted', 'RollbackDone'],
+    meaning:
+      'A rollout made no progress, and `onFailure` is `Rollback`; the template of an earlier revision is restored.',
   },
   {
     about: ABOUT,

@@ -143,7 +143,8 @@ function recreatedOf({ old, outdated }: RolloutState): PodDeletion[] {
  * Old Pods that may go now. One that serves goes when the Pod in its place serves. It makes room before that only
  * where a base cannot have both, where no Pod may be added, or where the scheduler chooses the base.
  */
-function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
+function replacedOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
+  const { replicas, limits, update, isAvailable } = input;
   const { live, updated, old, outdated, succeeded, excluded, minAvailable, partnerOf, leaving, isUpdated } = state;
   if (outdated === 0) return [];
   // It does not serve where the newest template does.
@@ -167,8 +168,15 @@ function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: Roll
   // A new Pod that does not serve yet counts as missing, so that failing ones use up the room and the rollout stops.
   const missing = updated.filter((pod) => !isAvailable(pod)).length;
   const room = clamp(live.length - superseded.length - minAvailable - missing, 0, outdated - first.size);
+  // Where no base is left for its replacement, an old Pod makes room for nobody.
+  let basesLeft: number | undefined;
+  const hasPlace = ({ nodeName = '' }: ModulePod): boolean => {
+    if (update.isUsable(nodeName)) return true;
+    basesLeft ??= basesLeftOf(input, state);
+    return basesLeft-- > 0;
+  };
   const failing = old
-    .filter((pod) => !isAvailable(pod) && !first.has(pod))
+    .filter((pod) => !isAvailable(pod) && !first.has(pod) && hasPlace(pod))
     .toSorted(byAge)
     .slice(0, room);
   const isServed = ({ uid }: ModulePod): boolean => {
@@ -188,9 +196,17 @@ function replacedOf({ replicas, limits, isAvailable }: RolloutInput, state: Roll
   const serving = old
     .filter((pod) => isAvailable(pod) && !first.has(pod))
     .toSorted((a, b) => Number(isServed(b)) - Number(isServed(a)) || byAge(a, b))
-    .filter(mayGo)
+    .filter((pod) => mayGo(pod) && (isServed(pod) || hasPlace(pod)))
     .slice(0, spare);
   return [...first, ...failing, ...serving].map((pod) => ({ pod, why: isServed(pod) ? 'Replaced' : 'Outdated' }));
+}
+
+/** How many Pods may go whose base no new Pod can have: as many as need no replacement, or as find another base. */
+function basesLeftOf({ replicas, update }: RolloutInput, { live, updated }: RolloutState): number {
+  const taken = new Set(updated.map(baseOf));
+  const unbound = updated.filter((pod) => baseOf(pod) === undefined).length;
+  const left = update.bases().filter((name) => !taken.has(name)).length - unbound;
+  return Math.max(0, left) + Math.max(0, live.length - replicas);
 }
 
 function creationsOf(

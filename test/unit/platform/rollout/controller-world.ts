@@ -117,7 +117,7 @@ export class ControllerWorld {
   addBase(name: string, { isReady = true, version }: { isReady?: boolean; version?: string } = {}): void {
     const labels = {
       'virtual-kubelet.koupleless.io/env': 'dev',
-      ...(version && { 'base.koupleless.io/version': version }),
+      ...(version && { 'vnode.koupleless.io/version': version }),
     };
     const conditions = [{ type: 'Ready', status: isReady ? ('True' as const) : ('False' as const) }];
     this.nodes.set(name, projectNode({ metadata: { name, labels }, status: { conditions } } as never));
@@ -189,16 +189,17 @@ export class ControllerWorld {
 
   /** The base answers no more: nothing of it is Ready. */
   silence(name: string): void {
-    if (!this.nodes.has(name)) return;
-    this.addBase(name, { isReady: false });
+    const node = this.nodes.get(name);
+    if (node === undefined) return;
+    this.nodes.set(name, { ...node, conditions: [{ type: 'Ready', status: 'False' }] });
     for (const pod of this.#pods.all.map(projectModulePod)) {
       if (pod.nodeName === name && pod.isReady) this.setReady(pod.name, false);
     }
   }
 
   /** The base answers, for the first time or again. */
-  hear(name: string): void {
-    this.addBase(name);
+  hear(name: string, version?: string): void {
+    this.addBase(name, version === undefined ? {} : { version });
     this.live();
   }
 

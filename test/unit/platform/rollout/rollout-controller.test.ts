@@ -42,6 +42,77 @@ describe('a rollout that makes no progress', () => {
   });
 });
 
+describe('a rollout that fails', () => {
+  const spec = { progressDeadlineSeconds: 30, onFailure: 'Rollback' };
+
+  async function failed(): Promise<void> {
+    await settled(spec);
+    world.brokenVersion = '2.0.0';
+    world.apply('2.0.0', { spec });
+    await world.rest();
+    world.clock.advance(30_000);
+  }
+
+  it('goes back by itself where its spec says so, once', async () => {
+    await failed();
+    await world.rest();
+    expect(world.deployment.spec.template.metadata.labels.version).toBe('1.0.0');
+    expect([world.versions, world.progress]).toEqual([['1.0.0', '1.0.0', '1.0.0'], 'RolloutComplete']);
+    const told = ['Warning ProgressDeadlineExceeded', 'Normal RollbackStarted', 'Normal RollbackDone'];
+    expect(world.events.filter((event) => told.includes(event))).toEqual(told);
+    expect(world.revisions.at(-1)?.revision).toBe(3);
+  });
+
+  it('goes back also when the process ends before it has asked for that', async () => {
+    await failed();
+    world.onSpecWrite = () => {
+      throw new ApiError('later', { status: 503 });
+    };
+    await expect(world.look()).rejects.toThrow('later');
+    world.onSpecWrite = () => {};
+    world.restart();
+    await world.rest();
+    expect(world.deployment.spec.template.metadata.labels.version).toBe('1.0.0');
+  });
+
+  it('stays where it is where no rollout was ever completed', async () => {
+    world.brokenVersion = '1.0.0';
+    world.apply('1.0.0', { spec });
+    await world.rest();
+    world.clock.advance(30_000);
+    await world.rest();
+    expect([world.deployment.spec.rollbackTo, world.progress]).toEqual([undefined, 'ProgressDeadlineExceeded']);
+  });
+});
+
+describe('a process that starts', () => {
+  it('counts Pods as available that have been Ready for minReadySeconds', async () => {
+    await settled({ minReadySeconds: 0 });
+    world.edit(({ spec }) => {
+      spec.minReadySeconds = 15;
+    });
+    world.clock.advance(20_000);
+    world.restart();
+    await world.look();
+    expect(world.deployment.status).toMatchObject({ readyReplicas: 3, availableReplicas: 3 });
+  });
+
+  it('does not believe a clock that is ahead about Pods that it has seen become Ready', async () => {
+    world.apply('1.0.0', { spec: { minReadySeconds: 15 } });
+    await world.act();
+    world.pods.forEach((pod) => {
+      world.putPod({ ...pod, spec: { ...pod.spec, nodeName: 'vnode.a' } } as PodObject);
+      world.setReady(pod.metadata.name, true);
+    });
+    world.pods.forEach((pod) => {
+      const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2020-01-01T00:00:00Z' }];
+      world.putPod({ ...pod, status: { ...pod.status, conditions } } as PodObject);
+    });
+    await world.act();
+    expect(world.deployment.status).toMatchObject({ readyReplicas: 3, availableReplicas: 0 });
+  });
+});
+
 describe('a Pod with minReadySeconds', () => {
   it('is available when it has been Ready for so long', async () => {
     world.apply('1.0.0', { spec: { minReadySeconds: 10 } });
