@@ -11,8 +11,8 @@ import type { RolloutPlan } from './rollout-plan.ts';
 import type { Failure } from './rollout-status.ts';
 
 /**
- * Pods are created in groups of 1, 2, 4, …: a template that the API server refuses costs one call. So many are created
- * or deleted in one reconcile: another namespace may wait for the worker.
+ * Maximum number of Pods that one reconcile creates or deletes: another namespace may wait for the worker. Creations
+ * come in groups of 1, 2, 4, …: a template that the API server refuses costs one call.
  */
 const MAX_STEP = 64;
 

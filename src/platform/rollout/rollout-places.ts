@@ -7,7 +7,7 @@ import { cannotShare, type PlannedTemplate } from './rollout-template.ts';
 export type Place = Pick<ModulePod, 'uid' | 'nodeName'>;
 
 export interface Places {
-  /** Of new Pods that take the places of others. */
+  /** Places of new Pods that replace others. */
   readonly successions: readonly Place[];
   /**
    * The place of a Pod that replaces none. While there are Pods of other templates, that is a base where none of them

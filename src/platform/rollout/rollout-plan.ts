@@ -32,8 +32,7 @@ export interface RolloutPlan {
  * it names makes at most `replicas + maxSurge` Pods, apart from those that are being deleted.
  *
  * Each template has its own number of Pods. The newest one gets no more that do not serve than surge and missing Pods
- * together, so that a version that never serves stops there. What is lost of the former one comes back as the former
- * one.
+ * together, so that a version that never serves stops there. Lost Pods of the former template come back with it.
  */
 export function planRollout(input: RolloutInput): RolloutPlan {
   const state = stateOf(input);
@@ -242,7 +241,7 @@ function creationsOf(
   };
 }
 
-/** As many as find a place. */
+/** Creates Pods of a template until no place is left. */
 function placed(
   { hash }: PlannedTemplate,
   count: number,

@@ -134,7 +134,7 @@ function neighboursOf(
   };
 }
 
-/** Where it runs, or has to run. */
+/** The base where a Pod runs, or has to run. */
 export function baseOf({ nodeName, pinnedTo }: ModulePod): string | undefined {
   return nodeName ?? pinnedTo;
 }

@@ -108,7 +108,7 @@ export function failedStatusOf(
   { generation, selector, failure, now }: Pick<StatusInput, 'generation' | 'selector' | 'now'> & { failure: Failure },
 ): ModuleDeploymentStatus {
   const none = { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0, unavailableReplicas: 0 };
-  // What was said of an earlier generation is not true of this one.
+  // A condition about an earlier generation is not true of this one.
   const isNew = before?.observedGeneration !== generation;
   const progress = { type: 'Progressing', status: 'False' as const, ...failure };
   const stated = [...(isNew ? [progress] : []), stateFailure(failure), ...standstillOf(failure)];

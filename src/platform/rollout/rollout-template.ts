@@ -3,7 +3,7 @@ import { matchesLabels } from '../../kube/placement.ts';
 
 /** A template, and the bases that its Pods could be bound to, leaving aside what runs there. */
 export interface PlannedTemplate {
-  /** Of its revision. */
+  /** The hash of its revision. */
   readonly hash: string;
   readonly sharing: BaseSharing;
   readonly isUsable: (nodeName: string) => boolean;

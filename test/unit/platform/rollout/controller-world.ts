@@ -102,6 +102,8 @@ export class ControllerWorld {
   #controller: RolloutController | undefined;
   #fault: Fault | undefined;
   #areCachesLate = false;
+  /** The caches do not show what has happened since the last look. */
+  isBlind = false;
   /** A process that was killed writes nothing more. */
   #isDead = false;
   #writes = 0;
@@ -313,7 +315,8 @@ export class ControllerWorld {
     try {
       return await this.#controller.reconcile(KEY);
     } finally {
-      if (!this.#areCachesLate) for (const cache of caches) cache.resume();
+      this.isBlind = this.#areCachesLate;
+      if (!this.isBlind) for (const cache of caches) cache.resume();
       this.#areCachesLate = false;
     }
   }

@@ -139,6 +139,7 @@ function boundsOf(spec: ModuleDeploymentSpec) {
 /** One look of the controller takes no more than it may. */
 async function act(world: ControllerWorld): Promise<void> {
   const before = { serving: serving(world), live: of(world).length };
+  const isBlind = world.isBlind;
   // The controller cannot know what its cache does not show yet.
   const { replicas, maxUnavailable, maxSurge } = boundsOf(world.cachedSpec ?? world.deployment.spec);
   try {
@@ -148,6 +149,8 @@ async function act(world: ControllerWorld): Promise<void> {
     else if (!isConnectionFailed(error) && !isConflict(error)) throw error;
   }
 
+  // Nobody knows what happened since.
+  if (isBlind) return world.live();
   const told = JSON.stringify({ events: world.messages.slice(-6) });
   expect(serving(world), told).toBeGreaterThanOrEqual(Math.min(before.serving, replicas - maxUnavailable));
   expect(of(world).length, told).toBeLessThanOrEqual(Math.max(before.live, replicas + maxSurge));
