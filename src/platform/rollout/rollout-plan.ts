@@ -1,4 +1,5 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
+import { REVISION_LABEL } from '../../labels.ts';
 import { type Place, placesOf } from './rollout-places.ts';
 import { baseOf, byAge, clamp, type RolloutInput, type RolloutState, stateOf } from './rollout-state.ts';
 import { cannotShare, type PlannedTemplate } from './rollout-template.ts';
@@ -38,6 +39,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const state = stateOf(input);
   for (const deletions of [
     strandedOf(input, state),
+    abandonedOf(input, state),
     surplusOf(input, state),
     displacedOf(input, state),
     givingWayOf(input, state),
@@ -64,6 +66,14 @@ function strandedOf({ update, former }: RolloutInput, { live, isUpdated }: Rollo
       return isTaken || template?.isUsable(pinnedTo) === false;
     })
     .map((pod) => ({ pod, why: 'Stranded' as const }));
+}
+
+/** Pods of templates in between that have never run: they serve nobody, and hold the places of those that could. */
+function abandonedOf({ limits, former, isAvailable }: RolloutInput, { old }: RolloutState): PodDeletion[] {
+  if (former === undefined || limits.type === 'OnDelete') return [];
+  return old
+    .filter((pod) => pod.labels[REVISION_LABEL] !== former.hash && !pod.hasRun && !isAvailable(pod))
+    .map((pod) => ({ pod, why: 'Outdated' }));
 }
 
 /** Not available ones go first, then old ones, then those that share a base with another one, then the youngest. */
