@@ -143,6 +143,18 @@ function givingWayOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
   return holding.slice(0, short).map((pod) => ({ pod, why: 'GivesWay' }));
 }
 
+/**
+ * Old Pods that do not serve where a Pod of the newest template does. They have been replaced, also where no further
+ * ones are to be.
+ */
+function supersededOf({ limits, isAvailable }: RolloutInput, { old, partnerOf, isUpdated }: RolloutState): ModulePod[] {
+  if (limits.type === 'OnDelete') return [];
+  return old.filter((pod) => {
+    const partner = isAvailable(pod) ? undefined : partnerOf(pod);
+    return partner !== undefined && isUpdated(partner) && isAvailable(partner);
+  });
+}
+
 function recreatedOf({ old, outdated }: RolloutState): PodDeletion[] {
   if (outdated === 0) return [];
   return old.map((pod) => ({ pod, why: 'Outdated' }));
@@ -155,14 +167,7 @@ function recreatedOf({ old, outdated }: RolloutState): PodDeletion[] {
 function replacedOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
   const { replicas, limits, update, isAvailable } = input;
   const { live, updated, old, outdated, succeeded, excluded, minAvailable, partnerOf, leaving, isUpdated } = state;
-  if (outdated === 0) return [];
-  // It does not serve where the newest template does.
-  const superseded = old
-    .filter((pod) => {
-      const partner = isAvailable(pod) ? undefined : partnerOf(pod);
-      return partner !== undefined && isUpdated(partner) && isAvailable(partner);
-    })
-    .slice(0, outdated);
+  const superseded = supersededOf(input, state);
   // The base makes the newest template's version active again when these go: see docs/modules.md.
   const returning = (pod: ModulePod): boolean => {
     const partner = partnerOf(pod);
@@ -172,11 +177,11 @@ function replacedOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
   const backward = old
     .filter((pod) => isAvailable(pod) && returning(pod))
     .toSorted(byAge)
-    .slice(0, clamp(Math.max(1, replicas - minAvailable) - isReturning, 0, outdated - superseded.length));
+    .slice(0, Math.max(0, Math.min(Math.max(1, replicas - minAvailable) - isReturning, outdated - superseded.length)));
   const first = new Set([...superseded, ...backward]);
   // A new Pod that does not serve yet counts as missing, so that failing ones use up the room and the rollout stops.
   const missing = updated.filter((pod) => !isAvailable(pod)).length;
-  const room = clamp(live.length - superseded.length - minAvailable - missing, 0, outdated - first.size);
+  const room = clamp(live.length - superseded.length - minAvailable - missing, 0, Math.max(0, outdated - first.size));
   // Where no base is left for its replacement, an old Pod makes room for nobody.
   let basesLeft: number | undefined;
   const hasPlace = ({ nodeName = '' }: ModulePod): boolean => {
