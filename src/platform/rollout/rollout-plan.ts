@@ -144,14 +144,14 @@ function givingWayOf(input: RolloutInput, state: RolloutState): PodDeletion[] {
 }
 
 /**
- * Old Pods that do not serve where a Pod of the newest template does. They have been replaced, also where no further
- * ones are to be.
+ * Old Pods that do not serve where a Pod in their place does, or one of the newest template. They have been replaced,
+ * also where no further ones are to be.
  */
 function supersededOf({ limits, isAvailable }: RolloutInput, { old, partnerOf, isUpdated }: RolloutState): ModulePod[] {
   if (limits.type === 'OnDelete') return [];
   return old.filter((pod) => {
     const partner = isAvailable(pod) ? undefined : partnerOf(pod);
-    return partner !== undefined && isUpdated(partner) && isAvailable(partner);
+    return partner !== undefined && isAvailable(partner) && (isUpdated(partner) || partner.replaces === pod.uid);
   });
 }
 
