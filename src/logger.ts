@@ -3,7 +3,7 @@ import { redactUrls } from './redact-url.ts';
 
 export type { Logger } from 'pino';
 
-/** A line waits for others this long at most, or until so many bytes are there. */
+/** Maximum time that a line waits for others, and the number of waiting bytes that end the wait. */
 const GATHER_MS = 200;
 const GATHER_BYTES = 4_096;
 /** How many bytes wait while nobody reads. Later lines are dropped. */
