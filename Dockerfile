@@ -27,4 +27,4 @@ RUN node --input-type=module -e "await import('/app/src/run.ts'); await import('
 EXPOSE 7777 8081 9090
 # The flags keep the heap and what its collector needs small, and so does one arena of malloc; see docs/decisions.
 ENV MALLOC_ARENA_MAX=1
-CMD ["node", "--expose-gc", "--min-semi-space-size=4", "--max-semi-space-size=16", "--v8-pool-size=1", "--single-threaded-gc", "--no-incremental-marking", "src/main.js"]
+CMD ["node", "--expose-gc", "--heap-growing-percent=40", "--min-semi-space-size=4", "--max-semi-space-size=16", "--v8-pool-size=1", "--single-threaded-gc", "--no-incremental-marking", "src/main.js"]
