@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import fs, { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import fs, { closeSync, constants, openSync, readSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,10 +79,11 @@ it('a pipe that is full holds up no exit', () => {
     setImmediate(() => process.exit(3));
   `;
   // Its reader takes nothing until it has ended.
-  const shell = `{ "$0" --input-type=module -e "$1"; echo $? >&2; } | { while [ ! -s "$2" ]; do :; done; cat >/dev/null; }`;
-  const ended = join(directory, 'ended');
-  execFileSync('sh', ['-c', `( ${shell} ) 2>"$2"`, process.execPath, program, ended], { timeout: 60_000 });
-  expect(readFileSync(ended, 'utf8').trim()).toBe('3');
+  const end = join(directory, 'end');
+  execFileSync('mkfifo', [end]);
+  const shell = '{ "$0" --input-type=module -e "$1"; echo $? >"$2"; } | { cat "$2"; cat >/dev/null; }';
+  const code = execFileSync('sh', ['-c', shell, process.execPath, program, end], { timeout: 60_000 });
+  expect(String(code).trim()).toBe('3');
 });
 
 describe('a pipe', () => {
