@@ -18,7 +18,7 @@ export async function runProcess(registry = REGISTRY): Promise<number> {
   if (config === undefined) return 2;
   const onDropped = (lines: number): void =>
     logger.warn({ lines }, 'log lines were dropped: stdout was full, or failed');
-  const output = gatheredOutput({ onDropped });
+  const output = gatheredOutput({ later: systemClock.setTimer, onDropped });
   const logger = createLogger(config.logLevel, output);
   const { env, controllers, clientId, isCluster, pod, withoutEffect } = config;
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {

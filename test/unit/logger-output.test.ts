@@ -1,45 +1,50 @@
 import { execFileSync } from 'node:child_process';
-import fs, { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger, gatheredOutput } from '../../src/logger.ts';
 import { eventually } from '../support/eventually.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 let directory: string;
 let path: string;
 let file: number;
+let clock: FakeClock;
 let dropped: number[];
 
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ['setInterval'] });
   directory = await mkdtemp(join(tmpdir(), 'output-'));
   path = join(directory, 'log');
   file = openSync(path, 'a');
+  clock = new FakeClock();
   dropped = [];
 });
 
 afterEach(async () => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
   closeSync(file);
   await rm(directory, { recursive: true });
 });
 
-const output = (fd = file) => gatheredOutput({ fd, onDropped: (lines) => dropped.push(lines) });
+const output = (fd = file) =>
+  gatheredOutput({
+    later: (callback, delayMs) => void clock.setTimer(callback, delayMs),
+    fd,
+    onDropped: (lines) => dropped.push(lines),
+  });
 const textOf = (): Promise<string> => readFile(path, 'utf8');
 
-it('lines wait for others, 200 ms at most', async () => {
+it('lines wait for others, 50 ms at most, with one timer', async () => {
   const logger = createLogger('info', output());
   logger.info('one');
-  vi.advanceTimersByTime(199);
+  clock.advance(49);
   logger.info('two');
   expect(await textOf()).toBe('');
-  vi.advanceTimersByTime(1);
+  clock.advance(1);
   await eventually(async () => expect((await textOf()).split('\n')).toHaveLength(3));
   logger.info('three');
-  vi.advanceTimersByTime(200);
+  clock.advance(50);
   await eventually(async () => expect((await textOf()).split('\n')).toHaveLength(4));
 });
 
@@ -49,6 +54,14 @@ it('many lines wait for no timer', async () => {
   await eventually(async () => expect((await textOf()).length).toBeGreaterThan(4_000));
 });
 
+it('lines that come while others are being written are as soon there', async () => {
+  const logger = createLogger('info', output());
+  for (let line = 0; line < 100; line++) logger.info({ line }, 'said');
+  logger.info('the last one');
+  clock.advance(50); // the write has not ended: nothing else has run since
+  await eventually(async () => expect(await textOf()).toContain('the last one'));
+});
+
 it('a fatal line waits for nothing', async () => {
   const logger = createLogger('info', output());
   logger.info('before');
@@ -56,33 +69,30 @@ it('a fatal line waits for nothing', async () => {
   expect(await textOf()).toMatch(/before.*\n.*the end/);
 });
 
-it('lines that a full disk did not take are there when it has room', async () => {
-  const write = vi
-    .spyOn(fs, 'write')
-    .mockImplementation(((_fd: number, _part: string, done: fs.NoParamCallback) =>
-      done(Object.assign(new Error('no space'), { code: 'ENOSPC' }))) as never);
-  const writer = output();
+it('a disk that was full gets the number of lines that it did not take', async () => {
+  const full = Object.assign(new Error('no space'), { code: 'ENOSPC' });
+  const taken: string[] = [];
+  let isFull = true;
+  const writer = gatheredOutput({
+    later: (callback, delayMs) => void clock.setTimer(callback, delayMs),
+    write: (_fd, part, done) => {
+      if (!isFull) taken.push(part.toString());
+      done(isFull ? full : null, isFull ? 0 : part.length);
+    },
+    onDropped: (lines) => dropped.push(lines),
+  });
   for (const line of ['one\n', 'two\n', 'three\n']) writer.write(line);
-  vi.advanceTimersByTime(400);
-  expect(write).toHaveBeenCalledTimes(2);
-  write.mockRestore();
-  vi.advanceTimersByTime(200);
-  await eventually(async () => expect(await textOf()).toBe('one\ntwo\nthree\n'));
+  clock.advance(50);
+  writer.write('four\n');
+  clock.advance(50);
+  isFull = false;
   expect(dropped).toEqual([]);
-});
-
-it('a pipe that is full holds up no exit', () => {
-  const program = `
-    import { gatheredOutput } from '${new URL('../../src/logger.ts', import.meta.url).href}';
-    const output = gatheredOutput({ onDropped: () => {} });
-    for (let line = 0; line < 900; line++) output.write('x'.repeat(1023) + '\\n');
-    setImmediate(() => process.exit(3));
-  `;
-  // Its reader takes nothing until it has ended.
-  const shell = `{ "$0" --input-type=module -e "$1"; echo $? >&2; } | { while [ ! -s "$2" ]; do :; done; cat >/dev/null; }`;
-  const ended = join(directory, 'ended');
-  execFileSync('sh', ['-c', `( ${shell} ) 2>"$2"`, process.execPath, program, ended], { timeout: 60_000 });
-  expect(readFileSync(ended, 'utf8').trim()).toBe('3');
+  writer.write('five\n');
+  clock.advance(50);
+  expect([taken, dropped]).toEqual([['five\n'], [4]]);
+  writer.write('six\n');
+  clock.advance(50);
+  expect([taken, dropped]).toEqual([['five\n', 'six\n'], [4]]);
 });
 
 describe('a pipe', () => {
@@ -105,7 +115,7 @@ describe('a pipe', () => {
     let text = '';
     const part = Buffer.alloc(65_536);
     await eventually(() => {
-      vi.advanceTimersByTime(200);
+      clock.advance(100);
       text += part.toString('utf8', 0, readAtOnce(reader, part));
       expect(dropped).toHaveLength(1);
       expect(text.length + 1_024 * (dropped[0] ?? 0)).toBe(1_024 * lines.length);
@@ -121,12 +131,10 @@ describe('a pipe', () => {
     ends.splice(ends.indexOf(reader), 1).forEach(closeSync);
     logger.info('one');
     logger.fatal('the end');
-    const write = vi.spyOn(fs, 'write');
     await eventually(() => {
-      write.mockClear();
+      clock.advance(50);
       logger.info('another');
-      vi.advanceTimersByTime(1_000);
-      expect(write).not.toHaveBeenCalled();
+      expect(clock.pending).toBe(0);
     });
     expect(dropped).toEqual([]);
   });
