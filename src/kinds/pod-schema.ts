@@ -1,4 +1,4 @@
-import { type Field, type FieldType, podTypeOf } from './pod-types.ts';
+import { type FieldType, podTypeOf } from './pod-types.ts';
 
 /** A part of the structural schema of a CRD. */
 export interface Structural {
@@ -55,8 +55,8 @@ const VALUES: Readonly<Record<string, Structural>> = {
 const made = new Map<string, Structural>();
 
 /**
- * The structural schema of a type of the API: the API server refuses values of another type, and fields that it does
- * not name. Without defaults: a template stays as its author wrote it.
+ * The structural schema of a type of the API: the API server refuses values of another type, drops fields that are null,
+ * and drops or refuses those that it does not name. Without defaults: a template stays as its author wrote it.
  */
 export function podSchemaOf(name: string): Structural {
   const known = made.get(name);
@@ -66,7 +66,9 @@ export function podSchemaOf(name: string): Structural {
   const required = all.filter(({ isRequired }) => isRequired).map((field) => field.name);
   const schema = {
     type: 'object',
-    properties: Object.fromEntries(all.map((field) => [field.name, fieldSchemaOf(field)])),
+    properties: Object.fromEntries(
+      all.map(({ name: field, id, type }) => [field, { ...schemaOf(type), ...RULES[id] }]),
+    ),
     ...(required.length > 0 && { required }),
     ...(isAtomic && { 'x-kubernetes-map-type': 'atomic' }),
   };
@@ -79,13 +81,6 @@ export function withFields(schema: Structural, fields: Readonly<Record<string, o
   const { properties = {} } = schema;
   const others = Object.entries(properties).filter(([name]) => fields[name] === undefined);
   return { ...schema, properties: { ...(fields as Record<string, Structural>), ...Object.fromEntries(others) } };
-}
-
-/** An empty YAML field is null, and means the same as none. The API server finds no null in a list of values. */
-function fieldSchemaOf({ id, type, isRequired }: Field): Structural {
-  const rule = RULES[id];
-  const isNullable = !isRequired && rule?.enum === undefined;
-  return { ...schemaOf(type), ...rule, ...(isNullable && { nullable: true }) };
 }
 
 function schemaOf(type: FieldType): Structural {

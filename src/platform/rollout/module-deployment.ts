@@ -53,13 +53,13 @@ const podSpec = Type.Unsafe<PodObject['spec']>(
 );
 
 /** A Deployment takes these fields and uses none of them. Some tools write them. */
-const ignored = Type.Optional(Type.Unsafe<unknown>({ type: 'string', nullable: true }));
+const ignored = Type.Optional(Type.Unsafe<unknown>({ type: 'string' }));
 
 const template = Type.Object(
   {
     metadata: Type.Object({
       labels: labelMap({ maxProperties: MAX_LABELS, description: 'Must fit the selector.' }),
-      annotations: Type.Optional(annotationMap({ nullable: true, description: 'Of the Pods.' })),
+      annotations: Type.Optional(annotationMap({ description: 'Of the Pods.' })),
       name: ignored,
       generateName: ignored,
       namespace: ignored,

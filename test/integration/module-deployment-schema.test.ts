@@ -1,0 +1,403 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { reservePort } from '../../samples/control-plane/ports.ts';
+import { KUBERNETES_VERSION } from '../../samples/control-plane/versions.ts';
+import { withoutNulls } from '../../src/kinds/pod-form.ts';
+import { POD_TYPES } from '../../src/kinds/pod-types.ts';
+import { SCHEMA_ANNOTATION } from '../../src/kube/crds.ts';
+import { MODULE_DEPLOYMENT_CRD } from '../../src/platform/rollout/module-deployment.ts';
+import { podTypesOf } from '../manifests/pod-types.ts';
+import { eventually } from '../support/eventually.ts';
+import { find } from '../support/observe.ts';
+import { Platform } from '../support/platform.ts';
+import { moduleDeployment, moduleDeploymentPath } from '../support/rollouts.ts';
+import { startWorld } from '../support/start-world.ts';
+import type { World } from '../support/world.ts';
+
+const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${MODULE_DEPLOYMENT_CRD.metadata.name}`;
+const COLLECTION = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduledeployments';
+const REVISIONS = '/apis/apps/v1/namespaces/default/controllerrevisions';
+
+/** What tests do to a manifest. */
+// biome-ignore lint/suspicious/noExplicitAny: manifests of users, right and wrong
+type Change = (template: any, spec: any) => void;
+
+let world: World;
+let platform: Platform;
+let kubeconfig: string;
+
+/** What kubectl prints, and whether it succeeds. */
+async function kubectl(args: readonly string[], manifest?: object): Promise<{ isDone: boolean; output: string }> {
+  const process = spawn('kubectl', args, { env: { ...globalThis.process.env, KUBECONFIG: kubeconfig } });
+  const ended = new Promise<number | null>((resolve) => process.once('exit', resolve));
+  process.stdin.end(manifest === undefined ? '' : JSON.stringify(manifest));
+  const [out, err, code] = await Promise.all([text(process.stdout), text(process.stderr), ended]);
+  return { isDone: code === 0, output: `${out}${err}` };
+}
+
+function manifestOf(change: Change = () => {}, version = '1.0.0') {
+  const manifest = structuredClone(moduleDeployment({ version, replicas: 0 }));
+  change(manifest.spec.template, manifest.spec);
+  return manifest;
+}
+
+/** The same as a Deployment, with the names that one has. */
+function asDeployment({ metadata, spec }: ReturnType<typeof manifestOf>) {
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec };
+}
+
+/** As the first versions of this program installed it: fields without any rule. */
+function earlierCrd(): object {
+  const { metadata, spec } = MODULE_DEPLOYMENT_CRD;
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } };
+  const versions = spec.versions.map((version) => ({ ...version, schema, subresources: { status: {} } }));
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { ...metadata, annotations: { [SCHEMA_ANNOTATION]: '0' } },
+    spec: { ...spec, versions },
+  };
+}
+
+const STORED_BEFORE = 'stored-before';
+
+beforeAll(async () => {
+  world = await startWorld();
+  kubeconfig = await world.controlPlane.kubeconfig({ user: 'admin' });
+  platform = await Platform.install(world);
+  await world.admin.applyObject(CRD, earlierCrd() as never, 'module-controller');
+  const old = structuredClone(moduleDeployment({ name: STORED_BEFORE, replicas: 0 }));
+  Object.assign(old.spec.template.spec, { tolerations: 'abc', tolerationss: [] });
+  await eventually(async () => void (await world.admin.post(COLLECTION, old)));
+  const port = await reservePort();
+  await platform.installWebhook(port);
+  const controller = await platform.start('platform', 'rollout,admission', { WEBHOOK_PORT: String(port) });
+  await controller.line(({ msg }) => msg === 'CRD installed');
+  await controller.port('webhooks');
+  await eventually(async () => {
+    await world.admin.post(`${COLLECTION}?dryRun=All`, manifestOf() as never);
+    // Both the schema and the webhook are in force.
+    const [byWebhook, bySchema] = await Promise.all([
+      kubectl(
+        ['apply', '--dry-run=server', '-f', '-'],
+        manifestOf(({ spec }) => spec.tolerations.push({})),
+      ),
+      kubectl(
+        ['apply', '--dry-run=server', '-f', '-'],
+        manifestOf(({ spec }) => Object.assign(spec, { typo: 1 })),
+      ),
+    ]);
+    expect([byWebhook.isDone, bySchema.isDone]).toEqual([false, false]);
+  });
+});
+
+afterAll(async () => {
+  await platform?.stop();
+  await world?.stop();
+});
+
+afterEach(async () => {
+  await world.admin.delete(moduleDeploymentPath()).catch(() => {});
+  await eventually(async () => expect(await find(world.admin, moduleDeploymentPath())).toBeUndefined());
+});
+
+const AFFINITY = 'spec.template.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution';
+
+const required =
+  (nodeSelectorTerms: unknown): Change =>
+  ({ spec }) => {
+    spec.affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } };
+  };
+
+const BY_BOTH: readonly (readonly [string, Change, string])[] = [
+  ['tolerations: "abc"', ({ spec }) => Object.assign(spec, { tolerations: 'abc' }), 'spec.template.spec.tolerations'],
+  ['nodeSelectorTerms: "x"', required('x'), `${AFFINITY}.nodeSelectorTerms`],
+  ['env: {}', ({ spec }) => Object.assign(spec.containers[0], { env: {} }), 'spec.template.spec.containers[0].env'],
+  [
+    'a label with NUL',
+    ({ metadata }) => Object.assign(metadata.labels, { tier: 'a\u0000b' }),
+    'spec.template.metadata.labels',
+  ],
+  [
+    'a label with a key that is none',
+    ({ metadata }) => Object.assign(metadata.labels, { 'a b': 'c' }),
+    'spec.template.metadata.labels',
+  ],
+  [
+    'a typing error in the spec',
+    ({ spec }) => Object.assign(spec, { tolerationss: [] }),
+    'unknown field "spec.template.spec.tolerationss"',
+  ],
+  [
+    'a typing error in a container',
+    ({ spec }) => Object.assign(spec.containers[0], { enviroment: [] }),
+    'unknown field "spec.template.spec.containers[0].enviroment"',
+  ],
+  [
+    'a toleration of every key without Exists',
+    ({ spec }) => spec.tolerations.push({ value: 'x' }),
+    'spec.template.spec.tolerations[2].operator',
+  ],
+  [
+    'an effect that there is not',
+    ({ spec }) => Object.assign(spec.tolerations[0], { effect: 'NoRun' }),
+    'spec.template.spec.tolerations[0].effect',
+  ],
+  ['no node selector term', required([]), `${AFFINITY}.nodeSelectorTerms`],
+  [
+    'an operator without values',
+    required([{ matchExpressions: [{ key: 'zone', operator: 'In' }] }]),
+    `${AFFINITY}.nodeSelectorTerms[0].matchExpressions[0].values`,
+  ],
+  [
+    'two containers with one name',
+    ({ spec }) => spec.containers.push(spec.containers[0]),
+    'spec.template.spec.containers[1]',
+  ],
+  [
+    'a variable without a name',
+    ({ spec }) => spec.containers[0].env.push({ name: '', value: 'x' }),
+    'spec.template.spec.containers[0].env[1].name',
+  ],
+  [
+    'a port that there is not',
+    ({ spec }) => Object.assign(spec.containers[0], { ports: [{ containerPort: 70_000 }] }),
+    'spec.template.spec.containers[0].ports[0].containerPort',
+  ],
+  [
+    'memory that is none',
+    ({ spec }) => Object.assign(spec.containers[0], { resources: { requests: { memory: '1 GB' } } }),
+    'spec.template.spec.containers[0].resources.requests',
+  ],
+  [
+    'a request above its limit',
+    ({ spec }) => Object.assign(spec.containers[0], { resources: { requests: { cpu: 2 }, limits: { cpu: '1500m' } } }),
+    'spec.template.spec.containers[0].resources.requests',
+  ],
+  [
+    'a probe without a handler',
+    ({ spec }) => Object.assign(spec.containers[0], { livenessProbe: { periodSeconds: 5 } }),
+    'spec.template.spec.containers[0].livenessProbe',
+  ],
+  [
+    'a mount of no volume',
+    ({ spec }) => Object.assign(spec.containers[0], { volumeMounts: [{ name: 'data', mountPath: '/data' }] }),
+    'spec.template.spec.containers[0].volumeMounts',
+  ],
+];
+
+const BY_MODULE_DEPLOYMENTS: readonly (readonly [string, Change, string])[] = [
+  [
+    'tolerations: [null]',
+    ({ spec }) => Object.assign(spec, { tolerations: [null] }),
+    'spec.template.spec.tolerations[0]',
+  ],
+  ['nodeSelectorTerms: [null]', required([null]), `${AFFINITY}.nodeSelectorTerms[0]`],
+  [
+    'its own label in the selector',
+    ({ metadata }, { selector }) => {
+      for (const labels of [selector.matchLabels, metadata.labels]) labels['controller-revision-hash'] = 'mine';
+    },
+    'selector.matchLabels cannot have controller-revision-hash',
+  ],
+  [
+    'an image that is no jar',
+    ({ spec }) => Object.assign(spec.containers[0], { image: 'nginx' }),
+    'image must be the address of a jar',
+  ],
+];
+
+const apply = (manifest: object) => kubectl(['apply', '--dry-run=server', '-f', '-'], manifest);
+
+describe('kubectl apply refuses a ModuleDeployment', () => {
+  it.each(BY_BOTH)('with %s, as a Deployment', async (_what, change, message) => {
+    const [asked, deployment] = [manifestOf(change), asDeployment(manifestOf(change))];
+    const [answer, other] = await Promise.all([apply(asked), apply(deployment)]);
+    expect(answer).toEqual({ isDone: false, output: expect.stringContaining(message) });
+    expect(other).toMatchObject({ isDone: false });
+  });
+
+  it.each(BY_MODULE_DEPLOYMENTS)('with %s', async (_what, change, message) => {
+    expect(await apply(manifestOf(change))).toEqual({ isDone: false, output: expect.stringContaining(message) });
+  });
+});
+
+/** Each field at least once that a Deployment may have and a module does not use. */
+const RICH: Change = ({ metadata, spec }) => {
+  Object.assign(metadata, { name: 'shop', creationTimestamp: null, annotations: { 'a/b': 'any\ntext' } });
+  Object.assign(spec, {
+    restartPolicy: 'Always',
+    dnsPolicy: 'ClusterFirst',
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    imagePullSecrets: [{ name: 'registry' }],
+    hostAliases: [{ ip: '10.0.0.1', hostnames: ['a.example.com'] }],
+    volumes: [
+      { name: 'scratch', emptyDir: { sizeLimit: '1Gi' } },
+      { name: 'none' },
+      {
+        name: 'claim',
+        ephemeral: {
+          volumeClaimTemplate: {
+            metadata: { labels: { a: 'b' } },
+            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+          },
+        },
+      },
+    ],
+    initContainers: [{ name: 'init', image: 'busybox', command: ['true'], restartPolicy: null }],
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway', labelSelector: { matchLabels: {} } },
+    ],
+    readinessGates: [{ conditionType: 'example.com/ready' }],
+  });
+  spec.tolerations.push({ operator: 'Exists', effect: '' }, { key: 'a', operator: '', value: 'b', effect: null });
+  Object.assign(spec.containers[0], {
+    args: [],
+    command: null,
+    imagePullPolicy: '',
+    resources: { requests: { cpu: 0.5, memory: 1_073_741_824 }, limits: { cpu: '1', memory: '2Gi' } },
+    ports: [
+      { containerPort: 80, name: 'http' },
+      { containerPort: 80, protocol: 'UDP' },
+    ],
+    livenessProbe: { httpGet: { port: 'http', path: '/' }, periodSeconds: 5 },
+    lifecycle: { preStop: { sleep: { seconds: 2 } } },
+    volumeMounts: [{ name: 'scratch', mountPath: '/tmp' }],
+    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+  });
+  spec.containers[0].env.push(
+    { name: 'EMPTY', value: null },
+    { name: 'WITH.DOT-and_more', value: '$(EMPTY)' },
+    { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+  );
+};
+
+describe('kubectl apply accepts a ModuleDeployment', () => {
+  it('with all that a Deployment accepts, without a word', async () => {
+    for (const manifest of [manifestOf(RICH), asDeployment(manifestOf(RICH))])
+      expect(await apply(manifest)).toEqual({ isDone: true, output: expect.not.stringContaining('Warning') });
+  });
+
+  it('and stores the template as it is, without defaults', async () => {
+    const manifest = manifestOf(RICH);
+    // kubectl leaves out what is null.
+    await world.admin.post(`${COLLECTION}?fieldValidation=Strict`, manifest);
+    const { spec } = await world.admin.get(moduleDeploymentPath());
+    expect(spec.template).toEqual(withoutNulls(manifest.spec.template));
+  });
+
+  it('with two managers of one container, each of its own variables', async () => {
+    const applied = (manager: string, name: string) => {
+      const { metadata, apiVersion, kind } = manifestOf();
+      const containers = [
+        { name: 'shop', image: 'https://jars.example.com/shop-1.0.0-ark-biz.jar', env: [{ name, value: 'x' }] },
+      ];
+      const { selector, template } = manifestOf().spec;
+      const spec = { selector, template: { metadata: template.metadata, spec: { containers } } };
+      return kubectl(['apply', '--server-side', `--field-manager=${manager}`, '-f', '-'], {
+        apiVersion,
+        kind,
+        metadata,
+        spec,
+      });
+    };
+    for (const name of ['A', 'B']) expect(await applied(`of-${name}`, name)).toMatchObject({ isDone: true });
+    const { spec } = await world.admin.get(moduleDeploymentPath());
+    expect(spec.template.spec.containers[0].env).toEqual([
+      { name: 'A', value: 'x' },
+      { name: 'B', value: 'x' },
+    ]);
+  });
+
+  it('with peer and replicas, with a warning, and a second time', async () => {
+    const peers = manifestOf((_template, spec) => Object.assign(spec, { peer: true, replicas: 3 }));
+    for (let time = 0; time < 2; time++) {
+      const answer = await kubectl(['apply', '-f', '-'], peers);
+      expect(answer).toMatchObject({ isDone: true, output: expect.stringContaining('Warning: spec.replicas') });
+      // No base fits.
+      await eventually(async () => expect((await world.admin.get(moduleDeploymentPath())).spec.replicas).toBe(0));
+    }
+  });
+});
+
+async function recorded(count: number): Promise<void> {
+  await eventually(async () => {
+    const { metadata, status } = await world.admin.get(moduleDeploymentPath());
+    expect([status?.observedGeneration, status?.revision]).toEqual([metadata.generation, count]);
+  });
+}
+
+describe('a ModuleDeployment', () => {
+  const versionOf = async (): Promise<string> =>
+    (await world.admin.get(moduleDeploymentPath())).spec.template.metadata.labels.version;
+
+  it('keeps its revision when its template changes in nothing that matters', async () => {
+    await kubectl(['apply', '-f', '-'], manifestOf());
+    await recorded(1);
+    const same = manifestOf(({ metadata: ofPods, spec }) => {
+      Object.assign(ofPods, { annotations: {}, creationTimestamp: null });
+      Object.assign(spec, { restartPolicy: 'Always', initContainers: [], dnsPolicy: 'ClusterFirst' });
+      Object.assign(spec.containers[0], { args: [], ports: null, resources: {}, imagePullPolicy: 'IfNotPresent' });
+    });
+    expect(await kubectl(['apply', '-f', '-'], same)).toMatchObject({ isDone: true });
+    const { metadata } = await world.admin.get(moduleDeploymentPath());
+    expect(metadata.generation).toBe(2);
+    await recorded(1);
+    const revisions = await world.admin.list(REVISIONS);
+    expect(revisions.filter((one) => one.metadata.ownerReferences[0].uid === metadata.uid)).toHaveLength(1);
+  });
+
+  it('can be applied by the server after a rollback, without a conflict', async () => {
+    const serverSide = (version: string) =>
+      kubectl(
+        ['apply', '--server-side', '-f', '-'],
+        manifestOf(() => {}, version),
+      );
+    for (const [index, version] of ['1.0.0', '2.0.0'].entries()) {
+      expect(await serverSide(version)).toMatchObject({ isDone: true });
+      await recorded(index + 1);
+    }
+    await world.admin.mergePatch(moduleDeploymentPath(), { spec: { rollbackTo: {} } });
+    await recorded(3);
+    expect(await versionOf()).toBe('1.0.0');
+    expect(await serverSide('2.0.0')).toEqual({ isDone: true, output: expect.not.stringContaining('conflict') });
+    expect(await versionOf()).toBe('2.0.0');
+    await recorded(4);
+  });
+
+  it('refuses a new template together with a rollback', async () => {
+    for (const [index, version] of ['1.0.0', '2.0.0'].entries()) {
+      await kubectl(
+        ['apply', '-f', '-'],
+        manifestOf(() => {}, version),
+      );
+      await recorded(index + 1);
+    }
+    const both = manifestOf((_template, spec) => Object.assign(spec, { rollbackTo: { revision: 1 } }), '3.0.0');
+    expect(await kubectl(['apply', '-f', '-'], both)).toEqual({
+      isDone: false,
+      output: expect.stringContaining('would replace the new spec.template by that of revision 1'),
+    });
+    expect(await versionOf()).toBe('2.0.0');
+  });
+
+  it('is listed by kubectl get all', async () => {
+    await kubectl(['apply', '-f', '-'], manifestOf());
+    expect((await kubectl(['get', 'all'])).output).toContain('moduledeployment.platform.koupleless.io/shop');
+  });
+
+  it('that was stored before its template was checked can be read, labelled, paused and scaled', async () => {
+    const path = moduleDeploymentPath(STORED_BEFORE);
+    const { spec } = await world.admin.get(path);
+    expect(spec.template.spec).toMatchObject({ tolerations: 'abc' });
+    await world.admin.mergePatch(path, { metadata: { labels: { changed: 'true' } }, spec: { paused: true } });
+    expect(await kubectl(['scale', 'md', STORED_BEFORE, '--replicas=2'])).toMatchObject({ isDone: true });
+    expect((await world.admin.get(path)).spec).toMatchObject({ paused: true, replicas: 2 });
+  });
+});
+
+it(`the types of a Pod are those of Kubernetes ${KUBERNETES_VERSION}; npm run pod-types writes them`, async () => {
+  expect(podTypesOf(await world.admin.get('/openapi/v3/apis/apps/v1'))).toEqual(POD_TYPES);
+});
