@@ -3,7 +3,7 @@ import { MODULE_PODS, type ModulePod, projectModulePod } from '../../../../src/k
 import { type CachedNode, projectNode } from '../../../../src/kinds/vnode-object.ts';
 import type { EventRecorder } from '../../../../src/kube/events/event-recorder.ts';
 import type { PodObject } from '../../../../src/kube/objects.ts';
-import { isConnectionFailed } from '../../../../src/kube/transport/api-error.ts';
+import { isConflict, isConnectionFailed } from '../../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
@@ -119,7 +119,9 @@ export class ControllerWorld {
       try {
         await this.#reconcile();
       } catch (error) {
-        if (!(error instanceof Killed) && !isConnectionFailed(error)) throw error;
+        // Decided from a cache that did not know of a write yet: tried again, as by the reconciler.
+        const isStale = isConflict(error);
+        if (!(error instanceof Killed) && !isConnectionFailed(error) && !isStale) throw error;
         if (error instanceof Killed) this.#controller = undefined;
       }
       this.#live();
