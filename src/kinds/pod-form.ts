@@ -128,7 +128,7 @@ const VALUES: Readonly<Record<string, { readonly is: (value: unknown) => boolean
   int64: { is: Number.isInteger, words: 'a whole number' },
   quantity: { is: isTextOrNumber, words: 'a quantity' },
   intOrString: { is: isTextOrNumber, words: 'a number or a text' },
-  any: { is: isObject, words: 'an object' },
+  openObject: { is: isObject, words: 'an object' },
 };
 
 function isTextOrNumber(value: unknown): boolean {

@@ -49,7 +49,7 @@ const VALUES: Readonly<Record<string, Structural>> = {
   // A type would refuse `cpu: 0.5`, which a Pod may have.
   quantity: { ...OPEN, pattern: QUANTITY },
   intOrString: { 'x-kubernetes-int-or-string': true },
-  any: { type: 'object', ...OPEN },
+  openObject: { type: 'object', ...OPEN },
 };
 
 const made = new Map<string, Structural>();
@@ -102,7 +102,7 @@ function valueSchemaOf(name: string): Structural {
   return schema;
 }
 
-/** A CRD can tell items apart only by fields that each of them has. The ports of a container may lack `protocol`. */
+/** The keys of a list in a CRD are fields that each item has. The ports of a container may lack `protocol`. */
 function keysOf({ of, keys }: FieldType & { readonly form: 'list' }): Structural {
   if (of.form !== 'object' || keys.length === 0) return {};
   const { fields } = podTypeOf(of.of);

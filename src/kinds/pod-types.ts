@@ -4,9 +4,10 @@ import podTypes from './pod-types.json' with { type: 'json' };
  * Types of the API by name, and the types of their fields. `npm run pod-types` writes pod-types.json from the OpenAPI
  * document of the Kubernetes that the tests run on.
  *
- * A field is a value (`string`, `boolean`, `int32`, `int64`, `quantity`, `intOrString`; `any`: an object with any
- * fields), a type by its name, a list (`EnvVar[name]`: its items are told apart by `name`; `string[]`: it is changed
- * as a whole) or a map (`map<string>`). `!` at the end: it is required. A type with `@: atomic` is changed as a whole.
+ * A field is a value (`string`, `boolean`, `int32`, `int64`, `quantity`, `intOrString`; `openObject`: an object whose
+ * fields are not checked), a type by its name, a list (`EnvVar[name]`: `name` is the key of its items; `string[]`: it
+ * has no key and is changed as a whole) or a map (`map<string>`). `!` at the end: it is required. A type with
+ * `@: atomic` is changed as a whole.
  */
 export type PodTypes = Readonly<Record<string, Readonly<Record<string, string>>>>;
 

@@ -24,7 +24,7 @@ const ROOT = 'io.k8s.api.core.v1.PodSpec';
 const VALUES: Readonly<Record<string, string>> = {
   'io.k8s.apimachinery.pkg.api.resource.Quantity': 'quantity',
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': 'intOrString',
-  'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta': 'any',
+  'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta': 'openObject',
 };
 
 /** The types of a Pod's spec, from the document that an API server serves at `/openapi/v3/apis/apps/v1`. */
