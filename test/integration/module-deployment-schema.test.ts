@@ -62,6 +62,15 @@ function earlierCrd(): object {
 }
 
 const STORED_BEFORE = 'stored-before';
+const APPLIED_BEFORE = 'applied-before';
+
+function serverSide(manifest: object) {
+  return kubectl(['apply', '--server-side', '-f', '-'], manifest);
+}
+
+function appliedBefore(variable: string) {
+  return moduleDeployment({ name: APPLIED_BEFORE, replicas: 0, env: { [variable]: 'x' } });
+}
 
 beforeAll(async () => {
   world = await startWorld();
@@ -71,6 +80,7 @@ beforeAll(async () => {
   const old = structuredClone(moduleDeployment({ name: STORED_BEFORE, replicas: 0 }));
   Object.assign(old.spec.template.spec, { tolerations: 'abc', tolerationss: [] });
   await eventually(async () => void (await world.admin.post(COLLECTION, old)));
+  expect(await serverSide(appliedBefore('OLD'))).toMatchObject({ isDone: true });
   const port = await reservePort();
   await platform.installWebhook(port);
   const controller = await platform.start('platform', 'rollout,admission', { WEBHOOK_PORT: String(port) });
@@ -350,19 +360,15 @@ describe('a ModuleDeployment', () => {
   });
 
   it('can be applied by the server after a rollback, without a conflict', async () => {
-    const serverSide = (version: string) =>
-      kubectl(
-        ['apply', '--server-side', '-f', '-'],
-        manifestOf(() => {}, version),
-      );
+    const of = (version: string) => manifestOf(() => {}, version);
     for (const [index, version] of ['1.0.0', '2.0.0'].entries()) {
-      expect(await serverSide(version)).toMatchObject({ isDone: true });
+      expect(await serverSide(of(version))).toMatchObject({ isDone: true });
       await recorded(index + 1);
     }
     await world.admin.mergePatch(moduleDeploymentPath(), { spec: { rollbackTo: {} } });
     await recorded(3);
     expect(await versionOf()).toBe('1.0.0');
-    expect(await serverSide('2.0.0')).toEqual({ isDone: true, output: expect.not.stringContaining('conflict') });
+    expect(await serverSide(of('2.0.0'))).toEqual({ isDone: true, output: expect.not.stringContaining('conflict') });
     expect(await versionOf()).toBe('2.0.0');
     await recorded(4);
   });
@@ -395,6 +401,16 @@ describe('a ModuleDeployment', () => {
     await world.admin.mergePatch(path, { metadata: { labels: { changed: 'true' } }, spec: { paused: true } });
     expect(await kubectl(['scale', 'md', STORED_BEFORE, '--replicas=2'])).toMatchObject({ isDone: true });
     expect((await world.admin.get(path)).spec).toMatchObject({ paused: true, replicas: 2 });
+  });
+
+  it('that was applied by the server before its lists had keys is applied once more, and then loses what its manifest loses', async () => {
+    // The first apply owns the items of the lists. Before it, nobody does, and none of them would be removed.
+    for (const name of ['OLD', 'NEW']) expect(await serverSide(appliedBefore(name))).toMatchObject({ isDone: true });
+    const { spec } = await world.admin.get(moduleDeploymentPath(APPLIED_BEFORE));
+    expect(spec.template.spec.containers[0].env).toEqual([
+      { name: 'BIZ_VERSION', value: '1.0.0' },
+      { name: 'NEW', value: 'x' },
+    ]);
   });
 });
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { KUBERNETES_VERSION } from '../../../samples/control-plane/versions.ts';
 import { podSchemaOf, type Structural, withFields } from '../../../src/kinds/pod-schema.ts';
 import { podTypeOf } from '../../../src/kinds/pod-types.ts';
 import { MODULE_DEPLOYMENT_CRD } from '../../../src/platform/rollout/module-deployment.ts';
 import { podTypesOf } from '../../manifests/pod-types.ts';
+import { readText } from '../docs/sources.ts';
 
 function fieldOf(type: string, field: string): Structural | undefined {
   return podSchemaOf(type).properties?.[field];
@@ -59,6 +61,12 @@ describe('the schema of a Pod template', () => {
     );
     expect(changed.properties?.value).toEqual({ type: 'string', maxLength: 3 });
     expect(fieldOf('Toleration', 'value')).toEqual({ type: 'string' });
+  });
+
+  it('is that of the Kubernetes that the pages name', () => {
+    const version = /^v(\d+\.\d+)/.exec(KUBERNETES_VERSION)?.[1];
+    expect(readText('docs/module-deployments.md')).toContain(`has the fields of a Pod of Kubernetes ${version}`);
+    expect(readText('docs/limits.md')).toContain(`has the fields of a Pod template that Kubernetes ${version} has`);
   });
 
   it('has no type that a Pod does not have', () => {
