@@ -45,6 +45,8 @@ function rollbackFaults(
   if (rollbackTo === undefined) return [];
   const history = before === undefined ? [] : historyOf(metadata.uid ?? '');
   const { target, fault } = rollbackOf(history, template, rollbackTo.revision);
+  // Once it is asked for, the controller finds out, from a history that may be newer than the one here.
+  if (fault !== undefined && before?.spec.rollbackTo !== undefined) return [];
   if (fault !== undefined) {
     const numbers = history.map(({ number }) => number).join(', ');
     return [`spec.rollbackTo.revision: ${fault}${numbers === '' ? '' : `, there are ${numbers}`}`];

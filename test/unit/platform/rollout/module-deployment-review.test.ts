@@ -121,6 +121,11 @@ describe('a ModuleDeployment', () => {
       });
     // As the controller writes it: the template of the revision that the field names.
     expect(asked(first, { revision: 1 }).isAllowed).toBe(true);
+    // It may do so from a newer history: a refusal would end the rollback.
+    const restored = { ...first, spec: { ...first.spec, rollbackTo: { revision: 1 } } };
+    const pending = { ...second, spec: { ...second.spec, rollbackTo: {} } };
+    expect(review(restored, { oldObject: pending, history: [] }).isAllowed).toBe(true);
+    expect(review(restored, { oldObject: second, history: [] }).isAllowed).toBe(false);
     // A change that makes no difference to Pods is none.
     const same = structuredClone(second);
     Object.assign(same.spec.template.spec, { restartPolicy: 'Always' });
