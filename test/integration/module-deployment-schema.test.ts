@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { reservePort } from '../../samples/control-plane/ports.ts';
 import { KUBERNETES_VERSION } from '../../samples/control-plane/versions.ts';
@@ -61,6 +62,7 @@ function earlierCrd(): object {
   };
 }
 
+const SAMPLE = fileURLToPath(new URL('../../samples/module-rollout.yaml', import.meta.url));
 const STORED_BEFORE = 'stored-before';
 const APPLIED_BEFORE = 'applied-before';
 
@@ -288,6 +290,11 @@ describe('kubectl apply accepts a ModuleDeployment', () => {
   it('with all that a Deployment accepts, without a word', async () => {
     for (const manifest of [manifestOf(RICH), asDeployment(manifestOf(RICH))])
       expect(await apply(manifest)).toEqual({ isDone: true, output: expect.not.stringContaining('Warning') });
+  });
+
+  it('as the sample has it', async () => {
+    const answer = await kubectl(['apply', '--dry-run=server', '-f', SAMPLE]);
+    expect(answer).toEqual({ isDone: true, output: expect.not.stringContaining('Warning') });
   });
 
   it('and stores the template as it is, without defaults', async () => {
