@@ -32,8 +32,10 @@ export const ERROR_CATALOGUE = {
     'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
     'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
-  'Rollout.SelectorMismatch':
-    'The Pods of a ModuleDeployment would not match its own selector, so none is created: change the labels of its template.',
+  'Rollout.TemplateInvalid':
+    'The template of a ModuleDeployment cannot be read, or its Pods would not match its own selector. No Pod is created; the message names the field.',
+  'Rollout.PodMismatch':
+    'The API server has stored a Pod with labels that the selector of its ModuleDeployment does not match: a webhook has changed them. The Pod is deleted.',
   'VNode.NameTaken': 'The Node of a base already exists, but does not belong to this controller and ENV.',
 } as const;
 

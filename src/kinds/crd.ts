@@ -14,6 +14,8 @@ export interface PrinterColumn {
 export interface CrdOptions {
   readonly kind: ResourceKind;
   readonly shortNames: readonly string[];
+  /** Groups of kinds that list it too, such as `all` of `kubectl get all`. Default: none. */
+  readonly categories?: readonly string[];
   readonly description: string;
   /** To be raised with every change of the schema. */
   readonly schemaRevision: number;
@@ -29,7 +31,8 @@ export interface CrdOptions {
 
 /** The CRD of a namespaced kind with one version, as a controller installs it. */
 export function crdOf({ kind, schemaRevision, subresources, columns, ...options }: CrdOptions): Crd {
-  const { description, spec, status, shortNames, rules: about = [] } = options;
+  const { description, spec, status, shortNames, categories, rules: about = [] } = options;
+  const { kind: name, plural } = kind;
   return {
     metadata: {
       name: `${kind.plural}.${kind.group}`,
@@ -38,7 +41,7 @@ export function crdOf({ kind, schemaRevision, subresources, columns, ...options 
     spec: {
       group: kind.group,
       scope: 'Namespaced',
-      names: { kind: kind.kind, plural: kind.plural, singular: kind.kind.toLowerCase(), shortNames },
+      names: { kind: name, plural, singular: name.toLowerCase(), shortNames, ...(categories && { categories }) },
       versions: [
         {
           name: kind.version,

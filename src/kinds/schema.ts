@@ -15,15 +15,13 @@ export function rules(...all: readonly CelRule[]): { 'x-kubernetes-validations':
   return { 'x-kubernetes-validations': all };
 }
 
-/** Fields that the schema does not name are kept as they are. */
-export const OPEN = { 'x-kubernetes-preserve-unknown-fields': true } as const;
-
 export function enumOf<const T extends string>(values: readonly T[], options: object = {}) {
   return Type.Unsafe<T>({ type: 'string', enum: values, ...options });
 }
 
+/** Labels with values that a Pod may have. No schema can say what their keys may be. */
 export function labelMap(options: object = {}) {
-  return stringMap({ maxLength: MAX_LABEL_VALUE_LENGTH }, options);
+  return stringMap({ maxLength: MAX_LABEL_VALUE_LENGTH, pattern: LABEL_VALUE_PATTERN }, options);
 }
 
 export function annotationMap(options: object = {}) {
@@ -39,6 +37,7 @@ function stringMap(value: object, options: object) {
 }
 
 const MAX_LABEL_VALUE_LENGTH = 63;
+const LABEL_VALUE_PATTERN = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$';
 
 /** A number of Pods, or a percentage of them. */
 export function countOrPercent(options: object = {}) {

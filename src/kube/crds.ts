@@ -24,6 +24,7 @@ export interface Crd extends KubeObject {
       readonly plural: string;
       readonly singular?: string;
       readonly shortNames?: readonly string[];
+      readonly categories?: readonly string[];
     };
     readonly versions: readonly {
       readonly name: string;

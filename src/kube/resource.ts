@@ -89,6 +89,8 @@ export interface Scale extends KubeObject {
  * `Kube.ConnectionFailed` (no whole answer: a write has possibly happened).
  */
 export interface ResourceClient<T extends KubeObject> {
+  /** Owner of the fields that this client writes. */
+  readonly fieldManager: string;
   get(ref: ObjectRef, options?: CallOptions): Promise<T>;
   /** All objects as they were at one moment; several requests where there are many. */
   list(selection?: ListSelection, options?: CallOptions): Promise<T[]>;
@@ -161,6 +163,7 @@ export class Resources {
     ): Promise<R> =>
       request('PATCH', objectPathOf(kind, ref, subresource), { body, contentType, query: managed, ...options });
     return {
+      ...managed,
       get: async (ref, options) => request('GET', objectPathOf(kind, ref), options),
       list: async ({ namespace, ...query } = {}, options) => {
         const items: T[] = [];

@@ -46,7 +46,7 @@ export function kindsPage(): string {
   return [
     '# Kinds',
     '',
-    'Custom resources of the platform, with all of their fields. `kubectl explain` shows the same.',
+    'Custom resources of the platform, with all of their fields. `kubectl explain` shows the same, and the fields of a Pod in `template.spec`.',
     '',
     '<!-- Made by `npm run manifests` from the schemas in the sources. -->',
     '',

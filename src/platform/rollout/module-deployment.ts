@@ -1,11 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../kinds/crd.ts';
-import { annotationMap, countOrPercent, enumOf, labelMap, OPEN, rules, time } from '../../kinds/schema.ts';
+import { withoutNulls } from '../../kinds/pod-form.ts';
+import { podSchemaOf, type Structural, withFields } from '../../kinds/pod-schema.ts';
+import { annotationMap, countOrPercent, enumOf, labelMap, rules, time } from '../../kinds/schema.ts';
 import type { EventSubject } from '../../kube/events/event-correlator.ts';
-import type { Container, KubeObject, PodObject } from '../../kube/objects.ts';
+import type { KubeObject, PodObject } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PLATFORM_GROUP } from '../../labels.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PLATFORM_GROUP, REVISION_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 
 /** One source of the type, the CRD and the table in docs/module-deployments.md. */
@@ -16,39 +18,54 @@ const MAX_LABELS = 32;
 const MAX_SELECTOR_LABELS = 16;
 const MAX_CONTAINERS = 16;
 
-const container = Type.Unsafe<Container>(
-  Type.Object(
-    {
-      name: Type.String({ minLength: 1, maxLength: 63, description: 'Name of the module.' }),
-      image: Type.String({ minLength: 1, maxLength: 4096, description: 'Address of its jar.' }),
+const nameOfModule = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+  description: 'Name of the module.',
+});
+
+const container: Structural = {
+  ...withFields(podSchemaOf('Container'), {
+    name: nameOfModule,
+    image: Type.String({ minLength: 1, maxLength: 4096, description: 'Address of its jar.' }),
+  }),
+  required: ['name', 'image'],
+  ...rules({
+    rule: "self.image.contains('.jar')",
+    message: 'image must be the address of a jar, such as https://jars.example.com/shop-1.0.0-ark-biz.jar',
+  }),
+};
+
+const podSpec = Type.Unsafe<PodObject['spec']>(
+  withFields(podSchemaOf('PodSpec'), {
+    containers: {
+      type: 'array',
+      items: container,
+      minItems: 1,
+      maxItems: MAX_CONTAINERS,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      description: 'The modules.',
     },
-    {
-      ...OPEN,
-      ...rules({
-        rule: "self.image.contains('.jar')",
-        message: 'image must be the address of a jar, such as https://jars.example.com/shop-1.0.0-ark-biz.jar',
-      }),
-    },
-  ),
+    restartPolicy: enumOf(['Always'], { description: 'Only `Always`, the default, as of a Deployment.' }),
+  }),
 );
+
+/** A Deployment takes these fields and uses none of them. Some tools write them. */
+const ignored = Type.Optional(Type.Unsafe<unknown>({ type: 'string' }));
 
 const template = Type.Object(
   {
     metadata: Type.Object({
       labels: labelMap({ maxProperties: MAX_LABELS, description: 'Must fit the selector.' }),
       annotations: Type.Optional(annotationMap({ description: 'Of the Pods.' })),
+      name: ignored,
+      generateName: ignored,
+      namespace: ignored,
+      creationTimestamp: ignored,
     }),
-    spec: Type.Unsafe<PodObject['spec']>(
-      Type.Object(
-        {
-          containers: Type.Array(container, { minItems: 1, maxItems: MAX_CONTAINERS, description: 'The modules.' }),
-          restartPolicy: Type.Optional(
-            enumOf(['Always'], { description: 'Only `Always`, the default, as of a Deployment.' }),
-          ),
-        },
-        OPEN,
-      ),
-    ),
+    spec: podSpec,
   },
   {
     description: 'Pod template, as of a Deployment. A change of it starts a rollout.',
@@ -122,7 +139,13 @@ const spec = Type.Object(
           description: 'Labels of its Pods.',
         }),
       },
-      rules({ rule: 'self == oldSelf', message: 'selector cannot be changed: create another ModuleDeployment' }),
+      rules(
+        { rule: 'self == oldSelf', message: 'selector cannot be changed: create another ModuleDeployment' },
+        {
+          rule: `!('${REVISION_LABEL}' in self.matchLabels)`,
+          message: `selector.matchLabels cannot have ${REVISION_LABEL}: the controller sets this label of each Pod`,
+        },
+      ),
     ),
     template,
     minReadySeconds: Type.Optional(
@@ -235,6 +258,7 @@ const MAX_NAME_LENGTH = 63;
 export const MODULE_DEPLOYMENT_CRD = crdOf({
   kind: MODULE_DEPLOYMENTS,
   shortNames: ['md'],
+  categories: ['all'],
   description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
   schemaRevision: 3,
   spec,
@@ -286,7 +310,7 @@ export function projectModuleDeployment(object: KubeObject): CachedModuleDeploym
     generation: metadata.generation ?? 0,
     isDeleting: metadata.deletionTimestamp !== undefined,
     confirmBatch: metadata.annotations?.[ANNOTATION.confirmBatch],
-    spec,
+    spec: withoutNulls(spec),
     status,
   };
 }

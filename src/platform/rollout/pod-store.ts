@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts';
+import { ControllerError } from '../../errors.ts';
 import { type ModulePod, projectModulePod } from '../../kinds/module-pod.ts';
 import type { PodObject } from '../../kube/objects.ts';
 import { matchesLabels } from '../../kube/placement.ts';
@@ -160,7 +161,9 @@ export class PodStore {
   async create(deployment: CachedModuleDeployment, parts: PodParts): Promise<void> {
     const { client, permit } = this.#options;
     try {
-      this.#answered(deployment, await client.create(buildPod(deployment, parts), { permit }));
+      const created = await client.create(buildPod(deployment, parts), { permit });
+      this.#answered(deployment, created);
+      await this.#keepMatching(deployment, created);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       const stored = await client.get({ namespace: deployment.namespace, name: parts.name });
@@ -171,6 +174,15 @@ export class PodStore {
       this.#knownOf(deployment).foreignNames.add(parts.name);
       throw error;
     }
+  }
+
+  /** Another one would be created for a Pod that the selector does not match, without end. */
+  async #keepMatching(deployment: CachedModuleDeployment, pod: PodObject): Promise<void> {
+    const projected = projectModulePod(pod);
+    if (matchesLabels(deployment.spec.selector, projected.labels)) return;
+    await this.delete(deployment, projected);
+    const message = `a webhook has changed labels of Pod ${projected.name}: spec.selector does not match it`;
+    throw new ControllerError('Rollout.PodMismatch', message);
   }
 
   async delete(deployment: CachedModuleDeployment, pod: ModulePod): Promise<void> {

@@ -1,20 +1,21 @@
 import { messageOf } from '../../errors.ts';
-import { matchesLabels } from '../../kube/placement.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
-import { REVISION_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
 import { TerminalError } from '../../reconcile/reconciler.ts';
 import type { CachedModuleDeployment, ModuleTemplate } from './module-deployment.ts';
 import type { PodStore } from './pod-store.ts';
 import { type Deletion, deletionEvent, type RolloutEvent } from './rollout-events.ts';
 import type { RolloutPlan } from './rollout-plan.ts';
+import { podFaultOf } from './rollout-pod.ts';
 import type { Failure } from './rollout-status.ts';
 
-/**
- * Maximum number of Pods that one reconcile creates or deletes: another namespace may wait for the worker. Creations
- * come in groups of 1, 2, 4, …: a template that the API server refuses costs one call.
- */
+/** Maximum number of Pods that one reconcile creates or deletes: another namespace may wait for the worker. */
 const MAX_STEP = 64;
+/**
+ * Creations come in groups of 1, 2 and then 4: a template that the API server refuses costs one call, and the workers of
+ * one namespace do not fill the lane to the API server.
+ */
+const MAX_AT_ONCE = 4;
 
 export interface PodWriterOptions {
   readonly pods: Pick<PodStore, 'create' | 'delete' | 'namesOf'>;
@@ -91,16 +92,14 @@ export class PodWriter {
       creations.map(({ revision }) => revision),
     );
     const create = async ({ revision: hash, place }: RolloutPlan['creations'][number], name: string): Promise<void> => {
-      const template = complete(templates.get(hash) ?? spec.template);
-      const labels = { ...template.metadata.labels, [REVISION_LABEL]: hash };
-      if (!matchesLabels(spec.selector, labels)) {
-        throw new TerminalError('Rollout.SelectorMismatch', 'spec.selector does not match the Pods of this template');
-      }
-      await pods.create(deployment, { name, hash, template, replaces: place });
+      const template = templates.get(hash) ?? spec.template;
+      const fault = podFaultOf(deployment, { hash, template });
+      if (fault !== undefined) throw new TerminalError('Rollout.TemplateInvalid', fault);
+      await pods.create(deployment, { name, hash, template: complete(template), replaces: place });
       report(['Normal', 'SuccessfulCreate', `created Pod ${name}`]);
     };
     let done = 0;
-    for (let size = this.#groups.get(uid) ?? 1; done < creations.length; size = Math.min(2 * size, MAX_STEP)) {
+    for (let size = this.#groups.get(uid) ?? 1; done < creations.length; size = Math.min(2 * size, MAX_AT_ONCE)) {
       const group = creations.slice(done, done + size);
       const results = await Promise.allSettled(group.map((one, index) => create(one, names[done + index] ?? '')));
       const failed = results.find((result) => result.status === 'rejected');
@@ -111,7 +110,7 @@ export class PodWriter {
         return { reason: 'FailedCreate', message, error: failed.reason };
       }
       done += group.length;
-      this.#groups.set(uid, Math.min(2 * size, MAX_STEP));
+      this.#groups.set(uid, Math.min(2 * size, MAX_AT_ONCE));
     }
     return undefined;
   }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { normalForm, withoutNulls } from '../../kinds/pod-form.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
 import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import { COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import { OWNER_INDEXERS, type WatchedKind } from '../../reconcile/informers.ts';
 import { type CachedModuleDeployment, MODULE_DEPLOYMENTS, type ModuleTemplate } from './module-deployment.ts';
 
@@ -45,7 +46,7 @@ export function projectRevision(object: KubeObject): Revision {
     hash: metadata.labels?.[REVISION_LABEL] ?? '',
     number: revision,
     controller: controllerOf(metadata),
-    template: data?.spec?.template,
+    template: withoutNulls(data?.spec?.template),
   };
 }
 
@@ -74,13 +75,35 @@ export function ownerReferenceOf({ name, uid }: CachedModuleDeployment): OwnerRe
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Stable over processes and versions. `collisions`: how often another template has had the hash of this one. */
+/**
+ * Stable over processes and versions, so of the template as it is. `collisions`: how often another template has had the
+ * hash of this one.
+ */
 export function hashOf(template: ModuleTemplate, collisions = 0): string {
   return digestOf(`${canonicalJson(template)}/${collisions}`, 10);
 }
 
-export function isSameTemplate(a: ModuleTemplate | undefined, b: ModuleTemplate): boolean {
-  return a !== undefined && canonicalJson(a) === canonicalJson(b);
+/**
+ * Whether Pods of the two templates are the same: an empty list, a field with its default, or one that the schema does
+ * not have makes no difference. A revision that is found so keeps its hash, and no Pod is replaced.
+ */
+export function isSameTemplate(a: ModuleTemplate | undefined, b: ModuleTemplate | undefined): boolean {
+  return a !== undefined && b !== undefined && (a === b || formOf(a) === formOf(b));
+}
+
+/** Objects of caches stay the same until they change. */
+const forms = new WeakMap<ModuleTemplate, string>();
+
+function formOf(template: ModuleTemplate): string {
+  const known = forms.get(template);
+  if (known !== undefined) return known;
+  const { metadata, spec } = template;
+  // A Pod has its own values of these.
+  const { [REVISION_LABEL]: _hash, ...labels } = metadata?.labels ?? {};
+  const { [ANNOTATION.replaces]: _uid, ...annotations } = metadata?.annotations ?? {};
+  const form = canonicalJson({ labels, annotations, spec: normalForm('PodSpec', spec) });
+  forms.set(template, form);
+  return form;
 }
 
 /** A revision to go back to; or why there is none. */

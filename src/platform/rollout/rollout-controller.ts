@@ -11,7 +11,7 @@ import type { Permit } from '../../kube/transport/rest-lane.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
 import type { Logger } from '../../logger.ts';
-import type { Result } from '../../reconcile/reconciler.ts';
+import { type Result, TerminalError } from '../../reconcile/reconciler.ts';
 import { BaseFinder } from './base-finder.ts';
 import { EndedPods } from './ended-pods.ts';
 import { FirstSeen } from './first-seen.ts';
@@ -34,6 +34,7 @@ import { factsOf, isInBatches, isRollingOut, noteRollout, type Rollout, type Rol
 import { limitsOf } from './rollout-limits.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { type Failure, failedStatusOf, statusOf } from './rollout-status.ts';
+import { templateTypeFaultsOf } from './template-faults.ts';
 
 export interface RolloutControllerOptions {
   readonly deployments: Pick<Informer<CachedModuleDeployment>, 'get' | 'upsert'>;
@@ -75,6 +76,8 @@ export class RolloutController {
   readonly #peers: PeerScaling;
   readonly #bases: BaseFinder;
   readonly #writer: PodWriter;
+  /** Templates without a fault. The garbage collector removes those that no cache holds. */
+  readonly #checked = new WeakSet<object>();
 
   constructor(options: RolloutControllerOptions) {
     this.#options = options;
@@ -105,6 +108,8 @@ export class RolloutController {
     report: (event: RolloutEvent) => void,
   ): Promise<Result | undefined> {
     const { client, permit, pods, revisions } = this.#options;
+    const typeFault = this.#typeFaultOf(deployment);
+    if (typeFault !== undefined) throw new TerminalError('Rollout.TemplateInvalid', typeFault);
     const followed = await this.#peers.follow(deployment, report);
     if (followed !== undefined) return followed;
     if (deployment.spec.rollbackTo !== undefined) {
@@ -124,6 +129,16 @@ export class RolloutController {
     for (const { name } of await pods.claim(deployment)) report(['Normal', 'Adopted', `took over Pod ${name}`]);
     const current = this.#currentOf(deployment, update);
     return this.#advance({ deployment, update, current, collisions, seen, report, pods: pods.podsOf(deployment) });
+  }
+
+  /** Whether something cannot be read of a template that an earlier schema let through. */
+  #typeFaultOf({ spec: { template } }: CachedModuleDeployment): string | undefined {
+    if (!this.#checked.has(template)) {
+      const [fault] = templateTypeFaultsOf(template);
+      if (fault !== undefined) return fault;
+      this.#checked.add(template);
+    }
+    return undefined;
   }
 
   /** Takes one step, and writes the status that it leads to. */

@@ -3,6 +3,7 @@ import type { NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
 import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
 import type { CachedModuleDeployment, ModuleTemplate } from './module-deployment.ts';
 import { digestOf, ownerReferenceOf } from './revision.ts';
+import { templateTypeFaultsOf } from './template-faults.ts';
 
 /**
  * The names of new Pods, one for each of `hashes`. Whoever decides from the same state finds the same names: a Pod that
@@ -36,15 +37,37 @@ export interface PodParts {
   readonly replaces: Pick<ModulePod, 'uid' | 'nodeName'> | undefined;
 }
 
+/**
+ * Why no Pod may be created from a template of a ModuleDeployment: a part of it has another type than it should have, or
+ * the Pod would not match the ModuleDeployment's own selector, which would let go of it and create another one. Newer
+ * schemas refuse both; an object that is stored may be older. Undefined where there is no fault.
+ */
+export function podFaultOf(
+  { spec }: Pick<CachedModuleDeployment, 'spec'>,
+  { hash, template }: Pick<PodParts, 'hash' | 'template'>,
+): string | undefined {
+  const [fault] = templateTypeFaultsOf(template);
+  if (fault !== undefined) return fault;
+  const labels = podLabelsOf(template, hash);
+  const other = Object.entries(spec.selector.matchLabels).find(([key, value]) => labels[key] !== value);
+  if (other === undefined) return undefined;
+  const [key, value] = other;
+  const has = labels[key] === undefined ? 'have no such label' : `have ${labels[key]}`;
+  return `spec.selector.matchLabels: ${key} is ${value}, and its Pods ${has}: create another ModuleDeployment without it`;
+}
+
+function podLabelsOf(template: ModuleTemplate, hash: string): Record<string, string> {
+  return { ...template.metadata.labels, [REVISION_LABEL]: hash };
+}
+
 export function buildPod(deployment: CachedModuleDeployment, { name, hash, template, replaces }: PodParts): PodObject {
   // Which Pod it replaces is not for the template to say.
   const { [ANNOTATION.replaces]: _, ...annotations } = template.metadata.annotations ?? {};
-  const { labels } = template.metadata;
   return {
     metadata: {
       name,
       namespace: deployment.namespace,
-      labels: { ...labels, [REVISION_LABEL]: hash },
+      labels: podLabelsOf(template, hash),
       annotations: { ...annotations, ...(replaces && { [ANNOTATION.replaces]: replaces.uid }) },
       ownerReferences: [ownerReferenceOf(deployment)],
     },

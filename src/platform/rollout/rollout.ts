@@ -18,6 +18,7 @@ import { reviewModuleDeployment } from './module-deployment-review.ts';
 import { PodStore } from './pod-store.ts';
 import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
+import { ROLLBACK_EVENTS } from './rollback.ts';
 import { RolloutController } from './rollout-controller.ts';
 import { ROLLOUT_EVENTS } from './rollout-events.ts';
 import { dependsOnNodes, isSameDeployment, isSameNode, keysOfOwned, keysOfPod } from './triggers.ts';
@@ -79,7 +80,7 @@ export const ROLLOUT: ControllerDefinition = {
   leads: true,
   crds: [{ crd: MODULE_DEPLOYMENT_CRD, usersMay: 'edit' }],
   webhooks: [REVIEW],
-  events: ROLLOUT_EVENTS,
+  events: [...ROLLOUT_EVENTS, ...ROLLBACK_EVENTS],
   build: (context) => {
     const { config, informers, resources, permit, webhooks, ...shared } = context;
     const { env } = config;

@@ -4,7 +4,7 @@ import { type CachedNode, isReadyNode, projectNode } from '../../../../src/kinds
 import type { EventRecorder } from '../../../../src/kube/events/event-recorder.ts';
 import type { PodObject } from '../../../../src/kube/objects.ts';
 import { fitsNode, placementOf } from '../../../../src/kube/placement.ts';
-import { isConnectionFailed } from '../../../../src/kube/transport/api-error.ts';
+import { isConflict, isConnectionFailed } from '../../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../../src/logger.ts';
 import {
   CACHED_MODULE_DEPLOYMENTS,
@@ -74,6 +74,8 @@ export class ControllerWorld {
   endingVersion: string | undefined;
   /** Before each write of a Pod; what it throws the controller gets. */
   onPodWrite: () => void = () => {};
+  /** A webhook that changes Pods. */
+  onCreated: (pod: PodObject) => void = () => {};
   /** Before each write of the spec of a ModuleDeployment; what it throws the controller gets. */
   onSpecWrite: (patch: object) => void = () => {};
   /** How often the API server was asked for all Pods. */
@@ -151,7 +153,9 @@ export class ControllerWorld {
       try {
         await this.#reconcile();
       } catch (error) {
-        if (!(error instanceof Killed) && !isConnectionFailed(error)) throw error;
+        // Decided from a cache that did not know of a write yet: tried again, as by the reconciler.
+        const isStale = isConflict(error);
+        if (!(error instanceof Killed) && !isConnectionFailed(error) && !isStale) throw error;
         if (error instanceof Killed) this.restart();
       }
       this.live();
@@ -352,7 +356,9 @@ export class ControllerWorld {
       ...podWriter,
       create: (pod, options) => {
         const creationTimestamp = new Date(++this.#created * 1000).toISOString();
-        return podWriter.create({ ...pod, metadata: { ...pod.metadata, creationTimestamp } }, options);
+        const created = structuredClone({ ...pod, metadata: { ...pod.metadata, creationTimestamp } });
+        this.onCreated(created);
+        return podWriter.create(created, options);
       },
     };
     const list: typeof podClient.list = (...selection) => {

@@ -101,6 +101,81 @@ describe('a ModuleDeployment', () => {
     });
   });
 
+  it('cannot have a new template together with a rollback, which would replace it', () => {
+    const [first, second, third] = ['1.0.0', '2.0.0', '3.0.0'].map(
+      (version) => moduleDeployment({ version }) as unknown as ModuleDeploymentObject,
+    );
+    if (!first || !second || !third) throw new Error('three versions are needed');
+    const history = [revision(1, first), revision(2, second)];
+    const asked = (object: ModuleDeploymentObject, rollbackTo: object) =>
+      review({ ...object, spec: { ...object.spec, rollbackTo } }, { oldObject: second, history });
+    for (const [object, rollbackTo] of [
+      [third, { revision: 1 }],
+      [third, {}],
+      [first, {}],
+      [first, { revision: 2 }],
+    ] as const)
+      expect(asked(object, rollbackTo)).toEqual({
+        isAllowed: false,
+        message: expect.stringContaining('spec.rollbackTo: would replace the new spec.template by that of revision'),
+      });
+    // As the controller writes it: the template of the revision that the field names.
+    expect(asked(first, { revision: 1 }).isAllowed).toBe(true);
+    // It may do so from a newer history: a refusal would end the rollback.
+    const restored = { ...first, spec: { ...first.spec, rollbackTo: { revision: 1 } } };
+    const pending = { ...second, spec: { ...second.spec, rollbackTo: {} } };
+    expect(review(restored, { oldObject: pending, history: [] }).isAllowed).toBe(true);
+    expect(review(restored, { oldObject: second, history: [] }).isAllowed).toBe(false);
+    // A change that makes no difference to Pods is none.
+    const same = structuredClone(second);
+    Object.assign(same.spec.template.spec, { restartPolicy: 'Always' });
+    expect(asked(same, { revision: 1 }).isAllowed).toBe(true);
+  });
+
+  it('is refused for what its Pods would be refused for, with the name of the field', () => {
+    const refused = (change: (template: { metadata: object; spec: object }) => void) =>
+      review(deployment(({ spec }) => change(spec.template)));
+    expect(refused(({ spec }) => Object.assign(spec, { tolerations: [{ value: 'x' }] }))).toEqual({
+      isAllowed: false,
+      message: 'spec.template.spec.tolerations[0].operator: must be Exists where there is no key',
+    });
+    expect(refused(({ metadata }) => Object.assign(metadata, { annotations: { 'a b': '' } }))).toEqual({
+      isAllowed: false,
+      message: 'spec.template.metadata.annotations: "a b" cannot be the key of an annotation',
+    });
+    // Of a part that is of another type, nothing else can be said.
+    expect(refused(({ spec }) => Object.assign(spec, { tolerations: 'abc', containers: [{}] }))).toEqual({
+      isAllowed: false,
+      message: 'spec.template.spec.containers[0].name: is required; spec.template.spec.tolerations: must be a list',
+    });
+  });
+
+  it('whose template is stored already can be changed elsewhere, whatever is wrong with the template', () => {
+    const wrong = deployment(({ spec }) =>
+      Object.assign(spec.template.spec, { tolerations: 'abc', containers: [{ name: 'shop', image: 'latest.jar' }] }),
+    );
+    const paused = { ...wrong, spec: { ...wrong.spec, paused: true } };
+    expect(review(paused, { oldObject: wrong }).isAllowed).toBe(true);
+    expect(review(paused, { oldObject: deployment() }).isAllowed).toBe(false);
+    expect(review(paused).isAllowed).toBe(false);
+  });
+
+  it('cannot have a selector with a key that no label has', () => {
+    const message = 'spec.selector.matchLabels: "a b" cannot be the key of a label';
+    const wrong = deployment(({ spec }) => Object.assign(spec.selector.matchLabels, { 'a b': '' }));
+    expect(review(wrong)).toEqual({ isAllowed: false, message });
+  });
+
+  it('is allowed with a warning when it has peer and replicas, of which one has no effect', () => {
+    const peers = (replicas: number) => deployment(({ spec }) => Object.assign(spec, { peer: true, replicas }));
+    const warned = { isAllowed: true, warnings: [expect.stringContaining('spec.replicas: has no effect')] };
+    const silent = { isAllowed: true, warnings: [] };
+    expect(review(peers(3))).toEqual(warned);
+    expect(review(peers(1))).toEqual(silent);
+    expect(review(peers(3), { oldObject: peers(5) })).toEqual(warned);
+    expect(review(peers(5), { oldObject: peers(5) })).toEqual(silent);
+  });
+
   it('is allowed with a warning when it shares labels with another', () => {
     const other = deployment((object) => {
       object.metadata.name = 'canary';

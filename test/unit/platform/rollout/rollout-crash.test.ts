@@ -37,6 +37,27 @@ describe('a controller that is killed, or gets no answer, at any write', () => {
     }
   });
 
+  it('ends a rollback where an undisturbed one ends', async () => {
+    const rolledBack = async (fault?: Fault): Promise<ControllerWorld> => {
+      const world = await settled();
+      world.apply('2.0.0');
+      await world.run();
+      world.edit(({ spec }) => {
+        spec.rollbackTo = {};
+      });
+      await world.run(fault);
+      return world;
+    };
+    const undisturbed = await rolledBack();
+    expect(undisturbed.end).toEqual({
+      pods: BASES.map((name) => `1.0.0 ${name}`),
+      status: { updatedReplicas: 3, availableReplicas: 3, revision: 3 },
+      revisions: [2, 3],
+    });
+    for (const fault of faultsOf(undisturbed.writes))
+      expect((await rolledBack(fault)).end, JSON.stringify(fault)).toEqual(undisturbed.end);
+  });
+
   it('creates none of the first Pods twice', async () => {
     const undisturbed = new ControllerWorld();
     undisturbed.apply('1.0.0');
