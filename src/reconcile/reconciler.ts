@@ -9,7 +9,10 @@ import { WorkQueue } from '../queue/work-queue.ts';
 
 /** What a reconcile asks for. */
 export interface Result {
-  /** Reconcile the key again after this long, ms, even if nothing happens. Default: not before something happens. */
+  /**
+   * Reconcile the key again after this long, ms, even if nothing happens. 0: there is more to do, and it is done when
+   * the keys that wait have had their turn. Default: not before something happens.
+   */
   readonly requeueAfterMs?: number;
 }
 
@@ -27,7 +30,10 @@ type Outcome = (typeof RESULTS)[number];
 export interface ReconcilerOptions {
   /** In metrics and logs. */
   readonly name: string;
-  /** How many keys are reconciled at a time; one key never twice at a time. */
+  /**
+   * How many keys of one namespace are reconciled at a time; one key never twice at a time. Namespaces take turns and
+   * share the workers. One without a key in work does not wait for the others: there are as many workers again for that.
+   */
   readonly workers: number;
   /**
    * Brings the world of `key` to what it should be, from whatever state it is in. What it throws is tried again with a
@@ -67,7 +73,7 @@ export class Reconciler {
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    this.#queue = new WorkQueue({ ...options, sync: (key) => this.#sync(key) });
+    this.#queue = new WorkQueue({ ...options, groupOf: namespaceOf, sync: (key) => this.#sync(key) });
     for (const result of RESULTS) this.#count(result, 0);
     // Whatever happened before, every key is looked at.
     options.leader?.addListener({ onStarted: () => this.#enqueueAll(), onStopped: () => {} });
@@ -136,6 +142,11 @@ export class Reconciler {
     const { name, metrics } = this.#options;
     metrics.reconciles.inc({ controller: name, result }, by);
   }
+}
+
+/** Namespace of a key; keys of cluster-scoped objects are together one group. */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
 export interface OwnerRef {
