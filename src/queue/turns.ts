@@ -14,10 +14,10 @@ export interface TurnsOptions {
 }
 
 /**
- * Order of waiting keys that is fair to groups. The next key is of the group with the fewest keys in work; groups with
- * equally many take turns, and the keys of one group keep their order. So a group alone has all workers, and of several
- * groups each has its share. A group without a key in work need not wait for a worker of another group: such groups
- * have as many workers again.
+ * Order of waiting keys that is fair to groups. The next key is one of the group with the fewest keys in work. Groups
+ * with equally many take turns, and the keys of one group keep their order: a group alone has all workers, and several
+ * groups share them. A group without a key in work does not wait until another group gives up a worker: for such groups
+ * there are as many workers again.
  */
 export class Turns {
   readonly #options: TurnsOptions;
@@ -56,7 +56,7 @@ export class Turns {
     this.#place(group);
   }
 
-  /** Takes the key whose turn it is into work; undefined when none may begin now. */
+  /** Moves the next key into work and returns it; undefined when none may begin now. */
   take(): string | undefined {
     const { workers } = this.#options;
     if (this.#inWork >= 2 * workers) return undefined;
@@ -83,7 +83,7 @@ export class Turns {
     this.#place(group);
   }
 
-  /** Puts a group where it belongs: it keeps its place there when it has one. */
+  /** Lets a group with waiting keys wait for its turn. A group that does so already keeps its place. */
   #place(group: Group): void {
     const { name, waiting, inWork } = group;
     if (waiting.size > 0) {
