@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { ControllerError, type ErrorCode, messageOf } from '../errors.ts';
 import type { Leader } from '../kube/leader.ts';
@@ -23,6 +24,9 @@ export class TerminalError extends ControllerError {
     this.name = 'TerminalError';
   }
 }
+
+/** Reconciles that follow each other in one turn of the event loop begin within this time. */
+const TURN_MS = 10;
 
 const RESULTS = ['success', 'requeue', 'error', 'terminal'] as const;
 type Outcome = (typeof RESULTS)[number];
@@ -70,6 +74,8 @@ export class Reconciler {
   readonly #queue: WorkQueue;
   /** All keys that there are, for the start of a term. */
   readonly #allKeys: (() => Iterable<string>)[] = [];
+  /** When the first reconcile of this turn of the event loop began. */
+  #turnStartedAt: number | undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -115,7 +121,23 @@ export class Reconciler {
     return this.#queue.run(signal);
   }
 
+  /**
+   * Whether a reconcile may begin in this turn of the event loop. Thousands that wait for nothing would otherwise keep
+   * it from everything else: renewals of Leases, watches, probes.
+   */
+  #mayBegin(): boolean {
+    const now = this.#options.clock.now();
+    if (this.#turnStartedAt === undefined) {
+      this.#turnStartedAt = now;
+      setImmediate(() => {
+        this.#turnStartedAt = undefined;
+      });
+    }
+    return now - this.#turnStartedAt < TURN_MS;
+  }
+
   async #sync(key: string): Promise<void> {
+    while (!this.#mayBegin()) await nextTurn();
     // The replica that leads now looks at it.
     if (!this.#isLeading()) return;
     try {
@@ -145,7 +167,7 @@ export class Reconciler {
 }
 
 /** Namespace of a key; keys of cluster-scoped objects are together one group. */
-function namespaceOf(key: string): string {
+export function namespaceOf(key: string): string {
   return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 

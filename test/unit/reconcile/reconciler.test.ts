@@ -153,6 +153,24 @@ describe('a reconciler', () => {
   });
 });
 
+it('lets the event loop turn between long reconciles that wait for nothing', async () => {
+  const rig = new ReconcilerRig();
+  const keys = ['ns/a', 'ns/b', 'ns/c', 'node-1'];
+  rig.acts.push(
+    ...keys.map(() => () => {
+      rig.clock.stopFor(10);
+      return undefined;
+    }),
+  );
+  for (const key of keys) rig.reconciler.enqueue(key);
+  const begun: number[] = [];
+  while (rig.acts.length > 0) {
+    await settle();
+    begun.push(rig.seen.splice(0).length);
+  }
+  expect(Math.max(...begun)).toBe(1);
+});
+
 describe('a reconciler of keys of several namespaces', () => {
   const enqueue = (...keys: readonly string[]): void => {
     for (const key of keys) rig.reconciler.enqueue(key);

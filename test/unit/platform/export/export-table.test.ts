@@ -767,3 +767,25 @@ describe('the table', () => {
     expect(world.changes).toEqual([['t1/cart', 't1/shop']]);
   });
 });
+
+describe('many Services that have to be calculated', () => {
+  it('are calculated in slices of 20 ms, in which each namespace has its turn', () => {
+    const world = new ExportWorld();
+    const { services, clock, table } = world;
+    const get = services.get.bind(services);
+    services.get = (key) => {
+      clock.stopFor(10);
+      return get(key);
+    };
+    const many = Array.from({ length: 6 }, (_, index) => serviceOf(`many-${index}`, { namespace: 'large' }));
+    for (const object of [...many, serviceOf('one', { namespace: 'small' })]) services.deliver({ type: 'PUT', object });
+    expect(table.isCurrent()).toBe(false);
+    clock.advance(100);
+    expect(world.changes).toEqual([
+      ['large/many-0', 'small/one'],
+      ['large/many-1', 'large/many-2'],
+      ['large/many-3', 'large/many-4'],
+      ['large/many-5'],
+    ]);
+  });
+});
