@@ -254,6 +254,21 @@ describe('backends', () => {
     for (const fault of found) expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
   });
 
+  it('are left out of all further ports when the first ones have 5,000, and a port that no Pod has is no fault', () => {
+    const named = { name: 'named', port: 3, targetPort: 'nowhere' };
+    const ports = [TCP_PORT, { name: 'z', port: 2, targetPort: 8081 }, named];
+    const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'));
+    world.put(
+      ...Array.from({ length: 5_000 }, (_, index) =>
+        podOf('shop', `shop-${index}`, { node: 'vnode.a', ip: `10.1.${index >> 8}.${index & 255}` }),
+      ),
+    );
+    expect([0, 1, 2].map((port) => world.backends('t1/shop', port).length)).toEqual([5_000, 0, 0]);
+    const [fault, ...further] = world.table.get('t1/shop')?.view.faults ?? [];
+    expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
+    expect(further).toEqual([]);
+  });
+
   it('are never the arklet of another base at the same address', () => {
     const ip = '10.0.0.1';
     const world = new ExportWorld().put(
