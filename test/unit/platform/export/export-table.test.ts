@@ -255,7 +255,7 @@ describe('backends', () => {
   });
 
   it('are left out of all further ports when the first ones have 5,000, and a port that no Pod has is no fault', () => {
-    const named = { name: 'named', port: 3, targetPort: 'nowhere' };
+    const named = { name: 'zz', port: 3, targetPort: 'nowhere' };
     const ports = [TCP_PORT, { name: 'z', port: 2, targetPort: 8081 }, named];
     const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'));
     world.put(
