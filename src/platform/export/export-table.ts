@@ -70,6 +70,8 @@ export class ExportTable {
   readonly #dirty = new Map<string, number>();
   /** Which of them is next: the Services of one namespace delay no other namespace. */
   readonly #turns = new Turns({ groupOf: namespaceOf, workers: 1 });
+  /** Those whose Service has changed. Emptied by the calculation. */
+  readonly #claims = new Set<string>();
   readonly #holdings = new Map<string, Holding>();
   /** Those whose ExportService says something else about what they have. */
   readonly #unsettled = new Set<string>();
@@ -157,11 +159,14 @@ export class ExportTable {
     this.#selections.putService({ namespace, name, selector }, () =>
       this.#options.pods.byIndex('namespace', namespace),
     );
+    this.#claims.add(key);
     this.#touch(key);
   }
 
   #onServiceGone(key: string): void {
-    if (this.#selections.removeService(key)) this.#touch(key);
+    if (!this.#selections.removeService(key)) return;
+    this.#claims.add(key);
+    this.#touch(key);
   }
 
   #onPod(pod: ModulePod, old?: ModulePod): void {
@@ -216,20 +221,32 @@ export class ExportTable {
     this.#options.clock.setTimer(() => this.#flush(), delayMs);
   }
 
-  /** Takes entries to calculate, in turn, until the slice is over. */
+  /**
+   * Takes entries to calculate, in turn, until the slice is over. All changed Services are in one slice: of two that
+   * want the same, the older one gets it.
+   */
   *#slice(): Iterable<[key: string, at: number]> {
     const { clock } = this.#options;
     // Conflicts are judged once a slice: they take half of the time at most.
     const endsAt = clock.now() + Math.max(SLICE_MS, this.#settledInMs);
-    do {
+    for (const key of this.#claims) {
+      this.#turns.delete(key);
+      yield this.#taken(key);
+    }
+    this.#claims.clear();
+    while (clock.now() < endsAt) {
       const key = this.#turns.take();
-      if (key === undefined) return;
+      if (key === undefined) break;
       this.#turns.end(key);
-      const at = this.#dirty.get(key);
-      this.#dirty.delete(key);
-      if (at !== undefined) yield [key, at];
-    } while (clock.now() < endsAt);
+      yield this.#taken(key);
+    }
     if (this.#dirty.size > 0) this.#schedule(0);
+  }
+
+  #taken(key: string): [key: string, at: number] {
+    const at = this.#dirty.get(key) ?? this.#options.clock.now();
+    this.#dirty.delete(key);
+    return [key, at];
   }
 
   #flush(): void {

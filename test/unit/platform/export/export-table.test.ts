@@ -784,23 +784,42 @@ describe('the table', () => {
 });
 
 describe('many Services that have to be calculated', () => {
-  it('are calculated in slices of 20 ms, in which each namespace has its turn', () => {
+  const many = Array.from({ length: 6 }, (_, index) => `many-${index}`);
+  const selector = { app: 'app' };
+
+  /** Each look at a Service takes 10 ms. */
+  function slowWorld(): ExportWorld {
     const world = new ExportWorld();
-    const { services, clock, table } = world;
-    const get = services.get.bind(services);
-    services.get = (key) => {
-      clock.stopFor(10);
+    const get = world.services.get.bind(world.services);
+    world.services.get = (key) => {
+      world.clock.stopFor(10);
       return get(key);
     };
-    const many = Array.from({ length: 6 }, (_, index) => serviceOf(`many-${index}`, { namespace: 'large' }));
-    for (const object of [...many, serviceOf('one', { namespace: 'small' })]) services.deliver({ type: 'PUT', object });
-    expect(table.isCurrent()).toBe(false);
-    clock.advance(100);
+    return world;
+  }
+
+  it('since a Pod of theirs has changed are so in slices of 20 ms, in which each namespace has its turn', () => {
+    const world = slowWorld();
+    world.put(...many.map((name) => serviceOf(name, { namespace: 'large', selector })));
+    world.put(serviceOf('one', { namespace: 'small', selector }), nodeOf('vnode.app-1'));
+    world.changes.splice(0);
+    for (const namespace of ['large', 'small']) {
+      const pod = podOf('app', 'app-1');
+      world.pods.deliver({ type: 'PUT', object: { ...pod, metadata: { ...pod.metadata, namespace } } });
+    }
+    world.clock.advance(100);
     expect(world.changes).toEqual([
       ['large/many-0', 'small/one'],
       ['large/many-1', 'large/many-2'],
       ['large/many-3', 'large/many-4'],
       ['large/many-5'],
     ]);
+  });
+
+  it('since they are new are so together, for the oldest gets what several want', () => {
+    const world = slowWorld();
+    world.put(...many.map((name, index) => serviceOf(name, { createdAt: `2026-01-01T00:00:0${9 - index}Z` })));
+    expect(world.changes).toEqual([many.map((name) => `t1/${name}`)]);
+    expect(world.namesOf('external')).toEqual(['t1/many-5']);
   });
 });
