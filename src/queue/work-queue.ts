@@ -4,6 +4,7 @@ import { ControllerError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type BackoffOptions, backoffMs } from './backoff.ts';
+import { Turns } from './turns.ts';
 
 export interface WorkQueueOptions {
   readonly name: string;
@@ -25,6 +26,11 @@ export interface WorkQueueOptions {
   readonly restMs?: (key: string) => number;
   /** Whether the key goes before all that are not; asked each time that it is added. Default: none does. */
   readonly isUrgent?: (key: string) => boolean;
+  /**
+   * The group that a key belongs to: groups take turns and share the workers (`Turns`), so that many or slow keys of
+   * one group delay no other group. Not for a queue with urgent keys. Default: keys begin in order of arrival.
+   */
+  readonly groupOf?: (key: string) => string;
 }
 
 interface Delayed {
@@ -48,6 +54,8 @@ export class WorkQueue {
   /** Waiting keys in order of arrival, with the time of arrival; the urgent ones first. Emptied by the workers. */
   readonly #urgent = new Map<string, number>();
   readonly #waiting = new Map<string, number>();
+  /** Which waiting key begins next, where that is not the oldest one. */
+  readonly #turns: Turns | undefined;
   /** Keys in work; true = added again meanwhile. Emptied when the sync ends. */
   readonly #running = new Map<string, boolean>();
   /** The one valid due time of a delayed key; older heap entries are skipped. Emptied when due. */
@@ -68,7 +76,9 @@ export class WorkQueue {
   #onIdle: (() => void) | undefined;
 
   constructor(options: WorkQueueOptions) {
+    const { groupOf, workers } = options;
     this.#options = options;
+    this.#turns = groupOf && new Turns({ groupOf, workers });
   }
 
   get depth(): number {
@@ -111,6 +121,7 @@ export class WorkQueue {
     this.#restsUntil.delete(key);
     const waiting = this.#isUrgent(key) ? this.#urgent : this.#waiting;
     waiting.set(key, this.#options.clock.now());
+    this.#turns?.add(key);
     this.#options.metrics.queueAdds.inc({ name: this.#options.name });
     this.#startSoon();
   }
@@ -151,7 +162,7 @@ export class WorkQueue {
     this.#lookAt.delete(key);
     this.#restsUntil.delete(key);
     this.#urgent.delete(key);
-    this.#waiting.delete(key);
+    if (this.#waiting.delete(key)) this.#turns?.delete(key);
   }
 
   /** Whether the last sync of the key has failed: it is tried again with a delay. */
@@ -192,15 +203,30 @@ export class WorkQueue {
 
   #startWorkers(): void {
     const isStarted = Number.isFinite(this.#startedAt);
-    while (isStarted && !this.#stopped && this.#running.size < this.#options.workers) {
-      const waiting = this.#urgent.size > 0 ? this.#urgent : this.#waiting;
-      const next = waiting.entries().next();
-      if (next.done) break;
-      const [key, addedAt] = next.value;
-      waiting.delete(key);
-      void this.#work(key, addedAt);
+    while (isStarted && !this.#stopped) {
+      const next = this.#turns ? this.#takeTurn(this.#turns) : this.#takeFirst();
+      if (next === undefined) break;
+      void this.#work(...next);
     }
     this.#options.metrics.queueDepth.set({ name: this.#options.name }, this.depth);
+  }
+
+  /** Removes a waiting key that may begin now, and returns it with its time of arrival. */
+  #takeFirst(): [key: string, addedAt: number] | undefined {
+    if (this.#running.size >= this.#options.workers) return undefined;
+    const waiting = this.#urgent.size > 0 ? this.#urgent : this.#waiting;
+    const next = waiting.entries().next();
+    if (next.done) return undefined;
+    waiting.delete(next.value[0]);
+    return next.value;
+  }
+
+  #takeTurn(turns: Turns): [key: string, addedAt: number] | undefined {
+    const key = turns.take();
+    if (key === undefined) return undefined;
+    const addedAt = this.#waiting.get(key) ?? this.#options.clock.now();
+    this.#waiting.delete(key);
+    return [key, addedAt];
   }
 
   async #work(key: string, addedAt: number): Promise<void> {
@@ -217,6 +243,7 @@ export class WorkQueue {
     metrics.queueWorkSeconds.observe({ name }, (clock.now() - startedAt) / 1000);
     const again = this.#running.get(key) === true;
     this.#running.delete(key);
+    this.#turns?.end(key);
     const restMs = this.#options.restMs?.(key) ?? 0;
     if (restMs > 0) this.#restsUntil.set(key, clock.now() + restMs);
     if (this.#stopped && this.#running.size === 0) this.#onIdle?.();

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { ControllerError, type ErrorCode, messageOf } from '../errors.ts';
 import type { Leader } from '../kube/leader.ts';
@@ -9,7 +10,10 @@ import { WorkQueue } from '../queue/work-queue.ts';
 
 /** What a reconcile asks for. */
 export interface Result {
-  /** Reconcile the key again after this long, ms, even if nothing happens. Default: not before something happens. */
+  /**
+   * Reconcile the key again after this long, ms, even if nothing happens. 0: there is more to do, and it is done when
+   * the keys that wait have had their turn. Default: not before something happens.
+   */
   readonly requeueAfterMs?: number;
 }
 
@@ -21,13 +25,19 @@ export class TerminalError extends ControllerError {
   }
 }
 
+/** Reconciles that follow each other in one turn of the event loop begin within this time. */
+const TURN_MS = 10;
+
 const RESULTS = ['success', 'requeue', 'error', 'terminal'] as const;
 type Outcome = (typeof RESULTS)[number];
 
 export interface ReconcilerOptions {
   /** In metrics and logs. */
   readonly name: string;
-  /** How many keys are reconciled at a time; one key never twice at a time. */
+  /**
+   * How many keys of one namespace are reconciled at a time; one key never twice at a time. Namespaces take turns and
+   * share the workers. One without a key in work does not wait for the others: there are as many workers again for that.
+   */
   readonly workers: number;
   /**
    * Brings the world of `key` to what it should be, from whatever state it is in. What it throws is tried again with a
@@ -64,10 +74,12 @@ export class Reconciler {
   readonly #queue: WorkQueue;
   /** All keys that there are, for the start of a term. */
   readonly #allKeys: (() => Iterable<string>)[] = [];
+  /** When the first reconcile of this turn of the event loop began. */
+  #turnStartedAt: number | undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
-    this.#queue = new WorkQueue({ ...options, sync: (key) => this.#sync(key) });
+    this.#queue = new WorkQueue({ ...options, groupOf: namespaceOf, sync: (key) => this.#sync(key) });
     for (const result of RESULTS) this.#count(result, 0);
     // Whatever happened before, every key is looked at.
     options.leader?.addListener({ onStarted: () => this.#enqueueAll(), onStopped: () => {} });
@@ -109,7 +121,23 @@ export class Reconciler {
     return this.#queue.run(signal);
   }
 
+  /**
+   * Whether a reconcile may begin in this turn of the event loop. Thousands that wait for nothing would otherwise keep
+   * it from everything else: renewals of Leases, watches, probes.
+   */
+  #mayBegin(): boolean {
+    const now = this.#options.clock.now();
+    if (this.#turnStartedAt === undefined) {
+      this.#turnStartedAt = now;
+      setImmediate(() => {
+        this.#turnStartedAt = undefined;
+      });
+    }
+    return now - this.#turnStartedAt < TURN_MS;
+  }
+
   async #sync(key: string): Promise<void> {
+    while (!this.#mayBegin()) await nextTurn();
     // The replica that leads now looks at it.
     if (!this.#isLeading()) return;
     try {
@@ -136,6 +164,11 @@ export class Reconciler {
     const { name, metrics } = this.#options;
     metrics.reconciles.inc({ controller: name, result }, by);
   }
+}
+
+/** Namespace of a key; keys of cluster-scoped objects are together one group. */
+export function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
 export interface OwnerRef {

@@ -6,7 +6,7 @@ import { ApiFaultProxy, seededRandom } from '../support/api-fault-proxy.ts';
 import { modulesOn, modulesWanted } from '../support/end-state.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod, moduleWorkload } from '../support/manifests.ts';
-import { conditionOf, findLease, findNode, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { conditionOf, findLease, findNode, findPod, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { nodePath, type OwnWorld, podPath, startOwnWorld } from '../support/world.ts';
 
 const BASES = 10;
@@ -160,6 +160,13 @@ describe('an API server that is down for 60 s, with installs and uninstalls unde
     await apiServer.start();
     const upAt = Date.now();
 
+    // By the name of the Node: kube-scheduler binds nothing before its own watches are back, up to a minute later.
+    await create('early', [1]);
+    await eventually(async () => {
+      expect(isReady(await findPod(admin, 'early-1'))).toBe(true);
+      const living = (await nodes(admin)).filter(({ metadata }) => metadata.name !== `vnode.${dead}`);
+      expect(living.filter(isSchedulable)).toHaveLength(BASES - 1);
+    }, 10_000);
     await eventually(async () => {
       for (const number of ALL.filter((other) => `base-${other}` !== dead)) {
         const lease = (await findLease(admin, `base-${number}`)) as LeaseObject | undefined;
@@ -167,7 +174,7 @@ describe('an API server that is down for 60 s, with installs and uninstalls unde
       }
     }, 15_000);
     await eventually(async () => expect(await findNode(admin, dead)).toBeUndefined(), 40_000);
-    const found = await settled(BASES - 1 + 5 + 3, 60_000);
+    const found = await settled(BASES - 1 + 5 + 3 + 1, 60_000);
     expect(found.filter(({ spec }) => spec.nodeName === `vnode.${dead}`)).toEqual([]);
     expect(readyMarks(await nodes(admin))).toEqual(before);
     await restarted((all) => [

@@ -79,6 +79,11 @@ interface Address {
   readonly label: string | undefined;
 }
 
+/** Whether a port of a Service leads to any of the Pods. */
+export function hasTarget({ target }: ExportedPort, serving: readonly ServingPod[]): boolean {
+  return serving.some(({ pod }) => portOf(target, pod) !== undefined);
+}
+
 function portOf(target: number | string, { ports }: ModulePod): number | undefined {
   if (typeof target === 'number') return target;
   return Object.hasOwn(ports, target) ? ports[target] : undefined;

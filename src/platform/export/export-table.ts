@@ -5,6 +5,8 @@ import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
+import { Turns } from '../../queue/turns.ts';
+import { namespaceOf } from '../../reconcile/reconciler.ts';
 import { Arklets } from './arklets.ts';
 import { servingPods } from './backends.ts';
 import type { CachedService } from './cached-service.ts';
@@ -48,6 +50,8 @@ export type ExportListener = (keys: ReadonlySet<string>) => void;
 
 /** Events of one burst are one calculation: balancers see no difference, and the process does. */
 const GATHER_MS = 20;
+/** A calculation goes on this long at most before timers and requests have their turn. */
+const SLICE_MS = 20;
 /** Each watch brings a bookmark every minute: a replica that hears nothing for two and a half is cut off. */
 const STALE_AFTER_MS = 150_000;
 
@@ -62,11 +66,18 @@ export class ExportTable {
   readonly #arklets = new Arklets();
   readonly #groups = new Map<string, Set<string>>();
   readonly #listeners: ExportListener[] = [];
+  /** Since when an entry has to be calculated, by key. Emptied by the calculation. */
   readonly #dirty = new Map<string, number>();
+  /** Which of them is next: the Services of one namespace delay no other namespace. */
+  readonly #turns = new Turns({ groupOf: namespaceOf, workers: 1 });
+  /** Those whose Service has changed. Emptied by the calculation. */
+  readonly #claims = new Set<string>();
   readonly #holdings = new Map<string, Holding>();
   /** Those whose ExportService says something else about what they have. */
   readonly #unsettled = new Set<string>();
   #isScheduled = false;
+  /** How long the conflicts took that were judged last. */
+  #settledInMs = 0;
   #version = 0;
   #wasWhole = false;
 
@@ -148,11 +159,14 @@ export class ExportTable {
     this.#selections.putService({ namespace, name, selector }, () =>
       this.#options.pods.byIndex('namespace', namespace),
     );
+    this.#claims.add(key);
     this.#touch(key);
   }
 
   #onServiceGone(key: string): void {
-    if (this.#selections.removeService(key)) this.#touch(key);
+    if (!this.#selections.removeService(key)) return;
+    this.#claims.add(key);
+    this.#touch(key);
   }
 
   #onPod(pod: ModulePod, old?: ModulePod): void {
@@ -194,23 +208,55 @@ export class ExportTable {
   }
 
   #touch(key: string): void {
-    if (!this.#dirty.has(key)) this.#dirty.set(key, this.#options.clock.now());
+    if (!this.#dirty.has(key)) {
+      this.#dirty.set(key, this.#options.clock.now());
+      this.#turns.add(key);
+    }
     this.#schedule();
   }
 
-  #schedule(): void {
+  #schedule(delayMs = GATHER_MS): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.#options.clock.setTimer(() => this.#flush(), GATHER_MS);
+    this.#options.clock.setTimer(() => this.#flush(), delayMs);
+  }
+
+  /**
+   * Takes entries to calculate, in turn, until the slice is over. All changed Services are in one slice: of two that
+   * want the same, the older one gets it.
+   */
+  *#slice(): Iterable<[key: string, at: number]> {
+    const { clock } = this.#options;
+    // Conflicts are judged once a slice: they take half of the time at most.
+    const endsAt = clock.now() + Math.max(SLICE_MS, this.#settledInMs);
+    for (const key of this.#claims) {
+      this.#turns.delete(key);
+      yield this.#taken(key);
+    }
+    this.#claims.clear();
+    while (clock.now() < endsAt) {
+      const key = this.#turns.take();
+      if (key === undefined) break;
+      this.#turns.end(key);
+      yield this.#taken(key);
+    }
+    if (this.#dirty.size > 0) this.#schedule(0);
+  }
+
+  #taken(key: string): [key: string, at: number] {
+    const at = this.#dirty.get(key) ?? this.#options.clock.now();
+    this.#dirty.delete(key);
+    return [key, at];
   }
 
   #flush(): void {
+    const { clock, metrics } = this.#options;
     this.#isScheduled = false;
-    const dirty = new Map(this.#dirty);
-    this.#dirty.clear();
+    const dirty = new Map<string, number>();
     const changed = new Set<string>();
     const groups = new Set<string>();
-    for (const key of dirty.keys()) {
+    for (const [key, at] of this.#slice()) {
+      dirty.set(key, at);
       const old = this.#entries.get(key);
       const entry = this.#entryOf(key, old);
       if (entry === old) continue;
@@ -218,8 +264,9 @@ export class ExportTable {
       for (const group of this.#place(key, old, entry)) groups.add(group);
     }
     for (const group of this.#unsettledGroups()) groups.add(group);
+    const startedAt = clock.now();
     for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
-    const { clock, metrics } = this.#options;
+    this.#settledInMs = clock.now() - startedAt;
     metrics.exportedServices.set(this.#entries.size);
     if (changed.size === 0) return;
     this.#version++;

@@ -1,7 +1,7 @@
 import type { ConditionStatus } from '../../kube/objects.ts';
 import { shortened } from '../../shortened.ts';
 import type { Arklets } from './arklets.ts';
-import { backendsOf, type ServingPod } from './backends.ts';
+import { backendsOf, hasTarget, type ServingPod } from './backends.ts';
 import type { Conflict } from './conflicts.ts';
 import type { ExportConditionType, Exported, ExportServiceCondition, ExportServiceStatus } from './export-service.ts';
 import type { ExportSettings } from './exported-service.ts';
@@ -33,15 +33,21 @@ export function viewOf({ cluster, namespace, name, settings, serving, arklets }:
   const unknownWeights = new Set<string>();
   let left = MAX_BACKENDS;
   const ports = settings.ports.map((port) => {
+    const { host, path, protocol, servicePort } = port;
+    const described = { name: port.name, BCSVHost: host, path, protocol, servicePort };
+    const tooMany = `spec.ports[${port.name}]: more than ${MAX_BACKENDS} backends in all ports, the others are left out`;
+    if (left === 0 && hasTarget(port, serving)) {
+      // The backends of 64 ports on thousands of Pods would take a second, for nothing.
+      faults.push(tooMany);
+      return { ...described, backends: [] };
+    }
     const found = backendsOf(port, serving, settings, arklets);
     for (const label of found.unknownWeights) unknownWeights.add(label);
     if (found.isOfArklet) faults.push(`spec.ports[${port.name}].targetPort: is the port of the arklet of a base`);
     const backends = found.backends.slice(0, left);
     left -= backends.length;
-    if (backends.length < found.backends.length)
-      faults.push(`spec.ports[${port.name}]: more than ${MAX_BACKENDS} backends in all ports, the others are left out`);
-    const { host, path, protocol, servicePort } = port;
-    return { name: port.name, BCSVHost: host, path, protocol, servicePort, backends };
+    if (backends.length < found.backends.length) faults.push(tooMany);
+    return { ...described, backends };
   });
   const exported: Exported = {
     cluster,

@@ -27,7 +27,7 @@ class ReconcilerRig {
   }));
   readonly seen: string[] = [];
   /** What the next reconciles do; then they succeed. */
-  readonly acts: (() => Result | undefined)[] = [];
+  readonly acts: (() => Result | undefined | Promise<undefined>)[] = [];
   isLeading = true;
   /** As the leader calls it. */
   onStarted = (): void => {};
@@ -150,6 +150,52 @@ describe('a reconciler', () => {
     rig.put('a', '2');
     expect(await rig.pass(0)).toEqual(['ns/a']);
     expect(await rig.counts()).toEqual({ success: 1, requeue: 0, error: 0, terminal: 1 });
+  });
+});
+
+it('lets the event loop turn between long reconciles that wait for nothing', async () => {
+  const rig = new ReconcilerRig();
+  const keys = ['ns/a', 'ns/b', 'ns/c', 'node-1'];
+  rig.acts.push(
+    ...keys.map(() => () => {
+      rig.clock.stopFor(10);
+      return undefined;
+    }),
+  );
+  for (const key of keys) rig.reconciler.enqueue(key);
+  const begun: number[] = [];
+  while (rig.acts.length > 0) {
+    await settle();
+    begun.push(rig.seen.splice(0).length);
+  }
+  expect(Math.max(...begun)).toBe(1);
+});
+
+describe('a reconciler of keys of several namespaces', () => {
+  const enqueue = (...keys: readonly string[]): void => {
+    for (const key of keys) rig.reconciler.enqueue(key);
+  };
+  const busy = (): Promise<undefined> => new Promise(() => {});
+
+  it('begins with one key of each namespace, and cluster-scoped keys are together like one', async () => {
+    enqueue('large/a', 'large/b', 'large/c', 'small/a', 'node-1', 'node-2');
+    expect(await rig.pass(0)).toEqual(['large/a', 'small/a', 'node-1', 'large/b', 'node-2', 'large/c']);
+  });
+
+  it('takes the next step of an object that has more to do when all that wait have had their turn', async () => {
+    const more = (): Result => ({ requeueAfterMs: 0 });
+    rig.acts.push(more, () => undefined, more);
+    enqueue('large/a', 'large/b', 'large/c', 'small/a');
+    expect(await rig.pass(0)).toEqual(['large/a', 'small/a', 'large/b', 'large/c', 'large/a', 'large/b']);
+    expect(await rig.counts()).toEqual({ success: 4, requeue: 2, error: 0, terminal: 0 });
+  });
+
+  it('lets the slow objects of one namespace take all its workers, and no other namespace wait', async () => {
+    rig.acts.push(busy, busy);
+    enqueue('slow/a', 'slow/b', 'slow/c');
+    expect(await rig.pass(0)).toEqual(['slow/a', 'slow/b']);
+    enqueue('small/a', 'small/b', 'node-1');
+    expect(await rig.pass(60_000)).toEqual(['small/a', 'node-1', 'small/b']);
   });
 });
 

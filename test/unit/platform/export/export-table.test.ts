@@ -254,6 +254,21 @@ describe('backends', () => {
     for (const fault of found) expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
   });
 
+  it('are left out of all further ports when the first ones have 5,000, and a port that no Pod has is no fault', () => {
+    const named = { name: 'zz', port: 3, targetPort: 'nowhere' };
+    const ports = [TCP_PORT, { name: 'z', port: 2, targetPort: 8081 }, named];
+    const world = new ExportWorld().put(serviceOf('shop', { ports }), nodeOf('vnode.a'));
+    world.put(
+      ...Array.from({ length: 5_000 }, (_, index) =>
+        podOf('shop', `shop-${index}`, { node: 'vnode.a', ip: `10.1.${index >> 8}.${index & 255}` }),
+      ),
+    );
+    expect([0, 1, 2].map((port) => world.backends('t1/shop', port).length)).toEqual([5_000, 0, 0]);
+    const [fault, ...further] = world.table.get('t1/shop')?.view.faults ?? [];
+    expect(fault).toMatch(/^spec.ports\[z\]: more than 5000 backends/);
+    expect(further).toEqual([]);
+  });
+
   it('are never the arklet of another base at the same address', () => {
     const ip = '10.0.0.1';
     const world = new ExportWorld().put(
@@ -765,5 +780,46 @@ describe('the table', () => {
     expect(world.changes).toEqual([]);
     world.clock.advance(1);
     expect(world.changes).toEqual([['t1/cart', 't1/shop']]);
+  });
+});
+
+describe('many Services that have to be calculated', () => {
+  const many = Array.from({ length: 6 }, (_, index) => `many-${index}`);
+  const selector = { app: 'app' };
+
+  /** Each look at a Service takes 10 ms. */
+  function slowWorld(): ExportWorld {
+    const world = new ExportWorld();
+    const get = world.services.get.bind(world.services);
+    world.services.get = (key) => {
+      world.clock.stopFor(10);
+      return get(key);
+    };
+    return world;
+  }
+
+  it('since a Pod of theirs has changed are so in slices of 20 ms, in which each namespace has its turn', () => {
+    const world = slowWorld();
+    world.put(...many.map((name) => serviceOf(name, { namespace: 'large', selector })));
+    world.put(serviceOf('one', { namespace: 'small', selector }), nodeOf('vnode.app-1'));
+    world.changes.splice(0);
+    for (const namespace of ['large', 'small']) {
+      const pod = podOf('app', 'app-1');
+      world.pods.deliver({ type: 'PUT', object: { ...pod, metadata: { ...pod.metadata, namespace } } });
+    }
+    world.clock.advance(100);
+    expect(world.changes).toEqual([
+      ['large/many-0', 'small/one'],
+      ['large/many-1', 'large/many-2'],
+      ['large/many-3', 'large/many-4'],
+      ['large/many-5'],
+    ]);
+  });
+
+  it('since they are new are so together, for the oldest gets what several want', () => {
+    const world = slowWorld();
+    world.put(...many.map((name, index) => serviceOf(name, { createdAt: `2026-01-01T00:00:0${9 - index}Z` })));
+    expect(world.changes).toEqual([many.map((name) => `t1/${name}`)]);
+    expect(world.namesOf('external')).toEqual(['t1/many-5']);
   });
 });
