@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
+import type { ModuleDeploymentStatus } from '../../src/platform/rollout/module-deployment.ts';
 import { limitsOf } from '../../src/platform/rollout/rollout-limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { isSchedulable, nodes } from '../support/observe.ts';
@@ -100,10 +101,12 @@ it.each(SEEDS)('a hundred accidents on the real control plane, drawn by %i', asy
   }
   const told = JSON.stringify(taken);
   expect(seen.mostLive, told).toBeLessThanOrEqual(BASES);
-  await edit({ paused: false, template: moduleDeployment({ version: '2.0.0' }).spec.template });
+  await edit({ paused: false, rollbackTo: null, template: moduleDeployment({ version: '2.0.0' }).spec.template });
   await eventually(async () => {
-    const { conditions } = await statusOf(world.admin);
-    expect(conditions.find(({ type }) => type === 'Ready')?.status, told).toBe('True');
+    const { metadata, status } = await world.admin.get(moduleDeploymentPath());
+    expect(status.observedGeneration).toBe(metadata.generation);
+    const ready = (status as ModuleDeploymentStatus).conditions.find(({ type }) => type === 'Ready');
+    expect(ready?.status, told).toBe('True');
   });
   expect(new Set(seen.available.map(({ metadata }) => metadata.labels?.version))).toEqual(new Set(['2.0.0']));
   await world.admin.delete(moduleDeploymentPath());
