@@ -7,15 +7,29 @@ import { byCreation, statusIn, type VPod } from './vpod.ts';
 export interface Succession {
   /** The active version that took over. */
   readonly successor: Claim | undefined;
+  /** The version that is to take over when it is installed; undefined where this one is the newest. */
+  readonly coming: Claim | undefined;
   /** The version whose Pod asks that all others go (`uninstallThenInstall`), and whether it is on the base for sure. */
   readonly replacer: { readonly claim: Claim; readonly isThere: boolean } | undefined;
   /** No younger Pod brought a version that is here or comes: of what the base has, this one is to be active. */
   readonly isNewest: boolean;
+  /** Another version that a living Pod asks for is active. */
+  readonly isServed: boolean;
+  /** No such version is active, and of those that are installed this one is to be: a newer one may still come. */
+  readonly isNext: boolean;
   /** Some Pod that was created later asks for another version. */
   readonly hasYounger: boolean;
 }
 
-const ALONE: Succession = { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false };
+const ALONE: Succession = {
+  successor: undefined,
+  coming: undefined,
+  replacer: undefined,
+  isNewest: true,
+  isServed: false,
+  isNext: true,
+  hasYounger: false,
+};
 
 interface Version {
   readonly key: ModuleKey;
@@ -28,6 +42,8 @@ interface Version {
 interface Versions {
   /** The version that is to be active, of those that are here or coming. */
   readonly newest: Version | undefined;
+  /** The version that is to be active, of those that are here. */
+  readonly installed: Version | undefined;
   /** The last one created. */
   readonly youngest: Version | undefined;
   /** Active ones, the youngest first. */
@@ -54,21 +70,30 @@ export class Successions {
     }
   }
 
+  /** Some name has several versions. */
+  get hasRivals(): boolean {
+    return this.#byName.size > 0;
+  }
+
   of(key: ModuleKey): Succession {
     const own = this.#versions.get(key);
     const all = own && this.#byName.get(own.claim.spec.name);
     if (own === undefined || all === undefined) return ALONE;
     const replacer = replacerOf(own, all);
     const active = all.active[0] === own ? all.active[1] : all.active[0];
+    const isNewest = all.newest === undefined || all.newest === own || !precedes(all.newest, own);
     const hasSuccessor = active !== undefined && (own.hasRun || ageOf(active, own) === 'younger');
     return {
       successor: hasSuccessor ? active.claim : undefined,
+      coming: isNewest ? undefined : all.newest?.claim,
       replacer: replacer && {
         claim: replacer.claim,
         isThere: isInstalled(replacer.record) && replacer.record?.unconfirmed === undefined,
       },
       hasYounger: all.youngest !== undefined && ageOf(all.youngest, own) === 'younger',
-      isNewest: all.newest === undefined || all.newest === own || !precedes(all.newest, own),
+      isNewest,
+      isServed: active !== undefined,
+      isNext: all.active.length === 0 && all.installed === own,
     };
   }
 }
@@ -83,6 +108,10 @@ function versionsOf(versions: readonly Version[]): Versions {
   const present = versions.filter(({ record }) => isHereOrComing(record));
   return {
     newest: lastIn(present, precedes),
+    installed: lastIn(
+      present.filter(({ record }) => isInstalled(record)),
+      precedes,
+    ),
     youngest: lastIn(versions, isYounger),
     active: versions.filter(isActive).sort((one, other) => (precedes(one, other) ? -1 : 1)),
     replacing: versions.filter(isReplacing).sort((one, other) => byCreation(youngestOf(other), youngestOf(one))),
@@ -149,7 +178,8 @@ function replaces(other: Version, own: Version): boolean {
   return age !== 'tied' || !isReplacing(own) || precedes(other, own);
 }
 
-function hasRun({ youngest, spec }: Claim): boolean {
+/** The Pod's status shows that the version has run on this base. */
+export function hasRun({ youngest, spec }: Claim): boolean {
   const status = statusIn(youngest.status.containerStatuses, spec.name);
   return status?.started === true || status?.lastState?.terminated !== undefined;
 }

@@ -10,10 +10,20 @@ const NOW = 1_000_000;
 const owner = makePod();
 const claim: Claim = { owner, youngest: owner, spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
 const ALONE = {
-  succession: { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false },
-  isAwaited: false,
+  succession: {
+    successor: undefined,
+    coming: undefined,
+    replacer: undefined,
+    isNewest: true,
+    isServed: false,
+    isNext: false,
+    hasYounger: false,
+  },
+  isInDoubt: false,
+  heir: 'none',
   canSwitch: false,
-};
+  activatesNew: false,
+} as const;
 const failure = { reason: 'RunContainerError', message: 'no' } as const;
 
 function decide(record: Partial<ModuleRecord>, of: Claim | undefined = claim) {
@@ -96,12 +106,12 @@ describe('a module that a Pod asks for, shown to the Pod', () => {
       keeps: false,
       lookAt: NOW - 500 + 15_000,
       wakeAt: NOW + 60_000,
-      isSwitch: false,
+      isTakeover: false,
     });
     const uncertain = input({ inFlight: { ...inFlight, uncertain: true } }, { askedAt: NOW - 100 });
     expect(decideModule(uncertain).lookAt).toBe(NOW - 100 + 3_000);
     const switching = decideModule(input({ inFlight: { ...inFlight, command: 'switch' } }));
-    expect(switching).toMatchObject({ isSwitch: true, view: { isSwitch: true } });
+    expect(switching).toMatchObject({ isTakeover: true, view: { isSwitch: true } });
   });
 
   it('shows the failure before while it is tried again', () => {
@@ -262,8 +272,8 @@ describe('a DEACTIVATED version on a base that can be switched', () => {
 
   it('keeps what it replaces on the base until it is the active one', () => {
     const input = { record: makeRecord(KEY, { state: 'ACTIVATED' }), claim: undefined, askedAt: NOW, now: NOW };
-    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true })).toMatchObject({ keeps: false });
-    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true }).command).toBeUndefined();
+    expect(decideModule({ ...input, ...ALONE, heir: 'coming', canSwitch: true })).toMatchObject({ keeps: false });
+    expect(decideModule({ ...input, ...ALONE, heir: 'coming', canSwitch: true }).command).toBeUndefined();
     expect(decideModule({ ...input, ...ALONE, canSwitch: true }).command).toBe('uninstall');
   });
 });
