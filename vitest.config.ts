@@ -160,6 +160,7 @@ const LONG_PROPERTIES = [
   'test/unit/pod/base-plan-properties.test.ts',
   'test/unit/pod/base-plan-simulation.test.ts',
   'test/unit/pod/command-conflicts.test.ts',
+  'test/unit/pod/handover-model.test.ts',
   'test/unit/vnode/convergence.test.ts',
 ];
 /** A watch that is cut at each of its bytes takes as long as they do. */

@@ -202,7 +202,7 @@ export class ModuleLedger {
     const stamped = { ...record, publishedAt, answeredAt: now, doubtedUntil };
     // A late answer to an earlier command must not end the running one: the list decides.
     if (record.inFlight === undefined || asked) {
-      const hasOther = this.#records.siblingsOf(record.id).some(({ state }) => state !== undefined);
+      const hasOther = this.#records.siblingsOf(record.id).some((sibling) => mayBeThere(sibling));
       this.#records.set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
       this.#onGone(record, now);
     }
@@ -319,6 +319,11 @@ export class ModuleLedger {
         this.#records.set({ ...other, retryAt: now });
     }
   }
+}
+
+/** It is on the base, or an install that is under way may have brought it. */
+function mayBeThere({ state, inFlight }: ModuleRecord): boolean {
+  return state !== undefined || inFlight?.command === 'install';
 }
 
 /** Nobody commands it, and no install of this process brought it. */

@@ -5,7 +5,7 @@ import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyO
 import { type Claim, claimsOf } from './claims.ts';
 import { withoutConflicts } from './command-conflicts.ts';
 import { Heirs, Takeovers } from './heirs.ts';
-import { decideModule, type Heir, type ModuleDecision } from './module-decision.ts';
+import { canTakeOver, decideModule, type Heir, type ModuleDecision } from './module-decision.ts';
 import { type ContainerModule, containerModulesOf, installFaultOf } from './module-spec.ts';
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
@@ -169,25 +169,27 @@ interface Decided {
 function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
   const { claims, removals, ledger, canSwitch, now } = decided;
   const { activatesNew, askedAt } = ledger;
-  const successions = new Successions(claims, (key) => ledger.get(key));
+  const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
+  const activation = { canSwitch, activatesNew };
+  const successions = new Successions(claims, recordOf, (claim, record) => canTakeOver(claim, record, activation));
   const decisions = new Map<ModuleKey, ModuleDecision>();
   const decideOf = (key: ModuleKey, claim: Claim | undefined, heir: Heir): ModuleDecision => {
     const fault = claim && installFaultOf(claim.owner);
     const succession = successions.of(key);
     const isInDoubt = claim !== undefined && takeovers.hasOther(claim.spec.name, key);
-    const base = { canSwitch, activatesNew, askedAt, now };
-    const decision = decideModule({ record: ledger.get(key), claim, fault, succession, isInDoubt, heir, ...base });
+    const base = { ...activation, askedAt, now };
+    const decision = decideModule({ record: recordOf(key), claim, fault, succession, isInDoubt, heir, ...base });
     const held = isHeldBack(decision, key, decided) ? withoutCommand(decision) : decision;
     decisions.set(key, held);
     return held;
   };
   const takeovers = new Takeovers(ledger.records());
-  const heirs = new Heirs({ canSwitch, activatesNew });
+  const heirs = new Heirs(activation);
   const isReplaced = (key: ModuleKey): boolean => successions.of(key).replacer !== undefined;
   for (const [key, claim] of claims) {
     if (isReplaced(key)) continue;
     const decision = decideOf(key, claim, 'none');
-    if (removals.size > 0 || successions.hasRivals) heirs.add(claim, ledger.get(key), decision);
+    if (removals.size > 0 || successions.hasRivals) heirs.add(claim, recordOf(key), decision);
   }
   for (const [key, claim] of claims) if (isReplaced(key)) decideOf(key, claim, heirs.of(claim.spec.name, undefined));
   for (const [key, removal] of removals) {

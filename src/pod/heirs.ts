@@ -3,7 +3,7 @@ import { isReplacing, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import { type Heir, type ModuleDecision, type ModuleDecisionInput, mayActivate } from './module-decision.ts';
 import type { Removal } from './removals.ts';
-import { hasRun } from './succession.ts';
+import { hasEverRun } from './succession.ts';
 
 /** How the base makes a version the active one of its name. */
 export type Activation = Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew'>;
@@ -63,18 +63,23 @@ function standingOf(
   decision: ModuleDecision,
   { canSwitch, activatesNew }: Activation,
 ): Standing {
-  const isBack = hasRun(claim);
-  const becomesActive = canSwitch || mayActivate({ claim, activatesNew });
-  if (record?.inFlight?.command === 'uninstall') return isBack && becomesActive ? 'coming' : 'none';
-  if (record?.inFlight?.command === 'switch') return 'coming';
-  if (record !== undefined && isInWork(record)) {
-    const mayEndWell = record.inFlight !== undefined || record.failure === undefined;
-    return mayEndWell && becomesActive ? 'coming' : 'here';
-  }
+  const isBack = hasEverRun(claim);
+  const mayServe = canSwitch || mayActivate({ claim, activatesNew });
+  if (record !== undefined && isInWork(record)) return standingInWork(record, { isBack, mayServe });
   if (record?.missingSince !== undefined || record?.unconfirmed !== undefined) return 'coming';
   if (record?.state === 'ACTIVATED') return 'here';
   if (record?.state === 'DEACTIVATED') return decision.isTakeover ? 'coming' : 'here';
-  return isBack && becomesActive && isReturning(record, decision) ? 'returning' : 'none';
+  return isBack && mayServe && isReturning(record, decision) ? 'returning' : 'none';
+}
+
+function standingInWork(
+  { inFlight, failure }: ModuleRecord,
+  { isBack, mayServe }: { readonly isBack: boolean; readonly mayServe: boolean },
+): Heir {
+  if (inFlight?.command === 'switch') return 'coming';
+  if (inFlight?.command === 'uninstall') return isBack && mayServe ? 'coming' : 'none';
+  const mayEndWell = inFlight !== undefined || failure === undefined;
+  return mayEndWell && mayServe ? 'coming' : 'here';
 }
 
 /** It is installed next; one whose last install failed is not waited for while it backs off. */

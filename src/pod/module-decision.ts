@@ -3,7 +3,7 @@ import { isInWork, type ModuleRecord } from '../module/module-record.ts';
 import type { ModuleCommand, ModuleSpec } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import type { ModuleView, WaitingView } from './module-view.ts';
-import { hasRun, type Succession } from './succession.ts';
+import { hasEverRun, type Succession } from './succession.ts';
 import { repeatedReason, type WaitingReason } from './waiting-reason.ts';
 
 /** What to do about one `name:version` of a base whose list is known. */
@@ -159,20 +159,24 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
 
 /** Beside the active version, or alone: then nothing on the base would ever make it active again. */
 function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
-  const { canSwitch, succession, now } = input;
-  const mayServe = succession.isNewest || (succession.isNext && canSwitch && !record.hasSwitchFailed);
-  if (!mayServe) return { view: deactivated(succession), keeps: true };
+  const { canSwitch, succession } = input;
+  if (!succession.isNewest && !succession.isNext) return { view: deactivated(succession), keeps: true };
   const isAlone = record.failure?.reason === 'BizDeactivated';
   // An uninstall that failed may have ended part of it.
   const hasEnded = isAlone || record.failure?.reason === 'KillContainerError';
   if ((isAlone && record.hasSwitchFailed) || (hasEnded && !canSwitch)) return decideBroken(input, record);
-  const needsInstall = !canSwitch || (record.hasSwitchFailed && !succession.isServed);
-  if (needsInstall && mayActivate(input)) return decideReinstall(input, record);
-  if (!canSwitch) return { view: deactivated(succession), keeps: true };
+  // A version that a Pod asks for serves meanwhile, or else one that goes waits for this one because it has run.
+  const canWait = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim);
+  const needsInstall = !canSwitch || record.hasSwitchFailed;
+  if (needsInstall && canWait && mayActivate(input)) return decideReinstall(input, record);
+  return canSwitch ? decideSwitch(input, record) : { view: deactivated(succession), keeps: true };
+}
+
+function decideSwitch({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
   if (record.failure?.reason !== 'SwitchError') {
     const view: ModuleView = { kind: 'Installing', sinceMs: now, isSwitch: true };
     // The back-off of a crash is for a new install: being made active takes no time.
-    const isEarly = !isAlone && now < record.retryAt;
+    const isEarly = record.failure?.reason !== 'BizDeactivated' && now < record.retryAt;
     return { view, keeps: true, isTakeover: true, ...(isEarly ? { wakeAt: record.retryAt } : { command: 'switch' }) };
   }
   const view = { ...waitingFor(record, 'SwitchError', record.failure.message), isEnded: false };
@@ -181,9 +185,20 @@ function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): Mo
     : { view, keeps: true, command: 'switch' };
 }
 
+/** Whether a version that is DEACTIVATED can be made active while one that goes still is. */
+export function canTakeOver(
+  claim: Claim,
+  { hasSwitchFailed, failure }: ModuleRecord,
+  { canSwitch, activatesNew }: Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew'>,
+): boolean {
+  if (canSwitch && !hasSwitchFailed) return true;
+  const isWell = failure === undefined || failure.reason === 'SwitchError';
+  return isWell && activatesNew !== false && hasEverRun(claim);
+}
+
 /** Whether an install makes the version the active one. One that has run may have lost that to a newer install. */
 export function mayActivate({ claim, activatesNew }: Pick<ModuleDecisionInput, 'claim' | 'activatesNew'>): boolean {
-  return activatesNew ?? (claim !== undefined && hasRun(claim));
+  return activatesNew ?? (claim !== undefined && hasEverRun(claim));
 }
 
 /** The base makes a version active only by its install: it is uninstalled, and installed when it is gone. */
@@ -193,7 +208,9 @@ function decideReinstall({ now }: ModuleDecisionInput, record: ModuleRecord): Mo
     record.failure === undefined
       ? { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: true, isExpected: true }
       : waitingFor(record, record.failure.reason, record.failure.message);
-  if (now >= record.retryAt) return { view, keeps: true, isTakeover: true, command: 'uninstall' };
+  // The back-off of a switch that failed is for another switch.
+  const isDue = now >= record.retryAt || record.failure?.reason === 'SwitchError';
+  if (isDue) return { view, keeps: true, isTakeover: true, command: 'uninstall' };
   return { view, keeps: true, isTakeover: record.failure === undefined, wakeAt: record.retryAt };
 }
 

@@ -14,7 +14,7 @@ function successionsOf(pods: readonly PodOptions[], has: Readonly<Record<string,
   const recordOf = (key: string): ModuleRecord | undefined => records.get(key);
   const living = pods.map(makePod);
   const claims = claimsOf({ living, others: () => [], recordOf, specsOf: moduleSpecsOf });
-  const successions = new Successions(claims, recordOf);
+  const successions = new Successions(claims, recordOf, () => true);
   return (key: string): string => wordsOf(successions.of(key));
 }
 
