@@ -43,6 +43,7 @@ const ON_ALL_TRANSPORTS = [
   'discovery',
   'env',
   'first-contact',
+  'handover',
   'lossless',
   'module-life',
   'one-watch',

@@ -165,10 +165,10 @@ function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): Mo
   // An uninstall that failed may have ended part of it.
   const hasEnded = isAlone || record.failure?.reason === 'KillContainerError';
   if ((isAlone && record.hasSwitchFailed) || (hasEnded && !canSwitch)) return decideBroken(input, record);
-  // A version that a Pod asks for serves meanwhile, or else one that goes waits for this one because it has run.
-  const canWait = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim);
+  // Meanwhile a version serves that a Pod asks for, or one that goes, which waits for this one because it has run.
+  const isServed = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim);
   const needsInstall = !canSwitch || record.hasSwitchFailed;
-  if (needsInstall && canWait && mayActivate(input)) return decideReinstall(input, record);
+  if (needsInstall && isServed && input.activatesNew !== false) return decideReinstall(input, record);
   return canSwitch ? decideSwitch(input, record) : { view: deactivated(succession), keeps: true };
 }
 
