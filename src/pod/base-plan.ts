@@ -171,7 +171,9 @@ function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
   const { activatesNew, askedAt } = ledger;
   const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
   const activation = { canSwitch, activatesNew };
-  const successions = new Successions(claims, recordOf, (claim, record) => canTakeOver(claim, record, activation));
+  const successions = new Successions(claims, recordOf, (claim, record) =>
+    canTakeOver(claim, record, { ...activation, now }),
+  );
   const decisions = new Map<ModuleKey, ModuleDecision>();
   const decideOf = (key: ModuleKey, claim: Claim | undefined, heir: Heir): ModuleDecision => {
     const fault = claim && installFaultOf(claim.owner);

@@ -182,16 +182,16 @@ function decideSwitch({ now }: ModuleDecisionInput, record: ModuleRecord): Modul
   const view = { ...waitingFor(record, 'SwitchError', record.failure.message), isEnded: false };
   return now < record.retryAt
     ? { view, keeps: true, wakeAt: record.retryAt }
-    : { view, keeps: true, command: 'switch' };
+    : { view, keeps: true, isTakeover: true, command: 'switch' };
 }
 
 /** Whether a version that is DEACTIVATED can be made active while one that goes still is. */
 export function canTakeOver(
   claim: Claim,
-  { hasSwitchFailed, failure }: ModuleRecord,
-  { canSwitch, activatesNew }: Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew'>,
+  { hasSwitchFailed, failure, retryAt }: ModuleRecord,
+  { canSwitch, activatesNew, now }: Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew' | 'now'>,
 ): boolean {
-  if (canSwitch && !hasSwitchFailed) return true;
+  if (canSwitch && (!hasSwitchFailed || now >= retryAt)) return true;
   const isWell = failure === undefined || failure.reason === 'SwitchError';
   return isWell && activatesNew !== false && hasEverRun(claim);
 }

@@ -112,6 +112,8 @@ export class HandoverModel {
     if (plan.askList) this.#ask(step);
     this.#write(plan, now);
     for (const key of inactive) this.#checkReady(key, step);
+    const switches = plan.commands.filter(({ command }) => command === 'switch');
+    if (switches.length > 1) this.faults.push(`step ${step}: two versions are switched to`);
     for (const command of plan.commands) this.#send(command, step);
     for (const key of this.#takeovers) {
       if (this.#livingOf(key).length === 0 || this.base.stateOf(key) === 'ACTIVATED') this.#takeovers.delete(key);
