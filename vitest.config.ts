@@ -43,6 +43,7 @@ const ON_ALL_TRANSPORTS = [
   'discovery',
   'env',
   'first-contact',
+  'handover',
   'lossless',
   'module-life',
   'one-watch',
@@ -161,6 +162,7 @@ const LONG_PROPERTIES = [
   'test/unit/pod/base-plan-simulation.test.ts',
   'test/unit/platform/rollout/rollout-simulation.test.ts',
   'test/unit/pod/command-conflicts.test.ts',
+  'test/unit/pod/handover-model.test.ts',
   'test/unit/vnode/convergence.test.ts',
 ];
 /** A watch that is cut at each of its bytes takes as long as they do. */

@@ -9,8 +9,10 @@ import {
   moduleKeyOf,
   type OperationResult,
 } from '../tunnel/module.ts';
+import { installsBesideActive, shownByInstalls } from './activation.ts';
 import { MessageOrder, type MessageTimes } from './message-order.ts';
 import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withCommand } from './module-record.ts';
+import { RecordTable } from './record-table.ts';
 import {
   afterResult,
   type Evidence,
@@ -57,6 +59,7 @@ export class ModuleLedger {
   readonly #order = new MessageOrder();
   #isKnown = false;
   #restarted = false;
+  #activatesNew: boolean | undefined;
   /** What the newest list has, when there was no room for it. Emptied by `forgetUnless`, which makes room. */
   #refused: ReadonlySet<ModuleKey> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -87,6 +90,14 @@ export class ModuleLedger {
   /** How long an install may be in work. */
   get installDeadlineMs(): number {
     return this.#options.installDeadlineMs;
+  }
+
+  /**
+   * Whether the base makes a version active by its install although another one is (`-Dactivate.new.module`), as
+   * installs of this process have shown; undefined: none has.
+   */
+  get activatesNew(): boolean | undefined {
+    return this.#activatesNew;
   }
 
   /** When the newest list was asked for. */
@@ -141,6 +152,7 @@ export class ModuleLedger {
     const isRepeated = this.#restarted;
     this.#isKnown = false;
     this.#restarted = true;
+    this.#activatesNew = undefined;
     this.#order.restart(publishedAt);
     // The order alone refuses lists from before it; a base may report restarts at any rate.
     if (isRepeated) return;
@@ -165,12 +177,14 @@ export class ModuleLedger {
     if (this.#refused) return false;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
+    const installs = installsBesideActive(this.#records);
     for (const [key, status] of present) {
       const record = this.#records.get(key) ?? newRecord(status, now);
       this.#records.set(seenPresent(record, status, evidence));
     }
     this.#takeAbsence(present, evidence);
     this.#takeDeactivated(evidence);
+    this.#activatesNew = shownByInstalls(installs, (key) => this.#records.get(key)) ?? this.#activatesNew;
     this.#isKnown = true;
     this.#restarted = false;
     this.#order.listTaken(evidence.askedAt);
@@ -188,7 +202,7 @@ export class ModuleLedger {
     const stamped = { ...record, publishedAt, answeredAt: now, doubtedUntil };
     // A late answer to an earlier command must not end the running one: the list decides.
     if (record.inFlight === undefined || asked) {
-      const hasOther = this.#records.siblingsOf(record.id).some(({ state }) => state !== undefined);
+      const hasOther = this.#records.siblingsOf(record.id).some((sibling) => mayBeThere(sibling));
       this.#records.set(afterResult(stamped, result, hasOther, this.#evidence(times, now)));
       this.#onGone(record, now);
     }
@@ -307,6 +321,11 @@ export class ModuleLedger {
   }
 }
 
+/** It is on the base, or an install that is under way may have brought it. */
+function mayBeThere({ state, inFlight }: ModuleRecord): boolean {
+  return state !== undefined || inFlight?.command === 'install';
+}
+
 /** Nobody commands it, and no install of this process brought it. */
 function isForeign({ inFlight, fingerprint }: ModuleRecord): boolean {
   return inFlight === undefined && fingerprint === undefined;
@@ -315,63 +334,4 @@ function isForeign({ inFlight, fingerprint }: ModuleRecord): boolean {
 /** What is in work may be left out of a list for a moment, and another install may have to wait for it. */
 function isForgettable(record: ModuleRecord): boolean {
   return record.missingSince !== undefined && isForeign(record) && !isInWork(record);
-}
-
-/** The records of one base, to be found by `name:version` and by name. */
-export class RecordTable {
-  readonly #byKey = new Map<ModuleKey, ModuleRecord>();
-  readonly #keysByName = new Map<string, Set<ModuleKey>>();
-  readonly #inFlight = new Set<ModuleKey>();
-
-  get size(): number {
-    return this.#byKey.size;
-  }
-
-  get(key: ModuleKey): ModuleRecord | undefined {
-    return this.#byKey.get(key);
-  }
-
-  values(): IterableIterator<ModuleRecord> {
-    return this.#byKey.values();
-  }
-
-  set(record: ModuleRecord): void {
-    const key = moduleKeyOf(record.id);
-    this.#byKey.set(key, record);
-    if (record.inFlight) this.#inFlight.add(key);
-    else this.#inFlight.delete(key);
-    const keys = this.#keysByName.get(record.id.name) ?? new Set();
-    this.#keysByName.set(record.id.name, keys.add(key));
-  }
-
-  forget(isForgotten: (key: ModuleKey, record: ModuleRecord) => boolean): void {
-    for (const [key, record] of this.#byKey) if (isForgotten(key, record)) this.#delete(key, record);
-  }
-
-  /** With a command under way. */
-  inFlight(): ModuleRecord[] {
-    return [...this.#inFlight].flatMap((key) => this.#byKey.get(key) ?? []);
-  }
-
-  get inFlightCount(): number {
-    return this.#inFlight.size;
-  }
-
-  /** The other versions of the name. */
-  siblingsOf(id: ModuleId): ModuleRecord[] {
-    const siblings: ModuleRecord[] = [];
-    for (const key of this.#keysByName.get(id.name) ?? []) {
-      const record = this.#byKey.get(key);
-      if (record && record.id.version !== id.version) siblings.push(record);
-    }
-    return siblings;
-  }
-
-  #delete(key: ModuleKey, { id }: ModuleRecord): void {
-    this.#byKey.delete(key);
-    this.#inFlight.delete(key);
-    const keys = this.#keysByName.get(id.name);
-    keys?.delete(key);
-    if (keys?.size === 0) this.#keysByName.delete(id.name);
-  }
 }

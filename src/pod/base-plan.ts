@@ -4,7 +4,8 @@ import { fingerprintOf, isGone } from '../module/module-record.ts';
 import { isReplacing, type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../tunnel/module.ts';
 import { type Claim, claimsOf } from './claims.ts';
 import { withoutConflicts } from './command-conflicts.ts';
-import { decideModule, type ModuleDecision } from './module-decision.ts';
+import { Heirs, Takeovers } from './heirs.ts';
+import { canTakeOver, decideModule, type Heir, type ModuleDecision } from './module-decision.ts';
 import { type ContainerModule, containerModulesOf, installFaultOf } from './module-spec.ts';
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
@@ -27,6 +28,7 @@ export interface LedgerView {
   readonly isKnown: boolean;
   readonly askedAt: number;
   readonly installDeadlineMs: number;
+  readonly activatesNew: boolean | undefined;
   get(key: ModuleKey): ModuleRecord | undefined;
   records(): Iterable<ModuleRecord>;
 }
@@ -163,28 +165,38 @@ interface Decided {
   readonly now: number;
 }
 
-/** Claims first: an old version may have to wait until its replacement serves. */
+/** What stays first: a version that has to go may have to wait until another one of its name is active. */
 function decide(decided: Decided): ReadonlyMap<ModuleKey, ModuleDecision> {
   const { claims, removals, ledger, canSwitch, now } = decided;
-  const successions = new Successions(claims, (key) => ledger.get(key));
+  const { activatesNew, askedAt } = ledger;
+  const recordOf = (key: ModuleKey): ModuleRecord | undefined => ledger.get(key);
+  const activation = { canSwitch, activatesNew };
+  const successions = new Successions(claims, recordOf, (claim, record) =>
+    canTakeOver(claim, record, { ...activation, now }),
+  );
   const decisions = new Map<ModuleKey, ModuleDecision>();
-  const switching = new Set<string>();
-  const decideOf = (key: ModuleKey, claim: Claim | undefined): void => {
-    const decision = decideModule({
-      record: ledger.get(key),
-      claim,
-      fault: claim && installFaultOf(claim.owner),
-      succession: successions.of(key),
-      isAwaited: claim === undefined && switching.has(removals.get(key)?.id.name ?? ''),
-      canSwitch,
-      askedAt: ledger.askedAt,
-      now,
-    });
-    if (claim && decision.isSwitch) switching.add(claim.spec.name);
-    decisions.set(key, isHeldBack(decision, key, decided) ? withoutCommand(decision) : decision);
+  const decideOf = (key: ModuleKey, claim: Claim | undefined, heir: Heir): ModuleDecision => {
+    const fault = claim && installFaultOf(claim.owner);
+    const succession = successions.of(key);
+    const isInDoubt = claim !== undefined && takeovers.hasOther(claim.spec.name, key);
+    const base = { ...activation, askedAt, now };
+    const decision = decideModule({ record: recordOf(key), claim, fault, succession, isInDoubt, heir, ...base });
+    const held = isHeldBack(decision, key, decided) ? withoutCommand(decision) : decision;
+    decisions.set(key, held);
+    return held;
   };
-  for (const [key, claim] of claims) decideOf(key, claim);
-  for (const key of removals.keys()) if (!claims.has(key)) decideOf(key, undefined);
+  const takeovers = new Takeovers(ledger.records());
+  const heirs = new Heirs(activation);
+  const isReplaced = (key: ModuleKey): boolean => successions.of(key).replacer !== undefined;
+  for (const [key, claim] of claims) {
+    if (isReplaced(key)) continue;
+    const decision = decideOf(key, claim, 'none');
+    if (removals.size > 0 || successions.hasRivals) heirs.add(claim, recordOf(key), decision);
+  }
+  for (const [key, claim] of claims) if (isReplaced(key)) decideOf(key, claim, heirs.of(claim.spec.name, undefined));
+  for (const [key, removal] of removals) {
+    if (!claims.has(key)) decideOf(key, undefined, heirs.of(removal.id.name, removal));
+  }
   return withoutConflicts(decisions, { ledger, claims, removals, now });
 }
 

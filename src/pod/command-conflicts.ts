@@ -19,6 +19,8 @@ interface Work {
 
 interface PlannedWork extends Work {
   readonly command: ModuleCommand;
+  /** It waits for all other commands about the name. */
+  readonly isPatient: boolean;
 }
 
 export interface ConflictInput {
@@ -40,6 +42,9 @@ export interface ConflictInput {
  * install is in work, no other version of its name has a command. About one version, the decisions have no command
  * while one of this process is in work; arklet refuses a command beside one of an earlier process as busy.
  *
+ * A version that is uninstalled and installed only to become the active one waits for all others, too: an install that
+ * ends after it would take over.
+ *
  * In a plan the install goes last. A command that failed before goes after it, so that the install waits for each
  * other version once at most; and a command in work ends with its deadline.
  */
@@ -50,8 +55,8 @@ export function withoutConflicts(
   const planned = plannedWorks(decisions, input);
   if (planned.length === 0) return decisions;
   const running = worksOf(input);
-  // Only such an install conflicts with anything.
-  if (![...running, ...planned].some((work) => work.isReplacing)) return decisions;
+  // Nothing else conflicts with anything.
+  if (!running.some((work) => work.isReplacing) && !planned.some((work) => work.isPatient)) return decisions;
   const result = new Map(decisions);
   const all = new WorksByName();
   const replacing = new WorksByName();
@@ -61,7 +66,7 @@ export function withoutConflicts(
   };
   for (const work of running) add(work);
   for (const work of inOrder(planned, input)) {
-    const blocker = (work.isReplacing ? all : replacing).othersOf(work);
+    const blocker = (work.isPatient ? all : replacing).othersOf(work);
     const decision = decisions.get(work.key);
     if (decision && blocker) result.set(work.key, waitingFor(decision, blocker));
     // Also one that waits: what comes after it in the order must not overtake it.
@@ -148,25 +153,27 @@ function plannedWorks(
   { claims, removals }: ConflictInput,
 ): PlannedWork[] {
   const works: PlannedWork[] = [];
-  for (const [key, { command, spec }] of decisions) {
+  for (const [key, { command, spec, isTakeover }] of decisions) {
     const claimed = claims.get(key)?.spec;
     const name = claimed?.name ?? removals.get(key)?.id.name;
     if (command === undefined || name === undefined) continue;
-    works.push({ key, name, command, isReplacing: command === 'install' && isReplacing(spec ?? claimed ?? {}) });
+    const doesReplace = command === 'install' && isReplacing(spec ?? claimed ?? {});
+    const isPatient = doesReplace || (command === 'uninstall' && isTakeover === true);
+    works.push({ key, name, command, isReplacing: doesReplace, isPatient });
   }
   return works;
 }
 
-/** First tries, then installs that replace, then what failed before. */
+/** First tries, then those that wait for all others, then what failed before. */
 function inOrder(works: readonly PlannedWork[], { ledger }: ConflictInput): PlannedWork[] {
-  if (!works.some((work) => work.isReplacing)) return [...works];
+  if (!works.some((work) => work.isPatient)) return [...works];
   const failures = new Map([...ledger.records()].map(({ id, failure }) => [moduleKeyOf(id), failure?.reason]));
   // A module that has ended by itself is no uninstall that failed.
   const hasFailed = ({ key, command }: PlannedWork): boolean =>
     command === 'uninstall' ? failures.get(key) === 'KillContainerError' : failures.get(key) !== undefined;
-  const isLast = (work: PlannedWork): boolean => !work.isReplacing && hasFailed(work);
+  const isLast = (work: PlannedWork): boolean => !work.isPatient && hasFailed(work);
   return works.toSorted(
-    (one, other) => Number(isLast(one)) - Number(isLast(other)) || Number(one.isReplacing) - Number(other.isReplacing),
+    (one, other) => Number(isLast(one)) - Number(isLast(other)) || Number(one.isPatient) - Number(other.isPatient),
   );
 }
 

@@ -1,9 +1,9 @@
 import { ANNOTATION } from '../labels.ts';
-import type { ModuleRecord } from '../module/module-record.ts';
+import { isInWork, type ModuleRecord } from '../module/module-record.ts';
 import type { ModuleCommand, ModuleSpec } from '../tunnel/module.ts';
 import type { Claim } from './claims.ts';
 import type { ModuleView, WaitingView } from './module-view.ts';
-import type { Succession } from './succession.ts';
+import { hasEverRun, type Succession } from './succession.ts';
 import { repeatedReason, type WaitingReason } from './waiting-reason.ts';
 
 /** What to do about one `name:version` of a base whose list is known. */
@@ -19,7 +19,7 @@ export interface ModuleDecision {
   readonly lookAt?: number;
   readonly wakeAt?: number;
   /** It is being made the active version of its name, or is about to be. */
-  readonly isSwitch?: boolean;
+  readonly isTakeover?: boolean;
 }
 
 export interface ModuleDecisionInput {
@@ -29,12 +29,22 @@ export interface ModuleDecisionInput {
   /** Why it must not be installed. */
   readonly fault?: string | undefined;
   readonly succession: Succession;
-  /** It goes only when another version has become the active one. */
-  readonly isAwaited: boolean;
+  /** A command about another version of the name may have ended that this one is active, and no list shows it yet. */
+  readonly isInDoubt: boolean;
+  /** The version that takes over when this one has to go. */
+  readonly heir: Heir;
   readonly canSwitch: boolean;
+  /** The base makes a version the active one of its name when it installs it; undefined: not known. */
+  readonly activatesNew: boolean | undefined;
   readonly askedAt: number;
   readonly now: number;
 }
+
+/**
+ * What living Pods still ask for of the name of a version that has to go: nothing that is on the base, a version that is
+ * on the base, or one that is being made active, or is about to be.
+ */
+export type Heir = 'none' | 'here' | 'coming';
 
 /** A command is usually answered; if not, the list is looked at this often. */
 const LOOK_AT_SILENT_COMMAND_MS = 15_000;
@@ -81,13 +91,20 @@ function decideInFlight(input: ModuleDecisionInput, record: ModuleRecord): Modul
     ? waitingFor(record, record.failure.reason, record.failure.message)
     : { kind: 'Installing', sinceMs: sentAt, isSwitch: inFlight?.command === 'switch' };
   const times = { lookAt: Math.max(input.askedAt, sentAt) + everyMs, wakeAt: inFlight?.deadlineAt ?? input.now };
-  return { view, keeps: false, ...times, isSwitch: inFlight?.command === 'switch' };
+  return { view, keeps: false, ...times, isTakeover: inFlight?.command === 'switch' };
 }
 
-function decideRemoval({ record, isAwaited, now }: ModuleDecisionInput): ModuleDecision {
+/**
+ * The active version of a name goes when another one that a living Pod asks for is active. Whether it is the active one
+ * shows when its install or switch has ended and a list was read.
+ */
+function decideRemoval(input: ModuleDecisionInput): ModuleDecision {
+  const { record, heir, now } = input;
   const view: ModuleView = { kind: 'Unknown' };
   if (record === undefined || record.state === undefined) return { view, keeps: false };
-  if (isAwaited && record.state === 'ACTIVATED') return { view, keeps: false };
+  const isOpen = record.unconfirmed !== undefined || (isInWork(record) && record.failure === undefined);
+  if (heir !== 'none' && isOpen) return { view, keeps: false, lookAt: lookAfter(input, record.since) };
+  if (heir === 'coming' && record.state === 'ACTIVATED') return { view, keeps: false };
   const isBlocked = record.failure === undefined || record.failure.reason === 'KillContainerError';
   if (isBlocked && now < record.retryAt) return { view, keeps: false, wakeAt: record.retryAt };
   return { view, keeps: false, command: 'uninstall' };
@@ -129,7 +146,7 @@ function decideReplacement({ now }: ModuleDecisionInput, record: ModuleRecord): 
 function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
   switch (record.state) {
     case 'ACTIVATED':
-      return { view: { kind: 'Running' }, keeps: true };
+      return { view: { kind: input.isInDoubt ? 'Unknown' : 'Running' }, keeps: true };
     case 'DEACTIVATED':
       return decideDeactivated(input, record);
     case 'BROKEN':
@@ -142,21 +159,59 @@ function decidePresent(input: ModuleDecisionInput, record: ModuleRecord): Module
 
 /** Beside the active version, or alone: then nothing on the base would ever make it active again. */
 function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
-  const { canSwitch, succession, now } = input;
-  if (!succession.isNewest) return { view: deactivated(succession.successor), keeps: true };
+  const { canSwitch, succession } = input;
+  if (!succession.isNewest && !succession.isNext) return { view: deactivated(succession), keeps: true };
   const isAlone = record.failure?.reason === 'BizDeactivated';
-  if (isAlone && (!canSwitch || record.hasSwitchFailed)) return decideBroken(input, record);
-  if (!canSwitch) return { view: deactivated(succession.successor), keeps: true };
+  // An uninstall that failed may have ended part of it.
+  const hasEnded = isAlone || record.failure?.reason === 'KillContainerError';
+  if ((isAlone && record.hasSwitchFailed) || (hasEnded && !canSwitch)) return decideBroken(input, record);
+  // Meanwhile a version serves that a Pod asks for, or one that goes, which waits for this one because it has run.
+  const isServed = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim);
+  const needsInstall = !canSwitch || record.hasSwitchFailed;
+  if (needsInstall && isServed && input.activatesNew !== false) return decideReinstall(input, record);
+  return canSwitch ? decideSwitch(input, record) : { view: deactivated(succession), keeps: true };
+}
+
+function decideSwitch({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
   if (record.failure?.reason !== 'SwitchError') {
     const view: ModuleView = { kind: 'Installing', sinceMs: now, isSwitch: true };
     // The back-off of a crash is for a new install: being made active takes no time.
-    const isEarly = !isAlone && now < record.retryAt;
-    return { view, keeps: true, isSwitch: true, ...(isEarly ? { wakeAt: record.retryAt } : { command: 'switch' }) };
+    const isEarly = record.failure?.reason !== 'BizDeactivated' && now < record.retryAt;
+    return { view, keeps: true, isTakeover: true, ...(isEarly ? { wakeAt: record.retryAt } : { command: 'switch' }) };
   }
   const view = { ...waitingFor(record, 'SwitchError', record.failure.message), isEnded: false };
   return now < record.retryAt
     ? { view, keeps: true, wakeAt: record.retryAt }
-    : { view, keeps: true, command: 'switch' };
+    : { view, keeps: true, isTakeover: true, command: 'switch' };
+}
+
+/** Whether a version that is DEACTIVATED can be made active while one that goes still is. */
+export function canTakeOver(
+  claim: Claim,
+  { hasSwitchFailed, failure, retryAt }: ModuleRecord,
+  { canSwitch, activatesNew, now }: Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew' | 'now'>,
+): boolean {
+  if (canSwitch && (!hasSwitchFailed || now >= retryAt)) return true;
+  const isWell = failure === undefined || failure.reason === 'SwitchError';
+  return isWell && activatesNew !== false && hasEverRun(claim);
+}
+
+/** Whether an install makes the version the active one. One that has run may have lost that to a newer install. */
+export function mayActivate({ claim, activatesNew }: Pick<ModuleDecisionInput, 'claim' | 'activatesNew'>): boolean {
+  return activatesNew ?? (claim !== undefined && hasEverRun(claim));
+}
+
+/** The base makes a version active only by its install: it is uninstalled, and installed when it is gone. */
+function decideReinstall({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
+  const message = 'the base activates a version only when it installs it: the module is installed again';
+  const view: ModuleView =
+    record.failure === undefined
+      ? { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: true, isExpected: true }
+      : waitingFor(record, record.failure.reason, record.failure.message);
+  // The back-off of a switch that failed is for another switch.
+  const isDue = now >= record.retryAt || record.failure?.reason === 'SwitchError';
+  if (isDue) return { view, keeps: true, isTakeover: true, command: 'uninstall' };
+  return { view, keeps: true, isTakeover: record.failure === undefined, wakeAt: record.retryAt };
 }
 
 /** arklet refuses to install over a broken module: it is uninstalled, and installed when it is gone. */
@@ -188,9 +243,12 @@ function waitingFor({ failures }: ModuleRecord, reason: WaitingReason, message: 
 }
 
 /** Two versions of a name are on the base and the other one is active. */
-function deactivated(successor: Claim | undefined): ModuleView {
-  if (successor !== undefined) {
-    const message = `version ${successor.spec.version} of the module has taken over on this base`;
+function deactivated({ successor, coming }: Succession): ModuleView {
+  const taker = successor ?? coming;
+  if (taker !== undefined) {
+    const verb =
+      successor === undefined ? 'takes over on this base when it is installed' : 'has taken over on this base';
+    const message = `version ${taker.spec.version} of the module ${verb}`;
     return { kind: 'Waiting', reason: 'BizDeactivated', message, isEnded: false, isExpected: true };
   }
   const message =

@@ -242,10 +242,11 @@ export class PodController {
     const counted = [...pods.filter(({ uid }) => !held.has(uid)), ...vanishedPods];
     const owners = nameOwnersOf({ pods: counted, pendingRemovals, ledger, ownerOf });
     for (const pod of vanishedPods) {
-      for (const { name, version } of owners.specsOf(pod)) {
+      for (const { name, version, strategy } of owners.specsOf(pod)) {
         // Further modules are removed later, as those that no Pod asks for.
         if (pendingRemovals.size >= MAX_RECORDS) break;
-        pendingRemovals.set(moduleKeyOf({ name, version }), { name, version, namespace: pod.namespace });
+        const removal = { name, version, namespace: pod.namespace, ...(strategy !== undefined && { strategy }) };
+        pendingRemovals.set(moduleKeyOf(removal), removal);
       }
     }
     vanishedPods.clear();

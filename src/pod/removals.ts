@@ -3,18 +3,21 @@ import { type ModuleId, type ModuleKey, type ModuleSpec, moduleKeyOf } from '../
 import { isTerminal, type VPod } from './vpod.ts';
 
 /** A module that is to be removed although no Pod is there to wait for it. */
-export interface PendingRemoval extends ModuleId {
+export interface PendingRemoval extends RemovedModule {
   /**
    * Namespace of the Pod that had it, which keeps the module's name until the module is gone; undefined: no Pod had it.
    */
   readonly namespace?: string;
 }
 
+/** A module that is to be removed, and the install strategy of the Pod that had it, where it is known. */
+export type RemovedModule = ModuleId & Pick<ModuleSpec, 'strategy'>;
+
 /** The modules of a Pod that count for a base. */
 export type SpecsOf = (pod: VPod) => readonly ModuleSpec[];
 
 export interface Removal {
-  readonly id: ModuleId;
+  readonly id: RemovedModule;
   /** undefined: of a Pod that is gone, or of none. */
   readonly pod: VPod | undefined;
 }

@@ -7,15 +7,29 @@ import { byCreation, statusIn, type VPod } from './vpod.ts';
 export interface Succession {
   /** The active version that took over. */
   readonly successor: Claim | undefined;
+  /** The version that is to take over when it is installed; undefined where this one is the newest. */
+  readonly coming: Claim | undefined;
   /** The version whose Pod asks that all others go (`uninstallThenInstall`), and whether it is on the base for sure. */
   readonly replacer: { readonly claim: Claim; readonly isThere: boolean } | undefined;
   /** No younger Pod brought a version that is here or comes: of what the base has, this one is to be active. */
   readonly isNewest: boolean;
+  /** Another version that a living Pod asks for is active. */
+  readonly isServed: boolean;
+  /** No such version is active, and of those that can take over now this one is the newest. */
+  readonly isNext: boolean;
   /** Some Pod that was created later asks for another version. */
   readonly hasYounger: boolean;
 }
 
-const ALONE: Succession = { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false };
+const ALONE: Succession = {
+  successor: undefined,
+  coming: undefined,
+  replacer: undefined,
+  isNewest: true,
+  isServed: false,
+  isNext: false,
+  hasYounger: false,
+};
 
 interface Version {
   readonly key: ModuleKey;
@@ -28,6 +42,8 @@ interface Version {
 interface Versions {
   /** The version that is to be active, of those that are here or coming. */
   readonly newest: Version | undefined;
+  /** The version that is to be active, of those that can take over now. */
+  readonly next: Version | undefined;
   /** The last one created. */
   readonly youngest: Version | undefined;
   /** Active ones, the youngest first. */
@@ -42,7 +58,12 @@ export class Successions {
   readonly #versions = new Map<ModuleKey, Version>();
   readonly #byName = new Map<string, Versions>();
 
-  constructor(claims: ReadonlyMap<ModuleKey, Claim>, recordOf: (key: ModuleKey) => ModuleRecord | undefined) {
+  /** `canTakeOver`: whether a version that is DEACTIVATED can be made active now. */
+  constructor(
+    claims: ReadonlyMap<ModuleKey, Claim>,
+    recordOf: (key: ModuleKey) => ModuleRecord | undefined,
+    canTakeOver: (claim: Claim, record: ModuleRecord) => boolean,
+  ) {
     const names = new Set<string>();
     for (const { spec } of claims.values()) names.add(spec.name);
     if (names.size === claims.size) return;
@@ -50,8 +71,13 @@ export class Successions {
       if (entries.length === 1) continue;
       const versions = entries.map(([key, claim]) => ({ key, claim, record: recordOf(key), hasRun: hasRun(claim) }));
       for (const version of versions) this.#versions.set(version.key, version);
-      this.#byName.set(name, versionsOf(versions));
+      this.#byName.set(name, versionsOf(versions, canTakeOver));
     }
+  }
+
+  /** Some name has several versions. */
+  get hasRivals(): boolean {
+    return this.#byName.size > 0;
   }
 
   of(key: ModuleKey): Succession {
@@ -60,29 +86,42 @@ export class Successions {
     if (own === undefined || all === undefined) return ALONE;
     const replacer = replacerOf(own, all);
     const active = all.active[0] === own ? all.active[1] : all.active[0];
+    const isNewest = all.newest === undefined || all.newest === own || !precedes(all.newest, own);
     const hasSuccessor = active !== undefined && (own.hasRun || ageOf(active, own) === 'younger');
     return {
       successor: hasSuccessor ? active.claim : undefined,
+      coming: isNewest ? undefined : all.newest?.claim,
       replacer: replacer && {
         claim: replacer.claim,
         isThere: isInstalled(replacer.record) && replacer.record?.unconfirmed === undefined,
       },
       hasYounger: all.youngest !== undefined && ageOf(all.youngest, own) === 'younger',
-      isNewest: all.newest === undefined || all.newest === own || !precedes(all.newest, own),
+      isNewest,
+      isServed: active !== undefined,
+      isNext: all.active.length === 0 && all.next === own,
     };
   }
 }
 
-function versionsOf(versions: readonly Version[]): Versions {
+function versionsOf(
+  versions: readonly Version[],
+  canTakeOver: (claim: Claim, record: ModuleRecord) => boolean,
+): Versions {
   const lastIn = (found: readonly Version[], isAfter: (one: Version, other: Version) => boolean): Version | undefined =>
     found.reduce<Version | undefined>(
       (last, one) => (last === undefined || isAfter(one, last) ? one : last),
       undefined,
     );
+  const isReadyToServe = ({ claim, record }: Version): boolean =>
+    record?.state === 'DEACTIVATED' && record.inFlight?.command !== 'uninstall' && canTakeOver(claim, record);
   const isYounger = (one: Version, other: Version): boolean => ageOf(one, other) === 'younger';
-  const present = versions.filter(({ record }) => isHereOrComing(record));
+  const present = versions.filter(({ record, claim }) => {
+    // The module of a Pod that stays is installed again; that of one that goes is not there for the next Pod.
+    return isHereOrComing(record) && (record?.inFlight?.command !== 'uninstall' || hasEverRun(claim));
+  });
   return {
     newest: lastIn(present, precedes),
+    next: lastIn(present.filter(isReadyToServe), precedes),
     youngest: lastIn(versions, isYounger),
     active: versions.filter(isActive).sort((one, other) => (precedes(one, other) ? -1 : 1)),
     replacing: versions.filter(isReplacing).sort((one, other) => byCreation(youngestOf(other), youngestOf(one))),
@@ -150,6 +189,15 @@ function replaces(other: Version, own: Version): boolean {
 }
 
 function hasRun({ youngest, spec }: Claim): boolean {
-  const status = statusIn(youngest.status.containerStatuses, spec.name);
+  return hasRunFor(youngest, spec.name);
+}
+
+/** The status of a Pod shows that the version has run on this base. */
+export function hasEverRun({ youngest, owner, spec }: Claim): boolean {
+  return hasRunFor(owner, spec.name) || hasRunFor(youngest, spec.name);
+}
+
+function hasRunFor(pod: VPod, name: string): boolean {
+  const status = statusIn(pod.status.containerStatuses, name);
   return status?.started === true || status?.lastState?.terminated !== undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RecordTable } from '../../../src/module/module-ledger.ts';
+import { RecordTable } from '../../../src/module/record-table.ts';
 import { idOf, makeRecord } from '../../support/builders.ts';
 
 const IN_FLIGHT = {

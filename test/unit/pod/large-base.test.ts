@@ -34,6 +34,7 @@ function plannedReads(count: number, keyOf: KeyOf, more: Parameters<typeof makeP
     isKnown: true,
     askedAt: 0,
     installDeadlineMs: 300_000,
+    activatesNew: undefined,
     get: (key) => {
       const record = ledger.get(key);
       return record && counted(record);

@@ -1,19 +1,33 @@
 import { describe, expect, it } from 'vitest';
 import type { ModuleRecord } from '../../../src/module/module-record.ts';
 import type { Claim } from '../../../src/pod/claims.ts';
-import { decideModule } from '../../../src/pod/module-decision.ts';
+import { decideModule, type ModuleDecisionInput } from '../../../src/pod/module-decision.ts';
+import type { VPod } from '../../../src/pod/vpod.ts';
 import type { ModuleState } from '../../../src/tunnel/module.ts';
-import { makePod, makeRecord, makeSpec } from '../../support/builders.ts';
+import { makePod, makeRecord, makeSpec, runningStatus } from '../../support/builders.ts';
 
 const KEY = 'biz1:1.0.0';
 const NOW = 1_000_000;
 const owner = makePod();
-const claim: Claim = { owner, youngest: owner, spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
-const ALONE = {
-  succession: { successor: undefined, replacer: undefined, isNewest: true, hasYounger: false },
-  isAwaited: false,
-  canSwitch: false,
+const claimOf = (pod: VPod): Claim => {
+  return { owner: pod, youngest: pod, spec: makeSpec(KEY), fingerprint: 'mine', isReplacement: false };
 };
+const claim = claimOf(owner);
+const ALONE = {
+  succession: {
+    successor: undefined,
+    coming: undefined,
+    replacer: undefined,
+    isNewest: true,
+    isServed: false,
+    isNext: false,
+    hasYounger: false,
+  },
+  isInDoubt: false,
+  heir: 'none',
+  canSwitch: false,
+  activatesNew: false,
+} as const;
 const failure = { reason: 'RunContainerError', message: 'no' } as const;
 
 function decide(record: Partial<ModuleRecord>, of: Claim | undefined = claim) {
@@ -96,12 +110,12 @@ describe('a module that a Pod asks for, shown to the Pod', () => {
       keeps: false,
       lookAt: NOW - 500 + 15_000,
       wakeAt: NOW + 60_000,
-      isSwitch: false,
+      isTakeover: false,
     });
     const uncertain = input({ inFlight: { ...inFlight, uncertain: true } }, { askedAt: NOW - 100 });
     expect(decideModule(uncertain).lookAt).toBe(NOW - 100 + 3_000);
     const switching = decideModule(input({ inFlight: { ...inFlight, command: 'switch' } }));
-    expect(switching).toMatchObject({ isSwitch: true, view: { isSwitch: true } });
+    expect(switching).toMatchObject({ isTakeover: true, view: { isSwitch: true } });
   });
 
   it('shows the failure before while it is tried again', () => {
@@ -262,8 +276,72 @@ describe('a DEACTIVATED version on a base that can be switched', () => {
 
   it('keeps what it replaces on the base until it is the active one', () => {
     const input = { record: makeRecord(KEY, { state: 'ACTIVATED' }), claim: undefined, askedAt: NOW, now: NOW };
-    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true })).toMatchObject({ keeps: false });
-    expect(decideModule({ ...input, ...ALONE, isAwaited: true, canSwitch: true }).command).toBeUndefined();
-    expect(decideModule({ ...input, ...ALONE, canSwitch: true }).command).toBe('uninstall');
+    expect(decideModule({ ...input, ...ALONE, heir: 'coming', canSwitch: true })).toMatchObject({ keeps: false });
+    expect(decideModule({ ...input, ...ALONE, heir: 'coming', canSwitch: true }).command).toBeUndefined();
+    expect(decideModule({ ...input, ...ALONE, heir: 'here', canSwitch: true }).command).toBe('uninstall');
+  });
+});
+
+describe('a DEACTIVATED version on a base that makes a version active by its install', () => {
+  const ran = makePod({ status: { phase: 'Running', containerStatuses: [runningStatus(KEY)] } });
+  const decideInstallAgain = (more: Partial<ModuleDecisionInput>, record: Partial<ModuleRecord> = {}): string => {
+    const own = { record: makeRecord(KEY, { state: 'DEACTIVATED', ...record }), askedAt: NOW, now: NOW };
+    const { command = 'nothing', isTakeover } = decideModule({ ...ALONE, ...own, claim: claimOf(ran), ...more });
+    return `${command}${isTakeover ? ', takes over' : ''}`;
+  };
+  const isServed = { succession: { ...ALONE.succession, isServed: true } };
+
+  it.each<[string, Partial<ModuleDecisionInput>, string]>([
+    ['that has run is uninstalled to be installed again', { activatesNew: true }, 'uninstall, takes over'],
+    ['that has run is given one try where that is not known', { activatesNew: undefined }, 'uninstall, takes over'],
+    ['that has run waits where the base does not do that', { activatesNew: false }, 'nothing'],
+    ['that has not run waits: nothing would wait for its install', { activatesNew: true, claim }, 'nothing'],
+    [
+      'that has not run takes over from a Pod that stays',
+      { activatesNew: true, claim, ...isServed },
+      'uninstall, takes over',
+    ],
+    ['also where nothing is known', { activatesNew: undefined, claim, ...isServed }, 'uninstall, takes over'],
+    ['but not where the base does not do that', { activatesNew: false, claim, ...isServed }, 'nothing'],
+    [
+      'that a younger one follows waits',
+      { activatesNew: true, succession: { ...ALONE.succession, isNewest: false } },
+      'nothing',
+    ],
+    [
+      'that can take over sooner than the newest does so',
+      { activatesNew: true, succession: { ...ALONE.succession, isNewest: false, isNext: true } },
+      'uninstall, takes over',
+    ],
+  ])('%s', (_, more, decision) => {
+    expect(decideInstallAgain(more)).toBe(decision);
+  });
+
+  it('whose uninstall failed waits for its time, and nothing waits for it meanwhile', () => {
+    const killed = { failure: { reason: 'KillContainerError', message: 'no' }, failures: 1 } as const;
+    expect(decideInstallAgain({ activatesNew: true }, { ...killed, retryAt: NOW + 5 })).toBe('nothing');
+    expect(decideInstallAgain({ activatesNew: false }, { ...killed, retryAt: NOW })).toBe('uninstall');
+  });
+});
+
+describe('a module that no living Pod asks for while another version of its name stays', () => {
+  const decideLeaving = (record: Partial<ModuleRecord>, heir: ModuleDecisionInput['heir']): string => {
+    const own = { record: makeRecord(KEY, record), claim: undefined, askedAt: NOW, now: NOW };
+    const { command = 'nothing', lookAt } = decideModule({ ...ALONE, ...own, heir });
+    return lookAt === undefined ? command : `${command}, looks`;
+  };
+
+  it.each<[Partial<ModuleRecord>, ModuleDecisionInput['heir'], string]>([
+    [{ state: 'ACTIVATED' }, 'coming', 'nothing'],
+    [{ state: 'ACTIVATED' }, 'here', 'uninstall'],
+    [{ state: 'DEACTIVATED' }, 'coming', 'uninstall'],
+    [{ state: 'ACTIVATED', unconfirmed: 'install' }, 'here', 'nothing, looks'],
+    [{ state: 'ACTIVATED', unconfirmed: 'switch' }, 'here', 'nothing, looks'],
+    [{ state: 'ACTIVATED', unconfirmed: 'install' }, 'none', 'uninstall'],
+    [{ state: 'RESOLVED' }, 'here', 'nothing, looks'],
+    [{ state: 'RESOLVED' }, 'none', 'uninstall'],
+    [{ state: 'RESOLVED', failure: { reason: 'InstallTimeout', message: '' } }, 'here', 'uninstall'],
+  ])('%o, heir %s: %s', (record, heir, decision) => {
+    expect(decideLeaving(record, heir)).toBe(decision);
   });
 });

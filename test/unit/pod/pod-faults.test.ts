@@ -181,8 +181,9 @@ describe('an API server that fails', () => {
     rig.addPod({ uid: 'another' });
     rig.bases.get('b1')?.modules.set(KEY, 'DEACTIVATED');
     rig.bases.get('b1')?.modules.set('biz1:other', 'ACTIVATED');
+    Object.assign(rig.bases.get('b1') ?? {}, { answersCommands: false });
     rig.list('b1');
-    await rig.pass(5_000);
+    await rig.pass(1_000);
     expect(rig.api.take('patch pod')).toEqual(['patch pod/status ns/p1 = 422']);
     expect(rig.api.pod('p1')?.status).toEqual({ phase: 'Pending' });
   });

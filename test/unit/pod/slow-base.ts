@@ -28,6 +28,8 @@ export interface SlowBaseOptions {
   readonly isLost: Iterator<boolean>;
   readonly fails: Iterator<boolean>;
   readonly stepMs: number;
+  /** `-Dactivate.new.module`: of two versions of a name the one that was installed last is active. Default: it is. */
+  readonly activatesNew?: boolean;
 }
 
 /** A base that works on commands for a while, and refuses a second one about the same version, as arklet does. */
@@ -41,6 +43,18 @@ export class SlowBase {
   constructor(options: SlowBaseOptions) {
     this.#options = options;
     this.#modules = new Map(options.there.map((key) => [key, 'ACTIVATED']));
+  }
+
+  get isIdle(): boolean {
+    return this.#works.length === 0;
+  }
+
+  isWorkingOn(key: ModuleKey): boolean {
+    return this.#works.some((work) => work.key === key);
+  }
+
+  stateOf(key: ModuleKey): ModuleState | undefined {
+    return this.#modules.get(key);
   }
 
   list(): ModuleStatus[] {
@@ -96,8 +110,14 @@ export class SlowBase {
       return makeResult(command, key, { outcome: 'failed', message: 'no' });
     }
     if (command === 'uninstall') this.#modules.delete(key);
+    else if (command === 'install' && this.#keepsAnother(key)) this.#modules.set(key, 'DEACTIVATED');
     else if (command === 'install' || this.#modules.has(key)) this.#activate(key);
     return makeResult(command, key);
+  }
+
+  #keepsAnother(key: ModuleKey): boolean {
+    const isActive = (other: ModuleKey): boolean => this.#modules.get(other) === 'ACTIVATED';
+    return this.#options.activatesNew === false && this.#siblingsOf(key).some(isActive);
   }
 
   #activate(key: ModuleKey): void {

@@ -9,13 +9,18 @@ const DAY = (day: number): string => `2026-01-0${day}T00:00:00Z`;
 const ran = (key: string) => ({ phase: 'Running', containerStatuses: [runningStatus(key)] });
 
 /** What the versions `biz1:…` of these Pods mean for each other; `has`: what the base has of them. */
-function successionsOf(pods: readonly PodOptions[], has: Readonly<Record<string, Partial<ModuleRecord>>>) {
+function successionsOf(...world: Parameters<typeof successionOf>) {
+  const of = successionOf(...world);
+  return (key: string): string => wordsOf(of(key));
+}
+
+function successionOf(pods: readonly PodOptions[], has: Readonly<Record<string, Partial<ModuleRecord>>>) {
   const records = new Map(Object.entries(has).map(([key, more]) => [key, makeRecord(key, more)]));
   const recordOf = (key: string): ModuleRecord | undefined => records.get(key);
   const living = pods.map(makePod);
   const claims = claimsOf({ living, others: () => [], recordOf, specsOf: moduleSpecsOf });
-  const successions = new Successions(claims, recordOf);
-  return (key: string): string => wordsOf(successions.of(key));
+  const successions = new Successions(claims, recordOf, () => true);
+  return (key: string): Succession => successions.of(key);
 }
 
 function wordsOf({ successor, replacer, isNewest }: Succession): string {
@@ -30,6 +35,15 @@ const version = (number: number, more: PodOptions = {}): PodOptions => {
 };
 const ACTIVE = { state: 'ACTIVATED' } as const;
 const INACTIVE = { state: 'DEACTIVATED' } as const;
+const UNINSTALL = {
+  command: 'uninstall',
+  sentAt: 0,
+  deadlineAt: 1,
+  uncertain: false,
+  isBusy: false,
+  fingerprint: undefined,
+  isReplacing: false,
+} as const;
 const STRATEGY = { strategy: 'uninstallThenInstall' };
 
 describe('among the versions of a name', () => {
@@ -61,6 +75,16 @@ describe('among the versions of a name', () => {
   ])('a younger one counts when it is here or comes: it %s', (_, record, words) => {
     const of = successionsOf([version(1), version(2)], { 'biz1:1': INACTIVE, 'biz1:2': record });
     expect(of('biz1:1')).toBe(words);
+  });
+
+  it.each<[string, Partial<ModuleRecord>, string | undefined]>([
+    ['is in work', { state: 'RESOLVED' }, 'biz1:1'],
+    ['is uninstalled for an earlier Pod', { state: 'DEACTIVATED', inFlight: UNINSTALL }, 'biz1:1'],
+    ['is active', ACTIVE, undefined],
+    ['can take over', INACTIVE, 'biz1:2'],
+  ])('the next one takes over while a younger one cannot: it %s', (_, record, next) => {
+    const of = successionOf([version(1), version(2)], { 'biz1:1': INACTIVE, 'biz1:2': record });
+    expect(['biz1:1', 'biz1:2'].find((key) => of(key).isNext)).toBe(next);
   });
 
   it('of three the middle one is the newest while the youngest is not here', () => {
