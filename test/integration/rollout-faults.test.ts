@@ -172,3 +172,35 @@ it('what stands in the way of a reconcile is in the status, and an event', async
   await world.admin.delete(path);
   await eventually(async () => expect(await conditions()).toMatchObject({ Ready: 'True RolloutComplete' }));
 });
+
+it('a version that never serves goes back by itself where its spec says so', async () => {
+  const spec = { progressDeadlineSeconds: 1, onFailure: 'Rollback' };
+  await settled({ replicas: 3, spec });
+  fleet.setFault(NEVER);
+  await apply({ version: '2.0.0', replicas: 3, spec });
+  await eventually(async () => expect((await statusOf(world.admin)).revision).toBe(3));
+  await eventually(async () => expect(await conditions()).toMatchObject({ Ready: 'True RolloutComplete' }));
+  expect(new Set(versionsOf(seen.available))).toEqual(new Set(['1.0.0']));
+  await eventually(async () => {
+    const reasons = (await eventsOf(world.admin, 'ModuleDeployment', 'shop')).map(({ reason }) => reason);
+    expect(reasons).toEqual(expect.arrayContaining([STUCK, 'RollbackStarted', 'RollbackDone']));
+  });
+  expect(seen.leastServed).toBe(3);
+});
+
+it('a version for new bases waits for them without a deadline, and takes nothing away meanwhile', async () => {
+  const spec = { progressDeadlineSeconds: 1, strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } } };
+  await settled({ replicas: 2, spec });
+  const next = moduleDeployment({ version: '2.0.0', replicas: 2, spec });
+  Object.assign(next.spec.template.metadata, { annotations: { 'platform.koupleless.io/base-version': '2.0.0' } });
+  await world.controlPlane.apply(next as KubeObject);
+  await eventually(async () => expect((await rolloutOf(world.admin))[3]).toBe('WaitingForBase'));
+  await world.admin.delete(podPath(seen.available[0]?.metadata.name ?? ''));
+  await eventually(() => expect(versionsOf(seen.available)).toEqual(['1.0.0', '1.0.0']));
+  expect((await rolloutOf(world.admin))[3]).toBe('WaitingForBase');
+  const newer = await world.startFleet({ count: 2, identityPrefix: 'new-', version: '2.0.0', activateNewModule: true });
+  await eventually(async () => expect((await rolloutOf(world.admin))[3]).toBe('RolloutComplete'));
+  expect(versionsOf(seen.available)).toEqual(['2.0.0', '2.0.0']);
+  expect(seen.available.map(({ spec: { nodeName } }) => nodeName).sort()).toEqual(['vnode.new-1', 'vnode.new-2']);
+  await newer.stop();
+});
