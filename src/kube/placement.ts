@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type {
   LabelSelector,
   NodeSelectorRequirement,
@@ -14,6 +15,8 @@ type PodSpec = PodObject['spec'];
 /** Effects of the taints that keep a Pod off a Node. */
 const KEEPING_EFFECTS = ['NoExecute', 'NoSchedule'];
 const HOSTNAME_LABEL = 'kubernetes.io/hostname';
+/** The taints of a Node that is not Ready do not last. */
+const TAINTS_OF_NODE_HEALTH = 'node.kubernetes.io/';
 
 /** Which Nodes a Pod may run on, besides the room that it needs. */
 export interface Placement {
@@ -58,6 +61,31 @@ export interface PlacingNode {
 /** Whether a Pod could be bound to the Node, and stay there, leaving aside the room that it needs. */
 export function fitsNode(placement: Placement, node: PlacingNode): boolean {
   return matchesNode(placement, node) && untoleratedTaintOf(placement, node, KEEPING_EFFECTS) === undefined;
+}
+
+/** A Node, as far as it decides how many copies of a Pod there are where each Node has one. */
+export interface PeerNode extends PlacingNode {
+  readonly isDeleting: boolean;
+}
+
+/**
+ * How many Nodes a Pod could be bound to. One that is not Ready counts until it is deleted, so that its copy is there
+ * when it comes back.
+ */
+export function countPeers(placement: Placement, nodes: Iterable<PeerNode>): number {
+  let count = 0;
+  for (const { name, labels, taints, isDeleting } of nodes) {
+    const lasting = taints.filter(({ key }) => !key.startsWith(TAINTS_OF_NODE_HEALTH));
+    if (!isDeleting && fitsNode(placement, { name, labels, taints: lasting })) count++;
+  }
+  return count;
+}
+
+/** Whether two versions of a Node fit the same Pods. Most writes are about its status. */
+export function isSameForPeers(a: PeerNode, b: PeerNode): boolean {
+  return (
+    a.isDeleting === b.isDeleting && isDeepStrictEqual(a.labels, b.labels) && isDeepStrictEqual(a.taints, b.taints)
+  );
 }
 
 /** Whether a Node has the labels that a Pod's nodeSelector and required node affinity ask for. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
-import { countPeers, type PeerNode } from '../../kinds/peers.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { countPeers, type PeerNode } from '../../kube/placement.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isNotFound } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';

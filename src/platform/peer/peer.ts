@@ -1,5 +1,5 @@
-import { isSameForPeers } from '../../kinds/peers.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
+import { isSameForPeers } from '../../kube/placement.ts';
 import { DEPLOYMENTS, NODES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { READ } from '../../reconcile/access.ts';

@@ -1,8 +1,7 @@
 import type { Clock } from '../../clock.ts';
-import { countPeers } from '../../kinds/peers.ts';
 import { completePlacement } from '../../kinds/pod-defaults.ts';
 import type { CachedNode } from '../../kinds/vnode-object.ts';
-import { placementOf } from '../../kube/placement.ts';
+import { countPeers, placementOf } from '../../kube/placement.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';

@@ -1,7 +1,6 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
-import { isSameForPeers } from '../../kinds/peers.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
-import { matchesLabels } from '../../kube/placement.ts';
+import { isSameForPeers, matchesLabels } from '../../kube/placement.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { controllerKeyOf } from '../../reconcile/reconciler.ts';
 import { type CachedModuleDeployment, MODULE_DEPLOYMENTS } from './module-deployment.ts';

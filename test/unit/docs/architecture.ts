@@ -90,7 +90,6 @@ export const PURE = [
   'src/config/variables.ts',
   'src/errors.ts',
   'src/ip-address.ts',
-  'src/kinds/peers.ts',
   'src/kinds/pod-defaults.ts',
   'src/kinds/vnode-object.ts',
   'src/kube/merge-patch.ts',

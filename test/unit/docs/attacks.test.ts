@@ -1,48 +1,55 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { sectionOf, tableOf } from './markdown.ts';
-import { ROOT } from './sources.ts';
+import { linksOf, sectionOf, tableOf, tablesOf } from './markdown.ts';
+import { ROOT, readText } from './sources.ts';
 
-const SUITE = new URL('test/attacks/', ROOT);
 const SUFFIX = '.test.ts';
+const PAGE = readText('docs/attacks.md');
+const INDEX_PATH = 'test/attacks/README.md';
+const INDEX = readText(INDEX_PATH);
 
-/** As the page has them: the file, and the title with `…` for what a table of cases puts in. */
+const ATTACKS = tablesOf(sectionOf(PAGE, 'Attacks')).flat();
+const TESTED = tableOf(sectionOf(INDEX, 'Attacks'));
+const LISTED = [...TESTED, ...tableOf(sectionOf(INDEX, 'Other tests of this folder'))].map((row) => row.Test ?? '');
+
+/** Names of the tests of the suite as the index has them: the file, and the title with `…` for values of a table. */
 function testsOfSuite(): string[] {
-  const files = readdirSync(SUITE).filter((name) => name.endsWith(SUFFIX));
+  const files = readdirSync(new URL('test/attacks/', ROOT)).filter((name) => name.endsWith(SUFFIX));
   return files.flatMap((name) => {
-    const text = readFileSync(new URL(name, SUITE), 'utf8');
+    const text = readText(`test/attacks/${name}`);
     const titles = [...text.matchAll(/(?:\bit\(|\]\)\()\s*(['"])((?:(?!\1).)+)\1/g)].map(([, , title = '']) => title);
-    return titles.map((title) => `\`${name.slice(0, -SUFFIX.length)}\`: ${title.replaceAll('%s', '…')}`);
+    return titles.map((title) => `\`attacks/${name.slice(0, -SUFFIX.length)}\`: ${title.replaceAll('%s', '…')}`);
   });
 }
 
 /** Whether there is such a test: `folder/file`: title. */
 function namesTest(cell: string): boolean {
   const [, file = '', title = ''] = /^`([\w/-]+)`: (.+)$/.exec(cell) ?? [];
-  const text = readFileSync(new URL(`test/${file}${SUFFIX}`, ROOT), 'utf8');
-  return ["'", '"'].some((quote) => text.includes(`${quote}${title}${quote}`));
+  const path = `test/${file}${SUFFIX}`;
+  if (!existsSync(new URL(path, ROOT))) return false;
+  const text = readText(path);
+  return ["'", '"'].some((quote) => text.replaceAll('%s', '…').includes(`${quote}${title}${quote}`));
 }
 
-const PAGE = readFileSync(new URL('docs/attacks.md', ROOT), 'utf8');
-const TESTS = readFileSync(new URL('README.md', SUITE), 'utf8');
-const ROLES = [...TESTS.matchAll(/^## (.+)$/gm)].map(([, title = '']) => title);
-
-it('docs/attacks.md has the roles and attacks that have tests, and no others', () => {
-  expect(ROLES.length).toBeGreaterThan(5);
-  const shown = [...sectionOf(PAGE, 'Attacks and results').matchAll(/^### (.+)$/gm)].map(([, title = '']) => title);
-  expect(shown).toEqual(ROLES);
-  for (const role of ROLES) {
-    const attacks = tableOf(sectionOf(PAGE, role)).map((row) => row.Attack);
-    expect(attacks.length).toBeGreaterThan(0);
-    expect(tableOf(sectionOf(TESTS, role)).map((row) => row.Attack)).toEqual(attacks);
-  }
+it('each attack of docs/attacks.md has a number of its own and a test, in the order of the page', () => {
+  const numbers = ATTACKS.map((row) => row['No.'] ?? '');
+  expect(numbers.length).toBeGreaterThan(60);
+  expect(numbers.filter((number, index) => !/^[A-Z]\d+$/.test(number) || numbers.indexOf(number) !== index)).toEqual(
+    [],
+  );
+  expect(TESTED.map((row) => row['No.'])).toEqual(numbers);
 });
 
-it('each attack names a test that there is, and each test of the suite has its attack', () => {
-  const named = ROLES.flatMap((role) => tableOf(sectionOf(TESTS, role)).map((row) => row.Test ?? ''));
-  const isOfSuite = (cell: string): boolean => !/^`[\w-]+\/[^`]+`/.test(cell);
-  expect(named.filter(isOfSuite).toSorted()).toEqual(testsOfSuite().toSorted());
-  const others = named.filter((cell) => !isOfSuite(cell));
-  expect(others.length).toBeGreaterThan(20);
-  expect(others.filter((cell) => !namesTest(cell))).toEqual([]);
+it('the tests of attacks that are listed exist, each once', () => {
+  expect(LISTED.filter((cell, index) => !namesTest(cell) || LISTED.indexOf(cell) !== index)).toEqual([]);
+});
+
+it('each test of the folder of attacks is listed, and no other of that folder', () => {
+  const listed = LISTED.filter((cell) => cell.startsWith('`attacks/'));
+  expect(listed.toSorted()).toEqual(testsOfSuite().toSorted());
+});
+
+it('the list of tests links the page of attacks', () => {
+  const targets = linksOf(INDEX).map((target) => new URL(target, new URL(INDEX_PATH, ROOT)).href);
+  expect(targets).toContain(new URL('docs/attacks.md', ROOT).href);
 });

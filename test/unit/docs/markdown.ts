@@ -15,15 +15,18 @@ export function sectionOf(markdown: string, heading: string): string {
 
 /** The first table of a section, each row by the titles of its columns. */
 export function tableOf(section: string): Row[] {
-  const lines = section.split('\n');
-  const start = lines.findIndex((line) => line.startsWith('|'));
-  if (start < 0) return [];
-  const rest = lines.slice(start);
-  const end = rest.findIndex((line) => !line.startsWith('|'));
-  const [titles = [], , ...rows] = rest.slice(0, end < 0 ? undefined : end).map(cellsOf);
-  return rows.map((cells) => {
-    if (cells.length !== titles.length) throw new Error(`a row has ${cells.length} cells: ${cells.join(' | ')}`);
-    return Object.fromEntries(titles.map((title, index) => [title, cells[index] ?? '']));
+  return tablesOf(section)[0] ?? [];
+}
+
+/** All tables of a text, likewise. */
+export function tablesOf(text: string): Row[][] {
+  const tables = withoutFences(text).match(/(?:^\|.*(?:\n|$))+/gm) ?? [];
+  return tables.map((table) => {
+    const [titles = [], , ...rows] = table.trimEnd().split('\n').map(cellsOf);
+    return rows.map((cells) => {
+      if (cells.length !== titles.length) throw new Error(`a row has ${cells.length} cells: ${cells.join(' | ')}`);
+      return Object.fromEntries(titles.map((title, index) => [title, cells[index] ?? '']));
+    });
   });
 }
 

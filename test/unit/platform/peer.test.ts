@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { countPeers, isSameForPeers, type PeerNode } from '../../../src/kinds/peers.ts';
+import { countPeers, isSameForPeers, type PeerNode } from '../../../src/kube/placement.ts';
 import { ApiError } from '../../../src/kube/transport/api-error.ts';
 import { silentLogger } from '../../../src/logger.ts';
 import { PeerController } from '../../../src/platform/peer/peer-controller.ts';
