@@ -35,7 +35,7 @@ export function sourceFilesOf(...directories: readonly string[]): SourceFile[] {
 
 /** All pages of the repository, from its root. */
 export function pages(): string[] {
-  const inFolders = ['deploy', 'docs', 'samples'].flatMap((folder) =>
+  const inFolders = ['deploy', 'docs', 'samples', 'test'].flatMap((folder) =>
     readdirSync(new URL(`${folder}/`, ROOT), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md') && !/(^|\/)(node_modules|target)\//.test(name))
       .map((name) => posix.join(folder, name)),
