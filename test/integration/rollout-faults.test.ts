@@ -195,7 +195,9 @@ it('a version for new bases waits for them without a deadline, and takes nothing
   Object.assign(next.spec.template.metadata, { annotations: { 'platform.koupleless.io/base-version': '2.0.0' } });
   await world.controlPlane.apply(next as KubeObject);
   await eventually(async () => expect((await rolloutOf(world.admin))[3]).toBe('WaitingForBase'));
-  await world.admin.delete(podPath(seen.available[0]?.metadata.name ?? ''));
+  const lost = seen.available[0]?.metadata.name ?? '';
+  await world.admin.delete(podPath(lost));
+  await eventually(() => expect(seen.live.map(({ metadata }) => metadata.name)).not.toContain(lost));
   await eventually(() => expect(versionsOf(seen.available)).toEqual(['1.0.0', '1.0.0']));
   expect((await rolloutOf(world.admin))[3]).toBe('WaitingForBase');
   await world.startFleet({ count: 2, identityPrefix: 'new-', version: '2.0.0', activateNewModule: true });

@@ -195,13 +195,15 @@ export class RolloutController {
     return { failure, waitMs: Number.POSITIVE_INFINITY, isDone: true };
   }
 
-  #planOf(work: Work, { counts, batch, progress, isAvailable, isReturning }: RolloutFacts): RolloutPlan {
+  #planOf(work: Work, facts: RolloutFacts): RolloutPlan {
     const { deployment, update } = work;
+    const { counts, batch, progress, isWaitingForBase, isAvailable, isReturning } = facts;
     const { spec, uid } = deployment;
     const replicas = replicasOf(spec);
     // One Pod goes on trying, so that a rollout that has stopped can go on when it serves.
     const isStopped = progress.reason === 'ProgressDeadlineExceeded';
-    const limit = progress.reason === 'Paused' ? counts.updated : Math.max(1, counts.updated);
+    const isWaiting = progress.reason === 'Paused' || isWaitingForBase;
+    const limit = isWaiting ? counts.updated : Math.max(1, counts.updated);
     const former = isRollingOut(work) ? this.#formerOf(work, isAvailable) : undefined;
     const planned = ({ hash, template = spec.template }: Revision) => this.#bases.planned({ hash, template, uid });
     return planRollout({
@@ -210,7 +212,7 @@ export class RolloutController {
       pods: work.pods,
       update: planned(update),
       former: former && planned(former),
-      updatedLimit: isStopped || progress.reason === 'Paused' ? limit : (batch?.updatedLimit ?? replicas),
+      updatedLimit: isStopped || isWaiting ? limit : (batch?.updatedLimit ?? replicas),
       isAvailable,
       isReturning,
     });

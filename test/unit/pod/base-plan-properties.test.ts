@@ -144,14 +144,15 @@ describe('whatever happened to a base, its plan', () => {
     }));
 
   it('never uninstalls a running module that a living Pod asks for as it is', () =>
-    holds(({ pods, ledger }, { commands }) => {
+    holds(({ pods, ledger, canSwitch }, { commands }) => {
       const wanted = livingOf(pods)
         .flatMap(moduleSpecsOf)
         .map((spec) => moduleKeyOf(spec) + fingerprintOf(spec));
       for (const command of commands) {
         const record = ledger.get(keyOf(command));
         const isBesideActive = record?.state === 'DEACTIVATED' && record.failure?.reason !== 'BizDeactivated';
-        const isWell = record?.state === 'ACTIVATED' || isBesideActive;
+        // Without a switch, a version that takes over is installed anew while the other one serves (decision 60).
+        const isWell = record?.state === 'ACTIVATED' || (isBesideActive && canSwitch);
         const { name, version } = idOf(keyOf(command));
         const isReplaced = livingOf(pods).some(
           (each) =>
