@@ -130,6 +130,41 @@ describe('a version that is never installed', () => {
   });
 });
 
+describe('a change of the same version, for which the old Pod has to go first', () => {
+  it('creates one Pod for each that it replaces', async () => {
+    await settled({ version: '1.0.0', replicas: 3 });
+    await apply({ version: '1.0.0', replicas: 3, env: { MODE: 'other' } });
+    await eventually(async () => {
+      const { revision, conditions: all } = await statusOf(world.admin);
+      expect([revision, all.find(({ type }) => type === 'Ready')?.status]).toEqual([2, 'True']);
+    });
+    expect(seen.names.size).toBe(6);
+  });
+
+  it('creates one Pod also when it never serves', async () => {
+    const spec = { progressDeadlineSeconds: 1 };
+    await settled({ version: '1.0.0', replicas: 1, spec });
+    fleet.setFault({ bizVersion: '1.0.0', failure: 'java.io.FileNotFoundException: no such jar' });
+    await apply({ version: '1.0.0', replicas: 1, spec, env: { MODE: 'other' } });
+    await eventually(async () => expect((await rolloutOf(world.admin))[3]).toBe(STUCK));
+    expect(seen.names.size).toBe(2);
+  });
+});
+
+it('in a pause nothing is replaced, also when the template goes back in the middle', async () => {
+  const spec = { strategy: { type: 'Batch', batch: { count: 3, needConfirm: true } } };
+  await settled({ version: '1.0.0', replicas: 3, spec });
+  await apply({ version: '2.0.0', replicas: 3, spec });
+  await eventually(async () => expect(await rolloutOf(world.admin)).toEqual([3, 1, 3, 'WaitingConfirm']));
+  const names = seen.live.map(({ metadata }) => metadata.name).sort();
+  await edit({ paused: true });
+  await edit({ rollbackTo: {} });
+  await eventually(async () => expect(await rolloutOf(world.admin)).toEqual([3, 2, 3, 'Paused']));
+  expect(seen.live.map(({ metadata }) => metadata.name).sort()).toEqual(names);
+  await edit({ paused: false });
+  await eventually(async () => expect(await rolloutOf(world.admin)).toEqual([3, 3, 3, 'RolloutComplete']));
+});
+
 it('while it is paused, a lost Pod comes back as the version that it had', async () => {
   await settled({ replicas: 3 });
   await edit({ paused: true });

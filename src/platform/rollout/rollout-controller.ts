@@ -203,7 +203,7 @@ export class RolloutController {
     // One Pod goes on trying, so that a rollout that has stopped can go on when it serves.
     const isStopped = progress.reason === 'ProgressDeadlineExceeded';
     const isWaiting = progress.reason === 'Paused' || isWaitingForBase;
-    const limit = isWaiting ? counts.updated : Math.max(1, counts.updated);
+    const limit = isWaiting ? counts.updated : Math.max(counts.updatedAvailable + 1, counts.updated);
     const former = isRollingOut(work) ? this.#formerOf(work, isAvailable) : undefined;
     const planned = ({ hash, template = spec.template }: Revision) => this.#bases.planned({ hash, template, uid });
     return planRollout({

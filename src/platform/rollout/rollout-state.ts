@@ -67,11 +67,12 @@ export function stateOf(input: RolloutInput): RolloutState {
   const updated = live.filter(isUpdated);
   const old = live.filter((pod) => !isUpdated(pod));
   const isManual = limits.type === 'OnDelete';
-  const limit = former === undefined ? replicas : Math.min(updatedLimit, replicas);
+  // Without a former template, a lost Pod can come back with the newest one alone, in a pause too.
+  const limit = Math.max(Math.min(updatedLimit, replicas), former === undefined ? replicas - old.length : 0);
   const wantedUpdated = isManual ? Math.max(0, replicas - old.length) : limit;
   const outdated = isManual ? 0 : Math.max(0, old.length - Math.max(0, reachableOf(input, live) - wantedUpdated));
   const excluded = new Set(old.filter((pod) => cannotShare(pod, update.sharing)));
-  const makesRoom = outdated > 0 && excluded.size > 0 && !limits.isLossless;
+  const makesRoom = !limits.isLossless && (isApart(input) || (outdated > 0 && excluded.size > 0));
   // Of a percentage that comes to nothing one Pod is left: without it such a template could never be rolled out.
   const maxUnavailable = makesRoom ? Math.max(1, limits.maxUnavailable) : limits.maxUnavailable;
   const minAvailable = replicas - maxUnavailable;
@@ -103,6 +104,14 @@ export function stateOf(input: RolloutInput): RolloutState {
     untried,
     ...neighboursOf(live, { untried, isIdle: (pod) => !isUpdated(pod) && !isAvailable(pod) }),
   };
+}
+
+/**
+ * Whether no base can have the former template beside the newest one. That is true to the end of the rollout: what has
+ * made room for a new Pod must not come back before that one serves.
+ */
+function isApart({ former, update }: RolloutInput): boolean {
+  return former !== undefined && cannotShare(former.sharing, update.sharing);
 }
 
 /** How many Pods find a base: those above that number keep no place for old ones. */

@@ -11,6 +11,7 @@ import {
   type CachedModuleDeployment,
   type ModuleDeploymentObject,
   type ModuleDeploymentSpec,
+  type ModuleTemplate,
   projectModuleDeployment,
 } from '../../../../src/platform/rollout/module-deployment.ts';
 import { PodStore } from '../../../../src/platform/rollout/pod-store.ts';
@@ -111,7 +112,8 @@ export class ControllerWorld {
   #writes = 0;
   mostLive = 0;
   leastServed = Number.POSITIVE_INFINITY;
-  #created = 0;
+  /** How many Pods the controller has created. */
+  created = 0;
 
   constructor({ bases = BASES, hasOneActive = false }: ControllerWorldOptions = {}) {
     this.#hasOneActive = hasOneActive;
@@ -220,10 +222,10 @@ export class ControllerWorld {
   }
 
   /** That of the last rollout that was completed. */
-  get currentVersion(): string | undefined {
+  get currentTemplate(): ModuleTemplate | undefined {
     const { currentRevision = '' } = this.#status ?? {};
     const revision = this.#revisions.all.find(({ metadata }) => metadata.name.endsWith(`-${currentRevision}`));
-    return revision?.data?.spec?.template?.metadata.labels.version;
+    return revision?.data?.spec?.template;
   }
 
   /** Another process goes on. */
@@ -355,7 +357,7 @@ export class ControllerWorld {
     const podClient: typeof podWriter = {
       ...podWriter,
       create: (pod, options) => {
-        const creationTimestamp = new Date(++this.#created * 1000).toISOString();
+        const creationTimestamp = new Date(++this.created * 1000).toISOString();
         const created = structuredClone({ ...pod, metadata: { ...pod.metadata, creationTimestamp } });
         this.onCreated(created);
         return podWriter.create(created, options);
@@ -429,8 +431,9 @@ export class ControllerWorld {
     const pod = raw && projectModulePod(raw);
     const node = this.nodes.get(pod?.nodeName ?? '');
     const isBroken = (version: string): boolean => version === this.brokenVersion || this.broken.has(version);
+    const hasVariable = raw?.spec.containers[0]?.env?.some(({ name: variable }) => variable === 'variable');
     if (!pod || pod.isReady || pod.isTerminal || pod.isDeactivated || !node || !isReadyNode(node)) return;
-    if (!pod.hasRun && isBroken(pod.labels.version ?? '')) return;
+    if (!pod.hasRun && isBroken(`${pod.labels.version}${hasVariable ? '+x' : ''}`)) return;
     this.setReady(name, true);
   }
 

@@ -42,6 +42,23 @@ describe('a rollout that makes no progress', () => {
   });
 });
 
+describe('an old Pod that has to go first', () => {
+  it.each([
+    ['that serves', 1, undefined, 2],
+    ['that serves', 3, undefined, 6],
+    ['that never serves', 1, '1.0.0+x', 2],
+    ['that never serves', 3, '1.0.0+x', 4],
+  ])('comes back no more: with a successor %s and %i replicas', async (_what, replicas, broken, created) => {
+    world.apply('1.0.0', { replicas });
+    await world.rest();
+    if (broken !== undefined) world.broken.add(broken);
+    world.apply('1.0.0', { replicas, env: { variable: 'x' } });
+    await world.rest();
+    await world.rest();
+    expect(world.created).toBe(created);
+  });
+});
+
 describe('a rollout that fails', () => {
   const spec = { progressDeadlineSeconds: 30, onFailure: 'Rollback' };
 

@@ -189,6 +189,38 @@ describe('a rollout on the same bases', () => {
     expect(basesOf(world, 'r1b')).toEqual(BASES);
   });
 
+  it.each([1, 3])(
+    'with %i replicas takes no Pod back that has made room, whether its successor serves or not',
+    (replicas) => {
+      const world = settled({ replicas });
+      world.use({ ...V1_ENV, isBroken: true });
+      for (let step = 0; step < 20; step++) {
+        world.act();
+        expect(world.plan().creations.map(({ revision }) => revision)).not.toContain('r1');
+        world.uninstall();
+        world.schedule();
+        world.install();
+      }
+      expect(world.of('r1b')).toHaveLength(1);
+      expect(world.available).toHaveLength(replicas - 1);
+      expect(world.plan()).toEqual({ deletions: [], creations: [], waiting: 0 });
+    },
+  );
+
+  it('holds in a pause also when the template goes back to the last one that was everywhere', () => {
+    const world = settled();
+    world.use(V2);
+    world.updatedLimit = 2;
+    run(world);
+    world.use(V1);
+    world.updatedLimit = 1;
+    expect(run(world)).toBe(3);
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([1, 2]);
+    world.lose(world.of('r2')[0]);
+    run(world);
+    expect([world.of('r1').length, world.of('r2').length]).toEqual([2, 1]);
+  });
+
   it('waits where somebody has written that none may be missing', () => {
     const world = settled({ limits: { isLossless: true } });
     world.use(V1_ENV);
