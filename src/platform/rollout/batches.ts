@@ -19,8 +19,8 @@ export interface BatchInput {
   readonly updatedAvailable: number;
   /** Pods of older templates. */
   readonly old: number;
-  /** The highest number that somebody has confirmed; 0: none. */
-  readonly confirmed: number;
+  /** The annotation that confirms batches. */
+  readonly confirmBatch: string | undefined;
   /** Status of this rollout, as it was written last. */
   readonly before: BatchStatus | undefined;
   /** Ms since this process has first seen `before.completedTime`. */
@@ -32,6 +32,8 @@ export interface BatchState {
   readonly status: BatchStatus;
   /** How many Pods may be of the newest template. */
   readonly updatedLimit: number;
+  /** The annotation is not the number of a batch, and confirms none. */
+  readonly isConfirmIgnored: boolean;
   /** The next batch begins in this time. */
   readonly waitMs?: number;
 }
@@ -41,27 +43,30 @@ export interface BatchState {
  * next one begins when somebody confirms it, or when the interval is over.
  */
 export function batchState(input: BatchInput): BatchState {
-  const { options, replicas, updatedAvailable, old, confirmed, before, completedForMs, now } = input;
+  const { options, replicas, updatedAvailable, old, confirmBatch, before, completedForMs, now } = input;
   const { needConfirm = false, intervalSeconds = 0 } = options;
   const sizes = batchSizes(options, replicas);
   const total = sizes.length;
   const completed = sizes.filter((size) => updatedAvailable >= size && old <= replicas - size).length;
+  const confirmed = confirmedBatch(confirmBatch, total);
   const isFirstTime = completed > 0 && before?.completed !== completed;
   const completedTime = isFirstTime ? now.toISOString() : before?.completedTime;
   const restMs = isFirstTime ? intervalSeconds * 1000 : intervalSeconds * 1000 - completedForMs;
   const isBetween = completed > 0 && completed < total;
-  const waitingConfirm = isBetween && needConfirm && confirmed < completed;
+  const waitingConfirm = isBetween && needConfirm && (confirmed ?? 0) < completed;
   const isResting = isBetween && !needConfirm && restMs > 0;
   const current = Math.min(total, waitingConfirm || isResting ? completed : completed + 1);
   return {
     status: { current, total, completed, waitingConfirm, ...(completedTime !== undefined && { completedTime }) },
     updatedLimit: sizes[current - 1] ?? replicas,
+    isConfirmIgnored: confirmed === undefined,
     ...(isResting && { waitMs: restMs }),
   };
 }
 
-/** The number in the annotation; undefined when it is none. */
-export function confirmedBatch(text: string | undefined): number | undefined {
+/** The annotation confirms all batches up to its number. 0: there is none; undefined: it is not the number of a batch. */
+function confirmedBatch(text: string | undefined, total: number): number | undefined {
   if (text === undefined) return 0;
-  return /^\d{1,3}$/.test(text) ? Number(text) : undefined;
+  const number = /^\d{1,6}$/.test(text) ? Number(text) : undefined;
+  return number !== undefined && number <= total ? number : undefined;
 }

@@ -20,7 +20,7 @@ export const ROLLBACK_EVENTS: readonly EventDefinition[] = [
     type: 'Warning',
     reasons: ['TemplateReplaced'],
     meaning:
-      '`rollbackTo` was written together with a new template, or before the controller saw it. The template of the earlier revision replaces it.',
+      'The template of an earlier revision replaces one that is no revision yet: `rollbackTo` was written together with it, or before the controller could store it.',
   },
 ];
 
@@ -77,7 +77,8 @@ async function restore(
       ],
       { permit },
     );
-    if (!isKnown) report(['Warning', 'TemplateReplaced', `by that of revision ${target.number}: ${BOTH}`]);
+    if (!isKnown)
+      report(['Warning', 'TemplateReplaced', `by that of revision ${target.number}: it was no revision yet`]);
     return restored;
   } catch (error) {
     if (!isRefused(error)) throw error;
@@ -116,8 +117,6 @@ async function removeField(
   const metadata = { resourceVersion, ...(managedFields && { managedFields }) };
   await client.mergePatch(deployment, { metadata, spec: { rollbackTo: null } }, { permit });
 }
-
-const BOTH = 'rollbackTo was written together with a new template';
 
 /** The managers of the fields without this program. Undefined where it owns none, or nobody else owns any. */
 function givenUp({ metadata }: ModuleDeploymentObject, fieldManager: string): readonly FieldManager[] | undefined {

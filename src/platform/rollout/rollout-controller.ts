@@ -30,7 +30,15 @@ import type { Revision } from './revision.ts';
 import type { RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollback.ts';
 import { confirmationEvents, progressEvents, type RolloutEvent, scalingEvents } from './rollout-events.ts';
-import { factsOf, isInBatches, isRollingOut, noteRollout, type Rollout, type RolloutFacts } from './rollout-facts.ts';
+import {
+  countsOf,
+  factsOf,
+  isRollingOut,
+  notePods,
+  noteRollout,
+  type Rollout,
+  type RolloutFacts,
+} from './rollout-facts.ts';
 import { limitsOf } from './rollout-limits.ts';
 import { planRollout, type RolloutPlan } from './rollout-plan.ts';
 import { type Failure, failedStatusOf, statusOf } from './rollout-status.ts';
@@ -97,7 +105,7 @@ export class RolloutController {
     try {
       return await this.#reconcile(deployment, seen, report);
     } catch (error) {
-      if (!(error instanceof StepFailed)) await this.#writeFailure(deployment, error, report);
+      if (!(error instanceof StepFailed)) await this.#writeFailure({ deployment, seen, report }, error);
       throw error instanceof StepFailed ? error.cause : error;
     }
   }
@@ -155,8 +163,7 @@ export class RolloutController {
       facts = this.#factsOf(work);
       plan = this.#planOf(work, facts);
     }
-    const confirmation = isInBatches(work) ? confirmationEvents(deployment) : [];
-    for (const event of [...scalingEvents(deployment, update), ...confirmation]) report(event);
+    for (const event of [...scalingEvents(deployment, update), ...confirmationEvents(facts.batch)]) report(event);
     const step = ended.failure === undefined ? await this.#carryOut(work, plan) : { ...ended, isPart: false };
     if (plan.deletions.length + plan.creations.length > 0) {
       work = this.#look(work);
@@ -301,19 +308,25 @@ export class RolloutController {
 
   /** Shows an error that is no accident of the moment, such as a quota or a template that cannot be read. */
   async #writeFailure(
-    deployment: CachedModuleDeployment,
+    { deployment, seen, report }: Pick<Work, 'deployment' | 'seen' | 'report'>,
     error: unknown,
-    report: (event: RolloutEvent) => void,
   ): Promise<void> {
     if (isRetriable(error) || isConflict(error) || isNotFound(error)) return;
-    const { clock, logger } = this.#options;
+    const { clock, logger, pods: store, revisions } = this.#options;
     const message = messageOf(error);
     report(['Warning', 'ReconcileFailed', message]);
     const { generation, spec, status } = deployment;
     const failure = { reason: 'ReconcileFailed', message } as const;
     const now = clock.wallTime();
+    const wanted = replicasOf(spec);
+    const { maxUnavailable } = limitsOf(spec.strategy ?? {}, wanted);
+    const pods = store.podsOf(deployment);
+    notePods(pods, { seen, now });
+    const hash = this.#typeFaultOf(deployment) === undefined ? revisions.newestOf(deployment)?.hash : undefined;
+    const counts = countsOf({ deployment, pods }, hash, seen);
+    const selector = selectorOf(spec);
     try {
-      const failed = failedStatusOf(status, { generation, selector: selectorOf(spec), failure, now });
+      const failed = failedStatusOf(status, { generation, wanted, maxUnavailable, counts, selector, failure, now });
       await this.#patchStatus(deployment, failed);
     } catch (err) {
       logger.debug({ err, deployment: deployment.name }, 'status of a failed reconcile could not be written');

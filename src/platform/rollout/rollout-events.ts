@@ -2,7 +2,7 @@ import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { EventType } from '../../kube/events/event-correlator.ts';
 import { ANNOTATION } from '../../labels.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
-import { confirmedBatch } from './batches.ts';
+import type { BatchState } from './batches.ts';
 import type { CachedModuleDeployment, ModuleDeploymentStatus } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import type { PodDeletion } from './rollout-plan.ts';
@@ -47,6 +47,12 @@ export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
     type: 'Normal',
     reasons: ['WaitingForBase'],
     meaning: 'No other base fits the newest template. The rollout continues when one does.',
+  },
+  {
+    about: ABOUT,
+    type: 'Normal',
+    reasons: ['WaitingForDelete'],
+    meaning: 'The strategy is `OnDelete`: a Pod of an older template is replaced when you delete it.',
   },
   {
     about: ABOUT,
@@ -104,7 +110,7 @@ export const ROLLOUT_EVENTS: readonly EventDefinition[] = [
     about: ABOUT,
     type: 'Warning',
     reasons: ['ConfirmIgnored'],
-    meaning: 'The annotation that confirms a batch is not a number.',
+    meaning: 'The annotation that confirms batches is not the number of one. It confirms none.',
   },
 ];
 
@@ -119,7 +125,7 @@ export interface Deletion {
 
 const WHY = {
   Surplus: 'there are more Pods than replicas',
-  Outdated: 'it makes room for a newer one',
+  Outdated: 'it is not of the wanted version',
   Stranded: 'its base accepts no Pods',
   Displaced: 'its base has another version active',
   GivesWay: 'it has never run, and a Pod that is known to serve needs its place',
@@ -143,11 +149,17 @@ export function scalingEvents(
   return wanted > status.replicas ? [['Normal', 'ScaledUp', message]] : [['Normal', 'ScaledDown', message]];
 }
 
-/** Events about the confirmation of batches, while a rollout in batches is under way. */
-export function confirmationEvents({ confirmBatch }: CachedModuleDeployment): RolloutEvent[] {
-  if (confirmedBatch(confirmBatch) !== undefined) return [];
-  return [['Warning', 'ConfirmIgnored', `annotation ${ANNOTATION.confirmBatch} must be the number of a batch`]];
+/** Events about the confirmation of batches. `batch` is there while a rollout in batches is under way. */
+export function confirmationEvents(batch: BatchState | undefined): RolloutEvent[] {
+  if (!batch?.isConfirmIgnored) return [];
+  const range = `1 to ${batch.status.total}`;
+  return [
+    ['Warning', 'ConfirmIgnored', `annotation ${ANNOTATION.confirmBatch} must be the number of a batch, ${range}`],
+  ];
 }
+
+/** Reasons of `Progressing` that are events as they are. */
+const REPORTED: ReadonlySet<string> = new Set(['WaitingForBase', 'WaitingForDelete', 'RolloutComplete']);
 
 /** Events for the changes between two statuses. */
 export function progressEvents(
@@ -170,8 +182,7 @@ export function progressEvents(
     const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
     events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
   }
-  if (now.reason === 'WaitingForBase') events.push(['Normal', 'WaitingForBase', now.message]);
-  if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);
+  if (REPORTED.has(now.reason)) events.push(['Normal', now.reason, now.message]);
   if (now.reason === 'ProgressDeadlineExceeded') events.push(['Warning', 'ProgressDeadlineExceeded', now.message]);
   return events;
 }

@@ -1,8 +1,8 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { REVISION_LABEL } from '../../labels.ts';
-import { type BatchState, batchState, confirmedBatch } from './batches.ts';
+import { type BatchState, batchState } from './batches.ts';
 import type { FirstSeen } from './first-seen.ts';
-import { type CachedModuleDeployment, replicasOf } from './module-deployment.ts';
+import { type CachedModuleDeployment, type ModuleDeploymentSpec, replicasOf } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import { baseOf } from './rollout-state.ts';
 import { conditionOf, isReadyPod, type PodCounts, type Progress, progressOf } from './rollout-status.ts';
@@ -33,6 +33,7 @@ export interface RolloutFacts {
   readonly batch: BatchState | undefined;
   readonly progress: Progress;
   readonly isWaitingForBase: boolean;
+  readonly isWaitingForDelete: boolean;
   readonly deadlineSeconds: number;
   readonly sinceProgressMs: number;
   readonly isAvailable: (pod: ModulePod) => boolean;
@@ -46,16 +47,24 @@ const PROGRESS_MARK = 'progress';
 const BATCH_MARK = 'batch';
 
 /** Notes what is seen for the first time, and forgets what is not there any more. */
-export function noteRollout({ deployment, update, pods }: Rollout, { seen, now }: Pick<FactsContext, 'seen' | 'now'>) {
+export function noteRollout(
+  { deployment, update, pods }: Rollout,
+  { seen, now }: Pick<FactsContext, 'seen' | 'now'>,
+): void {
   const { status } = deployment;
   const batch = status?.updateRevision === update.hash ? status.batch : undefined;
   seen.note(PROGRESS_MARK, `${update.hash} ${conditionOf(status, 'Progressing')?.lastUpdateTime}`);
   seen.note(BATCH_MARK, `${update.hash} ${batch?.completed} ${batch?.completedTime}`);
+  notePods(pods, { seen, now });
+  seen.retain(new Set([PROGRESS_MARK, BATCH_MARK, ...pods.map(({ uid }) => uid)]));
+}
+
+/** Notes since when each Pod is Ready, or not Ready. */
+export function notePods(pods: readonly ModulePod[], { seen, now }: Pick<FactsContext, 'seen' | 'now'>): void {
   for (const { uid, isReady, readyChangedAt } of pods) {
     const forMs = readyChangedAt === undefined ? 0 : now.getTime() - readyChangedAt;
     seen.note(uid, `${isReady} ${readyChangedAt}`, forMs);
   }
-  seen.retain(new Set([PROGRESS_MARK, BATCH_MARK, ...pods.map(({ uid }) => uid)]));
 }
 
 export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
@@ -63,28 +72,20 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
   const { spec, status: before } = deployment;
   const { seen } = context;
   const wanted = replicasOf(spec);
-  const minReadyMs = (spec.minReadySeconds ?? 0) * 1000;
-  const availableInMs = (pod: ModulePod): number => {
-    if (!isReadyPod(pod)) return Number.POSITIVE_INFINITY;
-    return minReadyMs === 0 ? 0 : Math.max(0, minReadyMs - seen.ageMs(pod.uid));
-  };
+  const availableInMs = (pod: ModulePod): number => availabilityMs(pod, spec, seen);
   const returnsInMs = (pod: ModulePod): number =>
     isReadyPod(pod) || !pod.hasRun || pod.isTerminal ? 0 : Math.max(0, RETURN_MS - seen.ageMs(pod.uid));
   const isAvailable = (pod: ModulePod): boolean => availableInMs(pod) === 0;
   const live = rollout.pods.filter(({ isDeleting }) => !isDeleting);
   const updated = live.filter(({ labels }) => labels[REVISION_LABEL] === update.hash);
-  const counts: PodCounts = {
-    replicas: live.length,
-    updated: updated.length,
-    ready: live.filter(isReadyPod).length,
-    available: live.filter(isAvailable).length,
-    updatedReady: updated.filter(isReadyPod).length,
-    updatedAvailable: updated.filter(isAvailable).length,
-  };
+  const counts = countPods(live, updated, isAvailable);
   const batch = batchOf(rollout, counts, context);
   const deadlineSeconds = spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_SECONDS;
   const sinceProgressMs = seen.ageMs(PROGRESS_MARK);
   const isWaitingForBase = waitsForBase(updated, { wanted, isAvailable, hasBaseLeft: context.hasBaseLeft });
+  const isReplacedByHand = spec.strategy?.type === 'OnDelete' && counts.replicas > counts.updated;
+  const isWaitingForDelete =
+    isReplacedByHand && counts.replicas >= wanted && counts.updatedAvailable === counts.updated;
   const progress = progressOf({
     wanted,
     counts,
@@ -94,6 +95,7 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
     isPaused: spec.paused ?? false,
     isRecreated: spec.strategy?.type === 'Recreate',
     isWaitingForBase,
+    isWaitingForDelete,
     deadlineSeconds,
     sinceProgressMs,
   });
@@ -103,6 +105,7 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
     batch,
     progress,
     isWaitingForBase,
+    isWaitingForDelete,
     deadlineSeconds,
     sinceProgressMs,
     isAvailable,
@@ -116,13 +119,45 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
   };
 }
 
+/** Numbers of the Pods of a ModuleDeployment. `hash`: of the newest template; undefined: none has a Pod of it. */
+export function countsOf(
+  { deployment, pods }: Pick<Rollout, 'deployment' | 'pods'>,
+  hash: string | undefined,
+  seen: FirstSeen,
+): PodCounts {
+  const live = pods.filter(({ isDeleting }) => !isDeleting);
+  const updated = live.filter(({ labels }) => hash !== undefined && labels[REVISION_LABEL] === hash);
+  return countPods(live, updated, (pod) => availabilityMs(pod, deployment.spec, seen) === 0);
+}
+
+function countPods(
+  live: readonly ModulePod[],
+  updated: readonly ModulePod[],
+  isAvailable: RolloutFacts['isAvailable'],
+): PodCounts {
+  return {
+    replicas: live.length,
+    updated: updated.length,
+    ready: live.filter(isReadyPod).length,
+    available: live.filter(isAvailable).length,
+    updatedReady: updated.filter(isReadyPod).length,
+    updatedAvailable: updated.filter(isAvailable).length,
+  };
+}
+
+/** In how many ms the Pod is available if it stays Ready; infinite while it is not Ready. */
+function availabilityMs(pod: ModulePod, { minReadySeconds = 0 }: ModuleDeploymentSpec, seen: FirstSeen): number {
+  if (!isReadyPod(pod)) return Number.POSITIVE_INFINITY;
+  return minReadySeconds === 0 ? 0 : Math.max(0, minReadySeconds * 1000 - seen.ageMs(pod.uid));
+}
+
 /** Whether there is an earlier template that is not replaced everywhere. */
 export function isRollingOut({ update, current }: Pick<Rollout, 'update' | 'current'>): boolean {
   return current !== undefined && current.hash !== update.hash;
 }
 
 /** Whether a rollout in batches is under way. */
-export function isInBatches(rollout: Rollout): boolean {
+function isInBatches(rollout: Rollout): boolean {
   return rollout.deployment.spec.strategy?.type === 'Batch' && isRollingOut(rollout);
 }
 
@@ -135,7 +170,7 @@ function batchOf(rollout: Rollout, counts: PodCounts, { seen, now }: FactsContex
     replicas: replicasOf(spec),
     updatedAvailable: counts.updatedAvailable,
     old: counts.replicas - counts.updated,
-    confirmed: confirmedBatch(deployment.confirmBatch) ?? 0,
+    confirmBatch: deployment.confirmBatch,
     before: status?.updateRevision === update.hash ? status.batch : undefined,
     completedForMs: seen.ageMs(BATCH_MARK),
     now,

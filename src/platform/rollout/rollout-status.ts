@@ -32,6 +32,8 @@ export interface ProgressInput {
   readonly isRecreated: boolean;
   /** No base can take a further Pod of the newest template. */
   readonly isWaitingForBase: boolean;
+  /** The strategy is `OnDelete`, and Pods of older templates are left. */
+  readonly isWaitingForDelete: boolean;
   readonly deadlineSeconds: number;
   /** Ms since this process has first seen the last progress in `before`. */
   readonly sinceProgressMs: number;
@@ -63,6 +65,7 @@ export type ProgressReason =
   | 'Paused'
   | 'WaitingConfirm'
   | 'WaitingForBase'
+  | 'WaitingForDelete'
   | 'ProgressDeadlineExceeded'
   | 'ReconcileFailed';
 
@@ -85,13 +88,7 @@ export function statusOf(input: StatusInput): ModuleDeploymentStatus {
   ];
   return {
     observedGeneration: generation,
-    replicas: counts.replicas,
-    updatedReplicas: counts.updated,
-    readyReplicas: counts.ready,
-    availableReplicas: counts.available,
-    unavailableReplicas: Math.max(0, Math.max(wanted, counts.replicas) - counts.available),
-    updatedReadyReplicas: counts.updatedReady,
-    updatedAvailableReplicas: counts.updatedAvailable,
+    ...numbersOf(counts, wanted),
     ...(current !== undefined && { currentRevision: current }),
     updateRevision: update.hash,
     revision: update.number,
@@ -102,22 +99,39 @@ export function statusOf(input: StatusInput): ModuleDeploymentStatus {
   };
 }
 
-/** The status of a ModuleDeployment that cannot be worked on: what was known before, and why it stands still. */
+function numbersOf(counts: PodCounts, wanted: number) {
+  return {
+    replicas: counts.replicas,
+    updatedReplicas: counts.updated,
+    readyReplicas: counts.ready,
+    availableReplicas: counts.available,
+    unavailableReplicas: Math.max(0, Math.max(wanted, counts.replicas) - counts.available),
+    updatedReadyReplicas: counts.updatedReady,
+    updatedAvailableReplicas: counts.updatedAvailable,
+  };
+}
+
+export interface FailedStatusInput
+  extends Pick<StatusInput, 'generation' | 'wanted' | 'maxUnavailable' | 'counts' | 'selector' | 'now'> {
+  readonly failure: Failure;
+}
+
+/** The status of a ModuleDeployment that cannot be worked on: its Pods, and why it stands still. */
 export function failedStatusOf(
   before: ModuleDeploymentStatus | undefined,
-  { generation, selector, failure, now }: Pick<StatusInput, 'generation' | 'selector' | 'now'> & { failure: Failure },
+  input: FailedStatusInput,
 ): ModuleDeploymentStatus {
-  const none = { replicas: 0, updatedReplicas: 0, readyReplicas: 0, availableReplicas: 0, unavailableReplicas: 0 };
+  const { generation, wanted, counts, selector, failure, now } = input;
   // A condition about an earlier generation is not true of this one.
   const isNew = before?.observedGeneration !== generation;
   const progress = { type: 'Progressing', status: 'False' as const, ...failure };
-  const stated = [...(isNew ? [progress] : []), stateFailure(failure), ...standstillOf(failure)];
+  const stated = [availableOf(input), ...(isNew ? [progress] : []), stateFailure(failure), ...standstillOf(failure)];
   const changed = new Set(['Reconciling', ...stated.map(({ type }) => type)]);
   const kept = (before?.conditions ?? []).filter(({ type }) => !changed.has(type));
   return {
-    ...none,
-    selector,
     ...before,
+    ...numbersOf(counts, wanted),
+    selector,
     observedGeneration: generation,
     conditions: [...kept, ...stated.map((condition) => withTimes(condition, before, now))],
   };
@@ -133,7 +147,11 @@ interface Stated extends Pick<ModuleDeploymentCondition, 'type' | 'status' | 're
   readonly isRenewed?: boolean;
 }
 
-function availableOf({ wanted, maxUnavailable, counts }: StatusInput): Stated {
+function availableOf({
+  wanted,
+  maxUnavailable,
+  counts,
+}: Pick<StatusInput, 'wanted' | 'maxUnavailable' | 'counts'>): Stated {
   const isAvailable = counts.available >= wanted - maxUnavailable;
   const message = `${counts.available} of ${wanted} Pods are available`;
   return isAvailable
@@ -143,7 +161,7 @@ function availableOf({ wanted, maxUnavailable, counts }: StatusInput): Stated {
 
 /** How far a rollout is, and whether it may go on. */
 export function progressOf(input: ProgressInput): Progress {
-  const { wanted, counts, update, before, batch, isPaused, isWaitingForBase } = input;
+  const { wanted, counts, update, before, batch } = input;
   const last = conditionOf(before, 'Progressing');
   const isNew = before?.updateRevision !== update.hash || last === undefined;
   const done = `${counts.updatedAvailable} of ${wanted} Pods are of revision ${update.number} and available`;
@@ -158,11 +176,8 @@ export function progressOf(input: ProgressInput): Progress {
   // After that a Pod that is lost is replaced: no rollout.
   const wasComplete = !isNew && last.reason === 'RolloutComplete' && counts.updated === counts.replicas;
   if (wasComplete) return say('True', 'RolloutComplete', `revision ${update.number} is rolled out`);
-  if (isPaused) return say('Unknown', 'Paused', `${done}; spec.paused is true`);
-  if (batch?.waitingConfirm) {
-    return say('Unknown', 'WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete: confirm it`);
-  }
-  if (isWaitingForBase) return say('Unknown', 'WaitingForBase', `${done}; no other base fits the template`);
+  const waiting = waitingOf(input, done);
+  if (waiting) return say('Unknown', ...waiting);
   if (isNew) return say('True', 'NewRevisionCreated', done, true);
   if (hasProgressed(input, last.reason)) return say('True', 'PodsReplaced', done, true);
   const exceeded = `no progress for ${input.deadlineSeconds} s; ${done}`;
@@ -175,15 +190,28 @@ export function progressOf(input: ProgressInput): Progress {
   return say('False', 'ProgressDeadlineExceeded', exceeded);
 }
 
+/** Why nothing has to happen until somebody else does something. */
+function waitingOf(input: ProgressInput, done: string): readonly [ProgressReason, string] | undefined {
+  const { batch, isPaused, isWaitingForBase, isWaitingForDelete } = input;
+  if (isPaused) return ['Paused', `${done}; spec.paused is true`];
+  if (batch?.waitingConfirm) {
+    return ['WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete: confirm it`];
+  }
+  if (isWaitingForBase) return ['WaitingForBase', `${done}; no other base fits the template`];
+  if (isWaitingForDelete) return ['WaitingForDelete', `${done}; delete a Pod of an older template to replace it`];
+  return undefined;
+}
+
 const STANDING_STILL: ReadonlySet<string> = new Set<ProgressReason>([
   'Paused',
   'WaitingConfirm',
   'WaitingForBase',
+  'WaitingForDelete',
   'ReconcileFailed',
 ]);
 
 function progressingOf({ waiting }: StatusInput, progress: Progress): Stated {
-  if (waiting === 0) return progress;
+  if (waiting === 0 || progress.reason === 'WaitingForBase') return progress;
   const pods = waiting === 1 ? '1 Pod waits' : `${waiting} Pods wait`;
   return { ...progress, message: `${progress.message}; ${pods} for a base without another version` };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BatchInput, batchSizes, batchState, confirmedBatch } from '../../../../src/platform/rollout/batches.ts';
+import { type BatchInput, batchSizes, batchState } from '../../../../src/platform/rollout/batches.ts';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
 
@@ -9,7 +9,7 @@ function state(change: Partial<BatchInput> = {}) {
     replicas: 6,
     updatedAvailable: 0,
     old: 6,
-    confirmed: 0,
+    confirmBatch: undefined,
     before: undefined,
     completedForMs: 0,
     now: NOW,
@@ -48,12 +48,12 @@ describe('a rollout in batches', () => {
   });
 
   it('goes on with the batch after the one that was confirmed', () => {
-    expect(state({ updatedAvailable: 2, old: 4, confirmed: 1 })).toMatchObject({
+    expect(state({ updatedAvailable: 2, old: 4, confirmBatch: '1' })).toMatchObject({
       updatedLimit: 4,
       status: { current: 2, waitingConfirm: false },
     });
-    expect(state({ updatedAvailable: 4, old: 2, confirmed: 1 }).status.waitingConfirm).toBe(true);
-    expect(state({ updatedAvailable: 6, old: 0, confirmed: 2 })).toMatchObject({
+    expect(state({ updatedAvailable: 4, old: 2, confirmBatch: '1' }).status.waitingConfirm).toBe(true);
+    expect(state({ updatedAvailable: 6, old: 0, confirmBatch: '2' })).toMatchObject({
       updatedLimit: 6,
       status: { current: 3, completed: 3, waitingConfirm: false },
     });
@@ -74,14 +74,19 @@ describe('a rollout in batches', () => {
 });
 
 describe('the annotation that confirms', () => {
-  it('is a number, or nothing', () => {
-    expect([undefined, '0', '12', 'yes', '-1', '1.5'].map(confirmedBatch)).toEqual([
-      0,
-      0,
-      12,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+  it('is the number of a batch: anything else confirms none', () => {
+    const told = (confirmBatch: string | undefined) => {
+      const { status, isConfirmIgnored } = state({ updatedAvailable: 2, old: 4, confirmBatch });
+      return [status.waitingConfirm, isConfirmIgnored];
+    };
+    const [waits, goesOn, isIgnored] = [
+      [true, false],
+      [false, false],
+      [true, true],
+    ];
+    expect([undefined, '0'].map(told)).toEqual([waits, waits]);
+    expect(['1', '3', '003'].map(told)).toEqual([goesOn, goesOn, goesOn]);
+    const wrong = ['4', '99', '1000000', 'yes', '-1', '1.5', ''];
+    expect(wrong.map(told)).toEqual(wrong.map(() => isIgnored));
   });
 });

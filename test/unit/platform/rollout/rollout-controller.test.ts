@@ -42,6 +42,41 @@ describe('a rollout that makes no progress', () => {
   });
 });
 
+describe('a rollout by hand', () => {
+  const spec = { strategy: { type: 'OnDelete' }, onFailure: 'Rollback' };
+
+  it('waits for deletes as long as they take, and says so', async () => {
+    await settled(spec);
+    world.apply('2.0.0', { spec });
+    await world.rest();
+    expect([await world.look(), world.progress]).toEqual([undefined, 'WaitingForDelete']);
+    world.clock.advance(100_000_000);
+    await world.look();
+    expect(world.progress).toBe('WaitingForDelete');
+    world.removePod(world.pods[0]?.metadata.name ?? '');
+    await world.rest();
+    expect(world.versions).toEqual(['1.0.0', '1.0.0', '2.0.0']);
+    expect(world.progress).toBe('WaitingForDelete');
+    expect(world.events.filter((event) => event === 'Normal WaitingForDelete')).toHaveLength(2);
+    for (const { metadata } of world.pods.slice(0, 2)) world.removePod(metadata.name);
+    await world.rest();
+    expect(world.versions).toEqual(['2.0.0', '2.0.0', '2.0.0']);
+    expect(world.progress).toBe('RolloutComplete');
+  });
+
+  it('has a deadline for the Pod that replaces a deleted one', async () => {
+    await settled(spec);
+    world.brokenVersion = '2.0.0';
+    world.apply('2.0.0', { spec });
+    await world.rest();
+    world.removePod(world.pods[0]?.metadata.name ?? '');
+    await world.rest();
+    world.clock.advance(600_000);
+    await world.look();
+    expect(world.progress).toBe('ProgressDeadlineExceeded');
+  });
+});
+
 describe('an old Pod that has to go first', () => {
   it.each([
     ['that serves', 1, undefined, 2],

@@ -27,6 +27,7 @@ function input(change: Partial<StatusInput> = {}): StatusInput {
     isPaused: false,
     isRecreated: false,
     isWaitingForBase: false,
+    isWaitingForDelete: false,
     waiting: 0,
     deadlineSeconds: 600,
     sinceProgressMs: 0,
@@ -142,11 +143,18 @@ describe('the status of a ModuleDeployment', () => {
   it('of a reconcile that failed keeps what was known, until the next one succeeds', () => {
     const before = statusOf(input({ counts: DONE }));
     const failure = { reason: 'ReconcileFailed', message: 'exceeded quota' } as const;
-    const failed = failedStatusOf(before, { generation: 3, selector: 'app=shop', failure, now: T1 });
-    expect(failed).toMatchObject({ observedGeneration: 3, availableReplicas: 3, updateRevision: 'h2' });
+    const counts = { ...HALF, updated: 0, ready: 2, available: 2 };
+    const failing = { ...input(), generation: 3, counts, failure, now: T1 };
+    const failed = failedStatusOf(before, failing);
+    expect(failed).toMatchObject({
+      observedGeneration: 3,
+      availableReplicas: 2,
+      updatedReplicas: 0,
+      updateRevision: 'h2',
+    });
     const types = failed.conditions.map(({ type, status }) => `${type}=${status}`);
     expect(types.sort()).toEqual([
-      'Available=True',
+      'Available=False',
       'Progressing=False',
       'Ready=False',
       'ReplicaFailure=True',
@@ -154,10 +162,15 @@ describe('the status of a ModuleDeployment', () => {
     ]);
     const next = statusOf(input({ before: failed, counts: DONE })).conditions.map(({ type }) => type);
     expect(next).toEqual(['Available', 'Progressing', 'Ready']);
-    expect(failedStatusOf(undefined, { generation: 1, selector: 'app=shop', failure, now: T1 })).toMatchObject({
-      replicas: 0,
-      selector: 'app=shop',
-    });
+    const first = failedStatusOf(undefined, { ...failing, counts: { ...counts, replicas: 0 } });
+    expect(first).toMatchObject({ replicas: 0, selector: 'app=shop' });
+  });
+
+  it('waits without a deadline for Pods that somebody deletes', () => {
+    const waiting = statusOf(input({ before: statusOf(input()), isWaitingForDelete: true, sinceProgressMs: 9e9 }));
+    expect(conditionOf(waiting, 'Progressing')).toMatchObject({ status: 'Unknown', reason: 'WaitingForDelete' });
+    expect(conditionOf(waiting, 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForDelete' });
+    expect(progressing({ before: waiting, sinceProgressMs: 9e9 })).toMatchObject({ reason: 'PodsReplaced' });
   });
 
   it('does not count the time of a pause, nor of a wait for a confirmation', () => {
