@@ -164,10 +164,11 @@ export class CommandRunner {
   }
 }
 
-function planOf({ installMs, failure, isBroken }: Effect): InstallPlan {
+function planOf({ installMs, failure, isBroken, manifest }: Effect): InstallPlan {
   return {
     ...(installMs === undefined ? {} : { installMs }),
     ...(failure === undefined ? {} : { failure }),
     ...(isBroken === undefined ? {} : { isBroken }),
+    ...(manifest === undefined ? {} : { manifest }),
   };
 }

@@ -46,13 +46,14 @@ export class InstallRun {
       const failure = await this.#uninstallAllOf(target.bizName);
       if (failure) return failure;
     }
-    if (this.#modules.has(identityOf(target))) {
-      return { outcome: 'refused:REPEAT_BIZ', client: responses.repeatBiz(target) };
+    const found = plan.manifest ?? target;
+    if (this.#modules.has(identityOf(found))) {
+      return { outcome: 'refused:REPEAT_BIZ', client: responses.repeatBiz(found) };
     }
     if (isMissingJar(bizUrl)) {
       return { outcome: 'failed', exception: `java.io.FileNotFoundException: ${missingFileTextOf(bizUrl)}` };
     }
-    return this.#start(target, bizUrl, plan);
+    return this.#start(found, bizUrl, plan);
   }
 
   #elapsedSpaceOf(outcome: Outcome): number {

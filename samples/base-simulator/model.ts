@@ -84,6 +84,8 @@ export interface InstallPlan {
   failure?: string;
   /** The install fails and leaves the module behind in state BROKEN. */
   isBroken?: boolean;
+  /** The module that the manifest of the jar names. Default: the one that the command names. */
+  manifest?: ModuleKey;
 }
 
 export interface ArkletOptions {

@@ -15,7 +15,9 @@ import { fingerprintOf, isGone, isInWork, type ModuleRecord, newRecord, withComm
 import { RecordTable } from './record-table.ts';
 import {
   afterResult,
+  broughtByWrongJar,
   type Evidence,
+  isBefore,
   lostByRestart,
   seenAbsent,
   seenDeactivated,
@@ -63,6 +65,8 @@ export class ModuleLedger {
   /** What the newest list has, when there was no room for it. Emptied by `forgetUnless`, which makes room. */
   #refused: ReadonlySet<ModuleKey> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
+  /** When the first list came. */
+  #knownSince: number | undefined;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
@@ -141,7 +145,10 @@ export class ModuleLedger {
   /** The command or its answer may be lost: the next lists decide. */
   doubtCommands(): void {
     for (const record of this.#records.values()) {
-      if (record.inFlight) this.#records.set({ ...record, inFlight: { ...record.inFlight, uncertain: true } });
+      if (record.inFlight === undefined) continue;
+      // It may arrive twice.
+      const unanswered = record.unanswered + (record.inFlight.command === 'install' ? 1 : 0);
+      this.#records.set({ ...record, unanswered, inFlight: { ...record.inFlight, uncertain: true } });
     }
   }
 
@@ -175,11 +182,12 @@ export class ModuleLedger {
     if (this.#order.isOldList(times)) return false;
     this.#refused = this.hasRoomFor(list) ? undefined : new Set(list.map(moduleKeyOf));
     if (this.#refused) return false;
+    this.#knownSince ??= now;
     const evidence = this.#evidence(times, now);
     const present = new Map(list.map((status) => [moduleKeyOf(status), status]));
     const installs = installsBesideActive(this.#records);
     for (const [key, status] of present) {
-      const record = this.#records.get(key) ?? newRecord(status, now);
+      const record = this.#records.get(key) ?? this.#found(status, evidence);
       this.#records.set(seenPresent(record, status, evidence));
     }
     this.#takeAbsence(present, evidence);
@@ -193,12 +201,15 @@ export class ModuleLedger {
 
   /** Takes an answer to install or uninstall. Returns what ended by it, if anything did. */
   takeResult(result: OperationResult, times: MessageTimes, now: number): OperationEnd | undefined {
+    const brought = result.brought ?? [];
+    if (this.hasRoomFor(brought)) for (const status of brought) this.#takeBrought(status, now);
     const record = this.#recordOf(result);
     if (record === undefined) return undefined;
     if (this.#order.isOldResult(moduleKeyOf(record.id), result.command, times.publishedAt)) return undefined;
     const asked = record.inFlight?.command === result.command ? record.inFlight : undefined;
     const doubtedUntil = result.outcome === 'busy' ? record.doubtedUntil : 0;
-    const publishedAt = times.publishedAt ?? record.publishedAt;
+    const isOld = isBefore(times.publishedAt, record.publishedAt);
+    const publishedAt = isOld ? record.publishedAt : (times.publishedAt ?? record.publishedAt);
     const stamped = { ...record, publishedAt, answeredAt: now, doubtedUntil };
     // A late answer to an earlier command must not end the running one: the list decides.
     if (record.inFlight === undefined || asked) {
@@ -218,12 +229,15 @@ export class ModuleLedger {
     this.#records.set(withCommand(record, { command: 'install', sentAt: now, deadlineAt, ...sent }));
   }
 
-  /** An uninstall or a switch was sent; both have the deadline of an uninstall. */
-  commandSent(command: Exclude<ModuleCommand, 'install'>, id: ModuleId, now: number): void {
+  /**
+   * An uninstall or a switch was sent; both have the deadline of an uninstall. `isReturning`: the version is uninstalled
+   * to be installed again.
+   */
+  commandSent(command: Exclude<ModuleCommand, 'install'>, id: ModuleId, now: number, isReturning = false): void {
     const record = this.#records.get(moduleKeyOf(id)) ?? newRecord(id, now);
     const deadlineAt = now + this.#options.uninstallDeadlineMs;
     const sent = { fingerprint: undefined, isReplacing: false };
-    this.#records.set(withCommand(record, { command, sentAt: now, deadlineAt, ...sent }));
+    this.#records.set({ ...withCommand(record, { command, sentAt: now, deadlineAt, ...sent }), isReturning });
   }
 
   /** The command was not handed over, or not for sure: then the next lists decide what became of it. */
@@ -275,6 +289,17 @@ export class ModuleLedger {
     }
   }
 
+  /** A module that no list had before, and for which no command was sent. */
+  #found(status: ModuleStatus, { now, mayBeAdopted }: Evidence): ModuleRecord {
+    const record = newRecord(status, now);
+    return this.#isKnown && !mayBeAdopted ? { ...record, intruder: 'unknown' } : record;
+  }
+
+  #takeBrought(status: ModuleStatus, now: number): void {
+    const record = this.#records.get(moduleKeyOf(status)) ?? newRecord(status, now);
+    this.#records.set(broughtByWrongJar(record, status, now));
+  }
+
   /** An answer without a name is about the only command it can be about, or about nobody's. */
   #recordOf(result: OperationResult): ModuleRecord | undefined {
     if (result.module) return this.#records.get(moduleKeyOf(result.module));
@@ -307,8 +332,10 @@ export class ModuleLedger {
   }
 
   #evidence({ publishedAt, askedAt }: MessageTimes, now: number): Evidence {
+    const { backoff, installDeadlineMs } = this.#options;
     const isTied = askedAt !== undefined;
-    return { now, publishedAt, askedAt: askedAt ?? this.#askedAt, isTied, backoff: this.#options.backoff };
+    const mayBeAdopted = now - (this.#knownSince ?? now) < installDeadlineMs;
+    return { now, publishedAt, askedAt: askedAt ?? this.#askedAt, isTied, mayBeAdopted, backoff };
   }
 
   /** A version that has gone may be what kept another one of its name from starting: that need not wait longer. */

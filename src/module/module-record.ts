@@ -32,6 +32,8 @@ export interface ModuleRecord {
   readonly missingSince: number | undefined;
   /** The state is from the answer to this, and another version of the name is here: the next list decides. */
   readonly unconfirmed: 'install' | 'switch' | undefined;
+  /** It is uninstalled to be installed again, which makes it the active version. */
+  readonly isReturning: boolean;
   /** switchBiz did not make it the active version: a new install has to, when none is active. */
   readonly hasSwitchFailed: boolean;
   readonly inFlight: CommandInFlight | undefined;
@@ -47,6 +49,13 @@ export interface ModuleRecord {
   readonly retryAt: number;
   /** The installed spec; undefined when an earlier controller installed it. */
   readonly fingerprint: string | undefined;
+  /** How many installs of this process may still bring it: their answers have not come. */
+  readonly unanswered: number;
+  /**
+   * Something other than an install for it has brought it to the base: the jar of another module, or something that is
+   * not known. No Pod is Ready on it: it is removed, or replaced.
+   */
+  readonly intruder: 'wrong-jar' | 'unknown' | undefined;
 }
 
 export function newRecord(id: ModuleId, now: number): ModuleRecord {
@@ -58,6 +67,7 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
     since: now,
     missingSince: undefined,
     unconfirmed: undefined,
+    isReturning: false,
     hasSwitchFailed: false,
     inFlight: undefined,
     doubtedUntil: 0,
@@ -66,6 +76,8 @@ export function newRecord(id: ModuleId, now: number): ModuleRecord {
     failedFingerprint: undefined,
     retryAt: 0,
     fingerprint: undefined,
+    unanswered: 0,
+    intruder: undefined,
   };
 }
 
@@ -84,12 +96,14 @@ export function fingerprintOf(spec: ModuleSpec): string {
 
 /** The base has been sent a command. */
 export function withCommand(record: ModuleRecord, sent: Omit<CommandInFlight, 'uncertain' | 'isBusy'>): ModuleRecord {
-  return { ...record, inFlight: { ...sent, uncertain: false, isBusy: false } };
+  const unanswered = record.unanswered + (sent.command === 'install' ? 1 : 0);
+  return { ...record, unanswered, inFlight: { ...sent, uncertain: false, isBusy: false } };
 }
 
 export function withState(record: ModuleRecord, state: ModuleState | undefined, now: number): ModuleRecord {
   const since = record.state === state ? record.since : now;
-  return { ...record, state, since, missingSince: undefined };
+  const intruder = state === undefined ? undefined : record.intruder;
+  return { ...record, state, since, missingSince: undefined, intruder };
 }
 
 /** A module that ran this long and then ends starts with no failures, as a container of a kubelet does. */
@@ -106,7 +120,16 @@ export function withFailure(
   const hasSwitchFailed = record.hasSwitchFailed || failure.reason === 'SwitchError';
   const failedFingerprint = record.inFlight?.fingerprint;
   const retryAt = now + backoffMs(failures, backoff);
-  return { ...record, inFlight: undefined, failures, failure, failedFingerprint, hasSwitchFailed, retryAt };
+  return {
+    ...record,
+    isReturning: false,
+    inFlight: undefined,
+    failures,
+    failure,
+    failedFingerprint,
+    hasSwitchFailed,
+    retryAt,
+  };
 }
 
 /** A module that ran and ended by itself: the first restart is at once, later ones wait, as a kubelet's. */

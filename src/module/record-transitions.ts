@@ -23,6 +23,8 @@ export interface Evidence {
   readonly askedAt: number;
   /** `askedAt` is known exactly (HTTP), so the list may be as old as its question. */
   readonly isTied: boolean;
+  /** An install that an earlier controller sent may still be in work. */
+  readonly mayBeAdopted: boolean;
   readonly backoff: BackoffOptions;
 }
 
@@ -72,7 +74,7 @@ export function seenPresent(record: ModuleRecord, { state }: ModuleStatus, evide
 function presentInFlight(next: ModuleRecord, inFlight: CommandInFlight, { now, askedAt }: Evidence): ModuleRecord {
   const { state } = next;
   if (inFlight.command === 'install' && (state === 'ACTIVATED' || state === 'DEACTIVATED')) {
-    return { ...withoutFailure(next), inFlight: undefined, fingerprint: inFlight.fingerprint };
+    return { ...withoutFailure(next), isReturning: false, inFlight: undefined, fingerprint: inFlight.fingerprint };
   }
   if (inFlight.command === 'switch' && state === 'ACTIVATED') return { ...withoutFailure(next), inFlight: undefined };
   const isUntouched = inFlight.command === 'uninstall' && state === 'ACTIVATED' && askedAt > inFlight.sentAt;
@@ -116,7 +118,8 @@ export function seenDeactivated(record: ModuleRecord, isBeside: boolean, evidenc
 
 /** The record of a module that is missing in the list of a restarted base. */
 export function lostByRestart(record: ModuleRecord, now: number): ModuleRecord {
-  const lost = { ...withState(record, undefined, now), inFlight: undefined, fingerprint: undefined };
+  const gone = { isReturning: false, inFlight: undefined, fingerprint: undefined, unanswered: 0 };
+  const lost = { ...withState(record, undefined, now), ...gone };
   // What was not there yet has not ended: only its command is lost, and what kept it from starting may be gone.
   if (record.state === undefined) return { ...withoutFailure(lost), failures: 0 };
   const failure: Failure = { reason: 'BaseRestarted', message: 'the base process restarted' };
@@ -136,11 +139,30 @@ export function afterResult(
     if (asked === undefined) return record;
     return { ...record, inFlight: { ...asked, uncertain: true, isBusy: true }, retryAt: now + BUSY_WAIT_MS };
   }
-  if (result.outcome === 'failed')
-    return asked ? withFailure(endOfWork(record, now), failureOf(result), now, backoff) : record;
+  if (result.outcome === 'failed') {
+    if (asked === undefined) return record;
+    const unanswered = Math.max(0, record.unanswered - (asked.command === 'install' ? 1 : 0));
+    return withFailure({ ...endOfWork(record, now), unanswered }, failureOf(result), now, backoff);
+  }
+  const origin = result.command === 'install' ? withOrigin(record, result, evidence) : record;
+  // A list that has shown the end of the command says more of the state.
+  if (asked === undefined && isBefore(evidence.publishedAt, record.publishedAt)) return origin;
   if (result.command === 'uninstall') return uninstalled(record, now);
   if (result.command === 'switch') return switched(record, now);
-  return installed(record, result, hasOtherVersion, now);
+  return installed(origin, result, hasOtherVersion, now);
+}
+
+/** Whether an install of this process has brought the module. */
+function withOrigin(record: ModuleRecord, { outcome }: OperationResult, { mayBeAdopted }: Evidence): ModuleRecord {
+  if (outcome === 'done') return { ...record, unanswered: 0, intruder: undefined };
+  // The only install that was sent has not brought it.
+  const isForeign = record.unanswered === 1 && record.inFlight?.uncertain !== true && !mayBeAdopted;
+  return { ...record, intruder: record.intruder ?? (isForeign ? 'unknown' : undefined) };
+}
+
+/** The record of a module that the jar of another one has brought to the base. */
+export function broughtByWrongJar(record: ModuleRecord, { state }: ModuleStatus, now: number): ModuleRecord {
+  return { ...withState(record, state, now), intruder: 'wrong-jar' };
 }
 
 /** It is no longer running; the list shows what it left behind. */
@@ -150,7 +172,7 @@ function endOfWork(record: ModuleRecord, now: number): ModuleRecord {
 
 function installed(record: ModuleRecord, result: OperationResult, hasOtherVersion: boolean, now: number): ModuleRecord {
   const fingerprint = record.inFlight?.fingerprint ?? record.fingerprint;
-  const cleared = { ...record, inFlight: undefined, fingerprint };
+  const cleared = { ...record, isReturning: false, inFlight: undefined, fingerprint };
   // REPEAT_BIZ says that the module is there, not in which state: the list shows it.
   if (result.outcome === 'already') return { ...cleared, state: record.state ?? 'RESOLVED', unconfirmed: 'install' };
   const next = withoutFailure(withState(cleared, result.state ?? 'ACTIVATED', now));
@@ -169,7 +191,8 @@ function switched(record: ModuleRecord, now: number): ModuleRecord {
 }
 
 function uninstalled(record: ModuleRecord, now: number): ModuleRecord {
-  return { ...withoutFailure(withState(record, undefined, now)), inFlight: undefined, fingerprint: undefined };
+  const gone = { inFlight: undefined, fingerprint: undefined, unanswered: 0 };
+  return { ...withoutFailure(withState(record, undefined, now)), ...gone };
 }
 
 const TIMEOUT_REASONS: Readonly<Record<ModuleCommand, FailureReason>> = {

@@ -35,7 +35,13 @@ export interface LedgerView {
 
 export type PlannedCommand =
   | { readonly command: 'install'; readonly spec: ModuleSpec; readonly pod: VPod }
-  | { readonly command: 'uninstall' | 'switch'; readonly id: ModuleId; readonly pod: VPod | undefined };
+  | {
+      readonly command: 'uninstall' | 'switch';
+      readonly id: ModuleId;
+      readonly pod: VPod | undefined;
+      /** It is uninstalled to be installed again, which makes it the active version. */
+      readonly isReturning?: boolean;
+    };
 
 export interface BasePlanInput {
   /** All vPods bound to the base, in any order. */
@@ -96,6 +102,7 @@ export function planBase(input: BasePlanInput): BasePlan {
   const specsOf = (pod: VPod): readonly ModuleSpec[] => owners.specsOf(pod);
   const claims = claimsOf({ living, others: () => admitted.filter((pod) => !isLiving(pod)), recordOf, specsOf });
   const removals = removalsOf(leaving, pendingRemovals, specsOf);
+  for (const [key, id] of wrongModulesIn(ledger)) if (!removals.has(key)) removals.set(key, { id, pod: undefined });
   const serving = new Map(sleeping.flatMap((pod) => specsOf(pod).map((spec) => [moduleKeyOf(spec), spec.name])));
   // Few ask.
   let lost: ReadonlySet<ModuleKey> | undefined;
@@ -214,6 +221,13 @@ function isHeldBack(
   return unwritten.has(spec.name) || servingNames.has(spec.name);
 }
 
+/** Modules that jars of other modules have brought: they are removed, whatever the policy for unknown modules is. */
+function wrongModulesIn(ledger: LedgerView): [ModuleKey, ModuleId][] {
+  const found: [ModuleKey, ModuleId][] = [];
+  for (const { id, intruder } of ledger.records()) if (intruder === 'wrong-jar') found.push([moduleKeyOf(id), id]);
+  return found;
+}
+
 /** Modules installed by others, or for a Pod that was gone before the controller saw it. */
 function unknownIn(ledger: LedgerView, isWanted: (key: ModuleKey) => boolean): ModuleId[] {
   const isThere = ({ state, inFlight, missingSince }: ModuleRecord): boolean =>
@@ -242,7 +256,8 @@ function commandsOf(
       commands.push({ command: 'install', spec: decision.spec ?? claim.spec, pod: claim.owner });
     const id = claim?.spec ?? removal?.id;
     if (decision.command === 'uninstall' && id) {
-      commands.unshift({ command: 'uninstall', id, pod: removal?.pod ?? claim?.owner });
+      const pod = removal?.pod ?? claim?.owner;
+      commands.unshift({ command: 'uninstall', id, pod, ...(decision.isTakeover && { isReturning: true }) });
     }
     if (decision.command === 'switch' && claim) commands.push({ command: 'switch', id: claim.spec, pod: claim.owner });
   }

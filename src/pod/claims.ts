@@ -12,7 +12,10 @@ export interface Claim {
   readonly youngest: VPod;
   readonly spec: ModuleSpec;
   readonly fingerprint: string;
-  /** What is on the base is something else under the same name and version, and no living Pod asks for that. */
+  /**
+   * What is on the base is something else under the same name and version: no living Pod asks for that, or no install
+   * for a Pod has brought it.
+   */
   readonly isReplacement: boolean;
 }
 
@@ -83,7 +86,8 @@ function claimOf(
   const { pod: owner, spec, fingerprint } = holder ?? installable ?? oldest;
   const isOtherThere = record?.state !== undefined && (installed ?? adopted) !== undefined;
   const youngest = claimants.at(-1)?.pod ?? owner;
-  return { owner, youngest, spec, fingerprint, isReplacement: holder === undefined && isOtherThere };
+  const isIntruder = record?.state !== undefined && record.intruder !== undefined;
+  return { owner, youngest, spec, fingerprint, isReplacement: isIntruder || (holder === undefined && isOtherThere) };
 }
 
 /** What a Pod's own status says that its container runs: known even after a restart of the controller. */

@@ -46,7 +46,7 @@ export class CommandSender {
     }
     logger.info({ node: base.nodeName, module, pod: pod && objectKey(pod) }, `sending ${command}`);
     if (command === 'install') base.ledger.installSent(planned.spec, clock.now());
-    else base.ledger.commandSent(command, id, clock.now());
+    else base.ledger.commandSent(command, id, clock.now(), planned.isReturning);
     if (pod) {
       const [reason, verb] = COMMAND_EVENTS[command];
       recorder.event(podSubject(pod), 'Normal', reason, `${verb} module ${module}`);

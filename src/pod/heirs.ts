@@ -63,8 +63,8 @@ function standingOf(
   decision: ModuleDecision,
   { canSwitch, activatesNew }: Activation,
 ): Standing {
-  const isBack = hasEverRun(claim);
-  const mayServe = canSwitch || mayActivate({ claim, activatesNew });
+  const isBack = hasEverRun(claim, record);
+  const mayServe = canSwitch || mayActivate({ claim, record, activatesNew });
   if (record !== undefined && isInWork(record)) return standingInWork(record, { isBack, mayServe });
   if (record?.missingSince !== undefined || record?.unconfirmed !== undefined) return 'coming';
   if (record?.state === 'ACTIVATED') return 'here';

@@ -130,8 +130,14 @@ function decideInstall(input: ModuleDecisionInput, claim: Claim, record: ModuleR
   return { view, keeps: false, command: 'install', spec: succession.hasYounger ? plain : claim.spec };
 }
 
+const WHY_REPLACED = {
+  changed: 'its URL, args or env changed',
+  'wrong-jar': 'the jar of another module has brought this name and version to the base',
+  unknown: 'something other than this controller has installed this name and version on the base',
+} as const;
+
 function decideReplacement({ now }: ModuleDecisionInput, record: ModuleRecord): ModuleDecision {
-  const why = 'the module is uninstalled first, since its URL, args or env changed';
+  const why = `the module is uninstalled first, since ${WHY_REPLACED[record.intruder ?? 'changed']}`;
   const message = record.failure === undefined ? why : `${why}: ${record.failure.message}`;
   const view: ModuleView = {
     kind: 'Waiting',
@@ -166,7 +172,7 @@ function decideDeactivated(input: ModuleDecisionInput, record: ModuleRecord): Mo
   const hasEnded = isAlone || record.failure?.reason === 'KillContainerError';
   if ((isAlone && record.hasSwitchFailed) || (hasEnded && !canSwitch)) return decideBroken(input, record);
   // Meanwhile a version serves that a Pod asks for, or one that goes, which waits for this one because it has run.
-  const isServed = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim);
+  const isServed = succession.isServed ? !canSwitch : input.claim !== undefined && hasEverRun(input.claim, record);
   const needsInstall = !canSwitch || record.hasSwitchFailed;
   if (needsInstall && isServed && input.activatesNew !== false) return decideReinstall(input, record);
   return canSwitch ? decideSwitch(input, record) : { view: deactivated(succession), keeps: true };
@@ -188,17 +194,22 @@ function decideSwitch({ now }: ModuleDecisionInput, record: ModuleRecord): Modul
 /** Whether a version that is DEACTIVATED can be made active while one that goes still is. */
 export function canTakeOver(
   claim: Claim,
-  { hasSwitchFailed, failure, retryAt }: ModuleRecord,
+  record: ModuleRecord,
   { canSwitch, activatesNew, now }: Pick<ModuleDecisionInput, 'canSwitch' | 'activatesNew' | 'now'>,
 ): boolean {
+  const { hasSwitchFailed, failure, retryAt } = record;
   if (canSwitch && (!hasSwitchFailed || now >= retryAt)) return true;
   const isWell = failure === undefined || failure.reason === 'SwitchError';
-  return isWell && activatesNew !== false && hasEverRun(claim);
+  return isWell && activatesNew !== false && hasEverRun(claim, record);
 }
 
 /** Whether an install makes the version the active one. One that has run may have lost that to a newer install. */
-export function mayActivate({ claim, activatesNew }: Pick<ModuleDecisionInput, 'claim' | 'activatesNew'>): boolean {
-  return activatesNew ?? (claim !== undefined && hasEverRun(claim));
+export function mayActivate({
+  claim,
+  record,
+  activatesNew,
+}: Pick<ModuleDecisionInput, 'claim' | 'record' | 'activatesNew'>): boolean {
+  return activatesNew ?? (claim !== undefined && hasEverRun(claim, record));
 }
 
 /** The base makes a version active only by its install: it is uninstalled, and installed when it is gone. */

@@ -117,7 +117,7 @@ function versionsOf(
   const isYounger = (one: Version, other: Version): boolean => ageOf(one, other) === 'younger';
   const present = versions.filter(({ record, claim }) => {
     // The module of a Pod that stays is installed again; that of one that goes is not there for the next Pod.
-    return isHereOrComing(record) && (record?.inFlight?.command !== 'uninstall' || hasEverRun(claim));
+    return isHereOrComing(record) && (record?.inFlight?.command !== 'uninstall' || hasEverRun(claim, record));
   });
   return {
     newest: lastIn(present, precedes),
@@ -192,9 +192,12 @@ function hasRun({ youngest, spec }: Claim): boolean {
   return hasRunFor(youngest, spec.name);
 }
 
-/** The status of a Pod shows that the version has run on this base. */
-export function hasEverRun({ youngest, owner, spec }: Claim): boolean {
-  return hasRunFor(owner, spec.name) || hasRunFor(youngest, spec.name);
+/**
+ * The version has run on this base: the status of a Pod shows it, or it is gone only to be installed again, though the
+ * Pod that ran it was deleted meanwhile.
+ */
+export function hasEverRun({ youngest, owner, spec }: Claim, record: ModuleRecord | undefined): boolean {
+  return record?.isReturning === true || hasRunFor(owner, spec.name) || hasRunFor(youngest, spec.name);
 }
 
 function hasRunFor(pod: VPod, name: string): boolean {

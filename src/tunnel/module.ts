@@ -65,4 +65,6 @@ export interface OperationResult {
   readonly message: string;
   /** The module's state after an executed install, where the base says it. */
   readonly state: ModuleState | undefined;
+  /** With `WRONG_MODULE`: the modules that the install has brought to the base instead of the requested one. */
+  readonly brought?: readonly ModuleStatus[];
 }

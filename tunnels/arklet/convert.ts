@@ -89,13 +89,16 @@ export function batchResultsOf(batch: BatchInstall): OperationResult[] {
   });
 }
 
-type End = Pick<OperationResult, 'outcome' | 'code' | 'message' | 'state'>;
+type End = Pick<OperationResult, 'outcome' | 'code' | 'message' | 'state' | 'brought'>;
 
 function endOf(command: ModuleCommand, response: CommandResponse, module: ModuleId | undefined): End {
   const inner = response.data;
   const outcome = outcomeOf(command, response, inner);
   const found = command === 'install' && module && outcome !== 'failed' ? otherModuleIn(inner, module) : undefined;
-  if (found !== undefined) return { outcome: 'failed', code: WRONG_MODULE, message: wrongJar(found), state: undefined };
+  if (found !== undefined) {
+    const brought = outcome === 'done' ? moduleStatusesOf(inner?.bizInfos ?? []).slice(0, MAX_BROUGHT) : [];
+    return { outcome: 'failed', code: WRONG_MODULE, message: wrongJar(found), state: undefined, brought };
+  }
   return {
     outcome,
     code: (response.code !== 'SUCCESS' && inner?.code === 'SUCCESS' ? undefined : inner?.code) ?? response.code,
@@ -103,6 +106,9 @@ function endOf(command: ModuleCommand, response: CommandResponse, module: Module
     state: command === 'install' && outcome === 'done' ? stateIn(inner?.bizInfos ?? [], module) : undefined,
   };
 }
+
+/** A jar contains one module. */
+const MAX_BROUGHT = 10;
 
 /** The inner code that says that the wanted state was there before. */
 const ALREADY_CODES: Readonly<Record<ModuleCommand, string | undefined>> = {

@@ -158,9 +158,6 @@ export function confirmationEvents(batch: BatchState | undefined): RolloutEvent[
   ];
 }
 
-/** Reasons of `Progressing` that are events as they are. */
-const REPORTED: ReadonlySet<string> = new Set(['WaitingForBase', 'WaitingForDelete', 'RolloutComplete']);
-
 /** Events for the changes between two statuses. */
 export function progressEvents(
   { name, status: former }: CachedModuleDeployment,
@@ -182,7 +179,9 @@ export function progressEvents(
     const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
     events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
   }
-  if (REPORTED.has(now.reason)) events.push(['Normal', now.reason, now.message]);
+  if (now.reason === 'WaitingForBase') events.push(['Normal', 'WaitingForBase', now.message]);
+  if (now.reason === 'WaitingForDelete') events.push(['Normal', 'WaitingForDelete', now.message]);
+  if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);
   if (now.reason === 'ProgressDeadlineExceeded') events.push(['Warning', 'ProgressDeadlineExceeded', now.message]);
   return events;
 }

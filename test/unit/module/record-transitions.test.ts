@@ -34,7 +34,7 @@ function inFlight(command: CommandInFlight['command'], more: Partial<CommandInFl
 /** What a list says that comes, and was asked for, so long after the command. */
 function evidence(afterMs: number, more: Partial<Evidence> = {}): Evidence {
   const now = SENT_AT + afterMs;
-  return { now, publishedAt: undefined, askedAt: now, isTied: false, backoff: BACKOFF, ...more };
+  return { now, publishedAt: undefined, askedAt: now, isTied: false, mayBeAdopted: true, backoff: BACKOFF, ...more };
 }
 
 function listed(record: ModuleRecord, state: ModuleState, when: Evidence): ModuleRecord {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planBase } from '../../../src/pod/base-plan.ts';
-import { idOf, makeLedger, makePod, runningStatus } from '../../support/builders.ts';
+import { idOf, makeLedger, makeList, makePod, makeResult, makeSpec, runningStatus } from '../../support/builders.ts';
 
 describe('of two versions whose Pods were made in the same second', () => {
   // The UIDs stand against the order of events: only what has run tells who took over.
@@ -49,5 +49,56 @@ describe('a base of which no list was read', () => {
 
   it('is left alone where nobody waits', () => {
     expect(planOf([], 100)).toMatchObject({ askList: false, wakeAt: undefined });
+  });
+});
+
+describe('a module that the jar of another one has brought', () => {
+  const planOf = (pods: ReturnType<typeof makePod>[], ledger: ReturnType<typeof makeLedger>) =>
+    planBase({
+      pods,
+      pendingRemovals: new Map(),
+      ledger,
+      canSwitch: false,
+      sleepUntil: new Map(),
+      unadmitted: new Map(),
+      unwritten: new Set(),
+      ownerOf: (namespace) => namespace,
+      now: 10,
+    });
+  const brought = makeResult('install', 'mine:1', {
+    outcome: 'failed',
+    code: 'WRONG_MODULE',
+    brought: makeList('orders:2'),
+  });
+
+  function ledgerWithIt() {
+    const ledger = makeLedger();
+    ledger.takeList([], {}, 0);
+    ledger.takeResult(brought, {}, 1);
+    return ledger;
+  }
+
+  it('is removed at once, and counts as no unknown module', () => {
+    const { commands, unknown, isWanted } = planOf([], ledgerWithIt());
+    expect(commands).toEqual([{ command: 'uninstall', id: idOf('orders:2'), pod: undefined }]);
+    expect([unknown, isWanted('orders:2')]).toEqual([[], true]);
+  });
+
+  it('is replaced by its own install for a Pod that asks for it, which waits until then', () => {
+    const ledger = ledgerWithIt();
+    const status = { phase: 'Running', containerStatuses: [runningStatus('orders:2')] };
+    for (const pod of [makePod({ modules: ['orders:2'] }), makePod({ modules: ['orders:2'], status })]) {
+      const { commands, views } = planOf([pod], ledger);
+      expect(commands).toMatchObject([{ command: 'uninstall', id: idOf('orders:2'), pod }]);
+      const message = expect.stringContaining('the jar of another module has brought this name and version');
+      expect(views.get(pod)?.[0]?.view).toMatchObject({ kind: 'Waiting', reason: 'ContainerCreating', message });
+    }
+    ledger.commandSent('uninstall', idOf('orders:2'), 11);
+    ledger.takeResult(makeResult('uninstall', 'orders:2'), {}, 12);
+    const pod = makePod({ modules: ['orders:2'] });
+    expect(planOf([pod], ledger).commands).toMatchObject([{ command: 'install', pod }]);
+    ledger.installSent(makeSpec('orders:2'), 13);
+    ledger.takeResult(makeResult('install', 'orders:2'), {}, 14);
+    expect(planOf([pod], ledger).commands).toEqual([]);
   });
 });

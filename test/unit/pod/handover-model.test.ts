@@ -36,14 +36,31 @@ function stories(of: Pick<HandoverStory, 'canSwitch' | 'activatesNew'>): fc.Arbi
     }));
 }
 
-function holds(of: Parameters<typeof stories>[0], check: (model: HandoverModel) => void): void {
-  const played = (story: HandoverStory): void => check(new HandoverModel(story).play());
+function holds(of: Parameters<typeof stories>[0], checked: (model: HandoverModel) => void): void {
+  const played = (story: HandoverStory): void => checked(new HandoverModel(story).play());
   fc.assert(fc.property(stories(of), played), { numRuns: runsOf(100) });
 }
 
 /** The version of the Pod that was created last. */
 function youngestOf({ pods }: HandoverModel): ModuleKey | undefined {
   return [...pods].filter(isLiving).sort(byCreation).flatMap(moduleSpecsOf).map(moduleKeyOf).at(-1);
+}
+
+/** The version of the youngest Pod is active in the end, no version went before another could take over. */
+function check(model: HandoverModel, mayChoose: boolean): void {
+  const { pods, base, faults, sent } = model;
+  const story = sent.join('\n');
+  expect(faults, story).toEqual([]);
+  expect(pods.filter((pod) => !isLiving(pod))).toEqual([]);
+  const wanted = new Set(pods.flatMap(moduleSpecsOf).map(moduleKeyOf));
+  expect(new Set(base.list().map(moduleKeyOf)), story).toEqual(wanted);
+  const active = base.list().filter(({ state }) => state === 'ACTIVATED');
+  expect(active, story).toHaveLength(wanted.size === 0 ? 0 : 1);
+  if (mayChoose) expect(active.map(moduleKeyOf), story).toEqual([youngestOf(model)].filter(Boolean));
+  for (const pod of pods) {
+    const isActive = moduleSpecsOf(pod).every((spec) => base.stateOf(moduleKeyOf(spec)) === 'ACTIVATED');
+    expect(isReady(pod), story).toBe(isActive);
+  }
 }
 
 describe.each([
@@ -53,21 +70,33 @@ describe.each([
   ['without switchBiz that keeps what was first', { canSwitch: false, activatesNew: false }],
 ])('whatever happens to Pods and commands, a base %s', (_, of) => {
   it('loses no active version while another can take over, and ends with the version of the youngest Pod', () => {
-    holds(of, (model) => {
-      const { pods, base, faults, sent } = model;
-      const story = sent.join('\n');
-      expect(faults, story).toEqual([]);
-      expect(pods.filter((pod) => !isLiving(pod))).toEqual([]);
-      const wanted = new Set(pods.flatMap(moduleSpecsOf).map(moduleKeyOf));
-      expect(new Set(base.list().map(moduleKeyOf)), story).toEqual(wanted);
-      const active = base.list().filter(({ state }) => state === 'ACTIVATED');
-      expect(active, story).toHaveLength(wanted.size === 0 ? 0 : 1);
-      const mayChoose = of.canSwitch || of.activatesNew;
-      if (mayChoose) expect(active.map(moduleKeyOf), story).toEqual([youngestOf(model)].filter(Boolean));
-      for (const pod of pods) {
-        const isActive = moduleSpecsOf(pod).every((spec) => base.stateOf(moduleKeyOf(spec)) === 'ACTIVATED');
-        expect(isReady(pod), story).toBe(isActive);
-      }
-    });
+    holds(of, (model) => check(model, of.canSwitch || of.activatesNew));
+  });
+});
+
+describe('a base that activates what is new', () => {
+  const STORY = { activatesNew: true, isLost: [], fails: [], late: [], twice: [], newLeadersIn: [], listsLate: 0 };
+  const pod = (key: ModuleKey, createdIn: number, deletedIn: number) => {
+    return { key, createdIn, deletedIn, isForced: false, sleepSteps: 0 };
+  };
+
+  it('waits for a version that is installed again though the Pod that had run it was deleted meanwhile', () => {
+    const pods = [
+      pod('biz1:3', 1, 2),
+      pod('biz1:1', 2, 3),
+      pod('biz1:1', 28, 36),
+      pod('biz1:1', 36, 47),
+      pod('biz1:1', 45, NEVER),
+    ];
+    const fails = [false, false, false, false, true];
+    const story = { ...STORY, canSwitch: true, takes: [30], isLost: [true], fails, listEvery: 15, pods };
+    check(new HandoverModel(story).play(), true);
+  });
+
+  it('is not taken for one that keeps what was first by an answer that a newer list has overtaken', () => {
+    const pods = [pod('biz1:1', 0, NEVER), pod('biz1:2', 1, NEVER), pod('biz1:1', 4, NEVER)];
+    const unlucky = { isLost: [true, true], fails: [true, true], late: [1], newLeadersIn: [2] };
+    const story = { ...STORY, canSwitch: false, takes: [], ...unlucky, listEvery: 1, pods };
+    check(new HandoverModel(story).play(), true);
   });
 });

@@ -225,7 +225,7 @@ export class HandoverModel {
     if (planned.command === 'install') {
       if (this.#livingOf(key).length === 0) this.faults.push(`step ${step}: ${key} is installed for nobody`);
       this.#ledger.installSent(planned.spec, nowIn(step));
-    } else this.#ledger.commandSent(planned.command, planned.id, nowIn(step));
+    } else this.#ledger.commandSent(planned.command, planned.id, nowIn(step), planned.isReturning);
     this.sent.push(`${step}: ${planned.command} ${key}`);
     this.base.receive(planned, nowIn(step), step);
   }
