@@ -96,6 +96,8 @@ export interface CoreOptions {
   readonly ledger: LedgerOptions;
   readonly newBases: NewBaseLimits;
   readonly unknownModulePolicy: UnknownModulePolicy;
+  /** `preStop.sleep` of containers that have none, in s. */
+  readonly preStopSleepSeconds: number;
   readonly namesBasePods: boolean;
   readonly ownerOf: OwnerOf;
   /** The process is about to end: it finishes running work and starts nothing. */
@@ -170,6 +172,7 @@ export function createCore(bases: KnownBases, options: CoreOptions): Core {
     env,
     workers,
     unknownModulePolicy,
+    preStopSleepSeconds: options.preStopSleepSeconds,
     ownerOf,
     ...shared,
   });

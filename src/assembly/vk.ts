@@ -63,7 +63,8 @@ async function build(context: ProcessContext): Promise<BuiltController> {
       ...shared,
     }),
   );
-  const { installDeadlineMs, uninstallDeadlineMs, workers, newBases, unknownModulePolicy, namesBasePods } = config;
+  const { installDeadlineMs, uninstallDeadlineMs, preStopSleepSeconds } = config;
+  const { workers, newBases, unknownModulePolicy, namesBasePods } = config;
   const core = createCore(bases, {
     tunnels,
     recorder,
@@ -73,6 +74,7 @@ async function build(context: ProcessContext): Promise<BuiltController> {
     ledger: { installDeadlineMs, uninstallDeadlineMs, backoff: CONTAINER_BACKOFF },
     newBases,
     unknownModulePolicy,
+    preStopSleepSeconds,
     namesBasePods,
     ownerOf: ownerOfNamespaces(config.sharedNamespaces),
     isLeaving: () => replica.isLeaving(),

@@ -91,6 +91,7 @@ export interface Config {
   readonly export: ExportConfig | undefined;
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
+  readonly preStopSleepSeconds: number;
   readonly unknownModulePolicy: 'remove' | 'keep';
   readonly namesBasePods: boolean;
   /** Namespaces that own module names together. */
@@ -170,6 +171,7 @@ export function loadConfig(
     export: exported,
     installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
     uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
+    preStopSleepSeconds: values.PRE_STOP_SLEEP_SECONDS,
     unknownModulePolicy: values.UNKNOWN_MODULE_POLICY,
     namesBasePods: values.NAME_BASE_PODS,
     sharedNamespaces: values.SHARED_NAMESPACES ?? [],

@@ -126,6 +126,11 @@ export const VARIABLES = {
     'The same for an uninstall (event `FailedKillPod`, or reason `KillContainerError` before a new install) and for a switch (`SwitchError`).',
     '60',
   ),
+  PRE_STOP_SLEEP_SECONDS: variable(
+    rules.integer(0, 600),
+    'How long a module serves on after its Pod was deleted, if the container has no `lifecycle.preStop.sleep`: load balancers stop sending requests meanwhile. It ends with the grace period of the Pod. 0: the module is uninstalled at once.',
+    '2',
+  ),
   UNKNOWN_MODULE_POLICY: variable(
     rules.oneOf('remove', 'keep'),
     'Modules on a base that no Pod asks for: `remove` them once that is certain, or `keep` and only report them. Modules that a base had when this ENV first met it are kept either way.',

@@ -10,6 +10,7 @@ import { type ContainerModule, containerModulesOf, installFaultOf } from './modu
 import type { ContainerView, WaitingView } from './module-view.ts';
 import { NameOwners, type OwnerOf } from './name-owners.ts';
 import type { HeldPods } from './pod-memory.ts';
+import { isRunning } from './pre-stop.ts';
 import {
   failedKillsOf,
   isLiving,
@@ -65,6 +66,8 @@ export interface BasePlan {
   readonly commands: readonly PlannedCommand[];
   /** What each living Pod's containers should show, oldest Pod first. */
   readonly views: ReadonlyMap<VPod, readonly ContainerView[]>;
+  /** Living Pods that are shown as running, and whose modules another Pod is about to replace. */
+  readonly replaced: readonly VPod[];
   /** Deleting Pods of which nothing is left on the base. */
   readonly finished: readonly VPod[];
   /** Deleting Pods whose uninstall failed, with the base's words. */
@@ -103,7 +106,10 @@ export function planBase(input: BasePlanInput): BasePlan {
   const claims = claimsOf({ living, others: () => admitted.filter((pod) => !isLiving(pod)), recordOf, specsOf });
   const removals = removalsOf(leaving, pendingRemovals, specsOf);
   for (const [key, id] of wrongModulesIn(ledger)) if (!removals.has(key)) removals.set(key, { id, pod: undefined });
-  const serving = new Map(sleeping.flatMap((pod) => specsOf(pod).map((spec) => [moduleKeyOf(spec), spec.name])));
+  const replaced = living.filter(({ uid }) => now < (sleepUntil.get(uid) ?? 0));
+  const serving = new Map(
+    [...sleeping, ...replaced].flatMap((pod) => specsOf(pod).map((spec) => [moduleKeyOf(spec), spec.name])),
+  );
   // Few ask.
   let lost: ReadonlySet<ModuleKey> | undefined;
   const decisions = ledger.isKnown
@@ -121,10 +127,12 @@ export function planBase(input: BasePlanInput): BasePlan {
   const isLeft = (key: ModuleKey): boolean =>
     !ledger.isKnown || (decisions.get(key)?.keeps !== true && !isGone(ledger.get(key)));
   const deleting = leaving.filter((pod) => pod.isDeleting);
+  const views = viewsOfAll(ordered, unadmitted, { owners, ledger, claims, decisions });
   const isWanted = (key: ModuleKey): boolean => claims.has(key) || removals.has(key) || serving.has(key);
   return {
     commands: commandsOf(decisions, claims, removals),
-    views: viewsOfAll(ordered, unadmitted, { owners, ledger, claims, decisions }),
+    views,
+    replaced: replacedIn(views),
     finished: [
       ...deleting.filter((pod) => !specsOf(pod).some((spec) => isLeft(moduleKeyOf(spec)))),
       ...ordered.filter((pod) => pod.isDeleting && unadmitted.has(pod.uid)),
@@ -144,7 +152,7 @@ export function planBase(input: BasePlanInput): BasePlan {
     ...attention(ledger, {
       decisions,
       hasWork: claims.size + removals.size > 0,
-      ends: sleeping.map(({ uid }) => sleepUntil.get(uid) ?? now),
+      ends: [...sleeping, ...replaced].map(({ uid }) => sleepUntil.get(uid) ?? now).filter(Number.isFinite),
       now,
     }),
   };
@@ -163,7 +171,7 @@ export type NameOwnersSources = Pick<BasePlanInput, 'pods' | 'pendingRemovals' |
 interface Decided {
   readonly claims: ReadonlyMap<ModuleKey, Claim>;
   readonly removals: ReadonlyMap<ModuleKey, Removal>;
-  /** Modules of Pods in their `preStop.sleep`, with the module's name: nothing takes these away. */
+  /** Modules of Pods in their `preStop.sleep`, deleted or replaced, with the module's name: nothing takes these away. */
   readonly serving: ReadonlyMap<ModuleKey, string>;
   readonly servingNames: ReadonlySet<string>;
   readonly unwritten: ReadonlySet<string>;
@@ -219,6 +227,17 @@ function isHeldBack(
   if (command === 'uninstall') return serving.has(key);
   if (command !== 'install' || spec === undefined || !isReplacing(spec)) return false;
   return unwritten.has(spec.name) || servingNames.has(spec.name);
+}
+
+function replacedIn(views: BasePlan['views']): VPod[] {
+  const replaced: VPod[] = [];
+  for (const [pod, shown] of views) {
+    const isReplaced = shown.some(
+      ({ container, view }) => view.kind === 'Waiting' && view.reason === 'ModuleReplaced' && isRunning(pod, container),
+    );
+    if (isReplaced) replaced.push(pod);
+  }
+  return replaced;
 }
 
 /** Modules that jars of other modules have brought: they are removed, whatever the policy for unknown modules is. */

@@ -40,6 +40,8 @@ export interface PodControllerOptions {
   readonly isInUse: (nodeName: string) => boolean;
   readonly workers: number;
   readonly unknownModulePolicy: UnknownModulePolicy;
+  /** `preStop.sleep` of containers that have none, in s. */
+  readonly preStopSleepSeconds: number;
   readonly ownerOf: OwnerOf;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -65,13 +67,14 @@ export class PodController {
   readonly #statuses: StatusWriter;
   readonly #commands: CommandSender;
   readonly #unknown: UnknownModules;
-  readonly #memory = new PodMemory();
+  readonly #memory: PodMemory;
   /** Time that a large base rests after its sync, in ms, by node name. Emptied by the rest. */
   readonly #restMs = new Map<string, number>();
 
   constructor(options: PodControllerOptions) {
     this.#options = options;
     const { workers, clock, logger, metrics, informer, nodeInformer } = options;
+    this.#memory = new PodMemory(options.preStopSleepSeconds);
     const sync = (nodeName: string): Promise<void> => this.#sync(nodeName);
     const restMs = (nodeName: string): number => this.#takeRest(nodeName);
     this.#queue = new WorkQueue({ name: 'pods', workers, sync, restMs, clock, logger, metrics });
@@ -221,7 +224,8 @@ export class PodController {
     const pods = this.#podsOf(base.nodeName);
     const held = this.#memory.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
     this.#requireRemovals(base, pods, held);
-    return planBase({
+    this.#memory.noteWritten(pods, unwritten, now);
+    const plan = planBase({
       pods,
       unadmitted: held,
       pendingRemovals,
@@ -232,6 +236,8 @@ export class PodController {
       ownerOf,
       now,
     });
+    this.#memory.noteReplaced(plan.replaced, pods);
+    return plan;
   }
 
   /** A module whose name belongs to another namespace was never installed for its Pod. */

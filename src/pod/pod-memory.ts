@@ -1,6 +1,6 @@
 import { backoffMs, CONTAINER_BACKOFF } from '../queue/backoff.ts';
 import { type AdmittingNode, type Rejection, rejectionsOf } from './pod-admission.ts';
-import { preStopSleepMs, sleptMs } from './pre-stop.ts';
+import { isRunning, preStopSleepMs, sleepMsOf, sleptMs } from './pre-stop.ts';
 import type { SleepUntil } from './removals.ts';
 import { isTerminal, type VPod } from './vpod.ts';
 
@@ -28,8 +28,14 @@ const NONE_HELD: HeldPods = new Map();
  * Pods are admitted, and which ones it has deleted. No timers: the plan says when to look again.
  */
 export class PodMemory implements SleepUntil {
+  readonly #defaultSleepSeconds: number;
   /** Sleeps by the UID of the deleted Pod. Emptied when the Pod is gone. */
   readonly #sleeps = new Map<string, { readonly since: number; readonly until: number }>();
+  /**
+   * Sleeps of Pods whose modules others replace, by UID: `until` is there from the moment at which the API server has
+   * the Pod as not Ready. Emptied when the plan does not replace it after all, and with the Pod or the lead of its base.
+   */
+  readonly #replaced = new Map<string, { readonly sleepMs: number; readonly until: number | undefined }>();
   /**
    * UIDs of Pods whose status does not say yet that they are admitted. Emptied with the Pod, or the lead of its base.
    */
@@ -44,11 +50,20 @@ export class PodMemory implements SleepUntil {
   /** UIDs that this process deleted and that the watch still shows. Emptied by the DELETED event. */
   readonly #deleted = new Set<string>();
 
+  /** `defaultSleepSeconds`: `preStop.sleep` of containers that have none. */
+  constructor(defaultSleepSeconds: number) {
+    this.#defaultSleepSeconds = defaultSleepSeconds;
+  }
+
   /**
-   * Time until which the modules of a deleted Pod serve (`lifecycle.preStop.sleep`); undefined while nobody deletes it.
+   * Time until which the modules of a Pod that is deleted or replaced stay (`lifecycle.preStop.sleep`), infinite before
+   * its status is written; undefined for any other Pod.
    */
   get(uid: string): number | undefined {
-    return this.#sleeps.get(uid)?.until;
+    const until = this.#sleeps.get(uid)?.until;
+    const replaced = this.#replaced.get(uid);
+    if (replaced === undefined) return until;
+    return Math.max(until ?? 0, replaced.until ?? NEVER);
   }
 
   /** The Pod as the watch shows it now; `before` is undefined for one that was deleted before this process saw it. */
@@ -56,11 +71,41 @@ export class PodMemory implements SleepUntil {
     if (before === undefined && pod.isDeleting && isUntouched(pod)) this.#late.add(pod.uid);
     if (before?.isDeleting && !pod.isDeleting) this.#returned(pod);
     if (!pod.isDeleting || isTerminal(pod)) return;
+    // Its own sleep begins now.
+    if (this.#replaced.get(pod.uid)?.until === undefined) this.#replaced.delete(pod.uid);
     const known = this.#sleeps.get(pod.uid);
     const since = known?.since ?? (before === undefined ? now - sleptMs(pod, wallTime) : now);
-    const until = since + preStopSleepMs(pod);
+    const until = since + preStopSleepMs(pod, this.#defaultSleepSeconds);
     // A second deletion may shorten the grace period; nothing makes the sleep longer.
     this.#sleeps.set(pod.uid, { since, until: Math.min(until, known?.until ?? until) });
+  }
+
+  /**
+   * The plan of a base shows these of its Pods as replaced. Their modules stay for their sleep, which begins when that
+   * is written.
+   */
+  noteReplaced(replaced: readonly VPod[], pods: readonly VPod[]): void {
+    if (this.#replaced.size > 0) {
+      const uids = new Set(replaced.map(({ uid }) => uid));
+      for (const { uid } of pods) {
+        if (!uids.has(uid) && this.#replaced.get(uid)?.until === undefined) this.#replaced.delete(uid);
+      }
+    }
+    for (const pod of replaced) {
+      const sleepMs = sleepMsOf(pod, this.#defaultSleepSeconds);
+      if (sleepMs > 0) this.#replaced.set(pod.uid, { sleepMs, until: undefined });
+    }
+  }
+
+  /** `unwritten`: names of the modules of Pods whose status could not be written. */
+  noteWritten(pods: readonly VPod[], unwritten: ReadonlySet<string>, now: number): void {
+    if (this.#replaced.size === 0) return;
+    for (const pod of pods) {
+      const entry = this.#replaced.get(pod.uid);
+      if (entry === undefined || entry.until !== undefined) continue;
+      if (pod.containers.some(({ name }) => unwritten.has(name) || isRunning(pod, name))) continue;
+      this.#replaced.set(pod.uid, { ...entry, until: now + entry.sleepMs });
+    }
   }
 
   /**
@@ -115,6 +160,7 @@ export class PodMemory implements SleepUntil {
   forget(pod: VPod): boolean {
     const hadNothing = this.#deleted.delete(pod.uid) || this.isHeld(pod);
     this.#sleeps.delete(pod.uid);
+    this.#replaced.delete(pod.uid);
     this.#admitted.delete(pod.uid);
     this.#late.delete(pod.uid);
     return !hadNothing;
@@ -123,7 +169,10 @@ export class PodMemory implements SleepUntil {
   /** Another replica leads the base, and judges its Pods. */
   forgetNode(nodeName: string, pods: readonly VPod[]): void {
     this.#waits.delete(nodeName);
-    for (const { uid } of pods) this.#admitted.delete(uid);
+    for (const { uid } of pods) {
+      this.#admitted.delete(uid);
+      this.#replaced.delete(uid);
+    }
   }
 
   /** A deletion is final, except where etcd was restored to a state before it. */

@@ -1,11 +1,24 @@
 import { statusIn, type VPod } from './vpod.ts';
 
-/** How long the modules of a Pod serve on after its deletion: the longest sleep of those that run, inside the grace. */
-export function preStopSleepMs(pod: VPod): number {
-  const isRunning = (name: string): boolean =>
-    statusIn(pod.status.containerStatuses, name)?.state?.running !== undefined;
-  const seconds = pod.containers.map(({ name, preStopSleepSeconds }) => (isRunning(name) ? preStopSleepSeconds : 0));
-  return 1000 * Math.min(Math.max(0, ...seconds), pod.deletionGraceSeconds ?? 0);
+/**
+ * How long the modules of a deleted Pod serve on: the longest sleep of those that run, inside the grace.
+ * `defaultSeconds`: of a container without a sleep of its own.
+ */
+export function preStopSleepMs(pod: VPod, defaultSeconds: number): number {
+  return Math.min(sleepMsOf(pod, defaultSeconds), 1000 * (pod.deletionGraceSeconds ?? 0));
+}
+
+/** The same without a grace, for a Pod that another one replaces. */
+export function sleepMsOf(pod: VPod, defaultSeconds: number): number {
+  const seconds = pod.containers.map(({ name, preStopSleepSeconds }) =>
+    isRunning(pod, name) ? (preStopSleepSeconds ?? defaultSeconds) : 0,
+  );
+  return 1000 * Math.max(0, ...seconds);
+}
+
+/** The status of the Pod shows its module as running. */
+export function isRunning({ status }: VPod, name: string): boolean {
+  return statusIn(status.containerStatuses, name)?.state?.running !== undefined;
 }
 
 /** The longest duration that the API server can add to a time. With a longer one it writes a wrong deletion time. */

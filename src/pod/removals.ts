@@ -47,7 +47,7 @@ export function podsByFate(ordered: readonly VPod[], sleepUntil: SleepUntil, now
   return { living, sleeping, leaving };
 }
 
-/** Monotonic time until which the modules of a deleted Pod stay, by its UID. */
+/** Monotonic time until which the modules of a Pod that is deleted or replaced stay, by its UID. */
 export interface SleepUntil {
   get(uid: string): number | undefined;
 }

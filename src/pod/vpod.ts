@@ -28,8 +28,8 @@ export interface VPodContainer {
   readonly args: readonly string[];
   readonly env: readonly VPodEnv[];
   readonly hasEnvFrom: boolean;
-  /** `lifecycle.preStop.sleep`, 0 where there is none. Never negative. */
-  readonly preStopSleepSeconds: number;
+  /** `lifecycle.preStop.sleep`; undefined where there is none. Never negative. */
+  readonly preStopSleepSeconds: number | undefined;
 }
 
 /** The part of a Pod that the informer keeps: only fields that are used. */
@@ -117,7 +117,7 @@ export function projectPod(object: KubeObject): VPod {
         value: valueFrom === undefined ? texts.share(value ?? '') : undefined,
       })),
       hasEnvFrom: (container.envFrom ?? []).length > 0,
-      preStopSleepSeconds: secondsOf(container.lifecycle?.preStop?.sleep?.seconds),
+      preStopSleepSeconds: preStopSleepSecondsOf(container),
     })),
     memoryRequest: memoryRequestOf(written),
     placement: isAdmitted(status) ? undefined : boundedPlacement(placementOf(spec)),
@@ -164,6 +164,11 @@ function isAdmitted({ conditions = [], containerStatuses = [] }: PodStatus): boo
 }
 
 /** 0 for everything that is no duration: the API server admits none, and a deadline must not depend on that. */
+function preStopSleepSecondsOf({ lifecycle }: Container): number | undefined {
+  const sleep = lifecycle?.preStop?.sleep;
+  return sleep === undefined || sleep === null ? undefined : secondsOf(sleep.seconds);
+}
+
 function secondsOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0;
 }

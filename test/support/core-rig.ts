@@ -63,6 +63,8 @@ const MAX_COMMANDS = 500;
 export interface CoreRigOptions {
   readonly isCluster?: boolean;
   readonly unknownModulePolicy?: UnknownModulePolicy;
+  /** Default 0: a module is uninstalled at once. */
+  readonly preStopSleepSeconds?: number;
   readonly namesBasePods?: boolean;
   /** Default: none. */
   readonly sharedNamespaces?: readonly (readonly string[])[];
@@ -150,6 +152,7 @@ export class CoreRig {
       ledger: LEDGER_OPTIONS,
       newBases: { maxVNodes: 5_000, newNodesPerMinute: 3_000, newBasesPerMinute: 60, ...newBases },
       unknownModulePolicy,
+      preStopSleepSeconds: options.preStopSleepSeconds ?? 0,
       namesBasePods: options.namesBasePods ?? false,
       ownerOf: ownerOfNamespaces(sharedNamespaces),
       isLeaving: () => this.isLeaving,

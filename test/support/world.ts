@@ -176,6 +176,8 @@ export class World<C extends AnyControlPlane = AnyControlPlane> {
       CLIENT_ID: 'controller-0',
       HEALTH_PROBE_PORT: '0',
       METRICS_PORT: '0',
+      // Only tests of the sleep wait for it.
+      PRE_STOP_SLEEP_SECONDS: '0',
       ...(await this.#transport.controllerEnv(env.ENV ?? this.env)),
       ...env,
     };

@@ -37,6 +37,7 @@ describe('the configuration', () => {
       http: undefined,
       installDeadlineMs: 300_000,
       uninstallDeadlineMs: 60_000,
+      preStopSleepSeconds: 2,
       unknownModulePolicy: 'remove',
       namesBasePods: false,
       sharedNamespaces: [],
@@ -76,6 +77,7 @@ describe('the configuration', () => {
       HTTP_TUNNEL_TRUSTED_PROXIES: '192.0.2.0/24',
       INSTALL_DEADLINE_SECONDS: '5',
       UNINSTALL_DEADLINE_SECONDS: '6',
+      PRE_STOP_SLEEP_SECONDS: '7',
       UNKNOWN_MODULE_POLICY: 'keep',
       NAME_BASE_PODS: 'true',
       SHARED_NAMESPACES: 'team-a+team-a-test, team-b+team-b-test',
@@ -122,6 +124,7 @@ describe('the configuration', () => {
       },
       installDeadlineMs: 5000,
       uninstallDeadlineMs: 6000,
+      preStopSleepSeconds: 7,
       unknownModulePolicy: 'keep',
       namesBasePods: true,
       sharedNamespaces: [
@@ -147,6 +150,7 @@ describe('the configuration', () => {
     ['HTTP_TUNNEL_LISTEN_PORT', 0, 65_535],
     ['INSTALL_DEADLINE_SECONDS', 1, 86_400],
     ['UNINSTALL_DEADLINE_SECONDS', 1, 86_400],
+    ['PRE_STOP_SLEEP_SECONDS', 0, 600],
     ['HEALTH_PROBE_PORT', 0, 65_535],
     ['METRICS_PORT', 0, 65_535],
   ])('has %s from %d to %d', (name, min, max) => {

@@ -97,7 +97,7 @@ function nameReads(count: number): number {
   const base = { identity: 'b1', ip: '10.0.0.1', isRoutable: true, unreachable: undefined };
   const next = computePodStatus({ pod: large, views, base, now: 1, nowText: '2026-01-01T00:00:00Z' });
   podEventsOf(large, next, views);
-  preStopSleepMs(large);
+  preStopSleepMs(large, 0);
   return reads;
 }
 

@@ -149,16 +149,16 @@ describe('PodMemory', () => {
   const big = makePod({ memory: '200Mi', uid: 'big' });
 
   it('never judges an admitted Pod again, before its status says so', () => {
-    const admissions = new PodMemory();
+    const admissions = new PodMemory(0);
     const pod = makePod({ memory: '100Mi' });
     const full = { ...NODE, allocatable: { memory: '1Ki' } };
     expect(admissions.judge('vnode.b1', [pod], NODE, 0).size).toBe(0);
     expect(admissions.judge('vnode.b1', [pod], full, 1).size).toBe(0);
-    expect(new PodMemory().judge('vnode.b1', [pod], full, 1).size).toBe(1);
+    expect(new PodMemory(0).judge('vnode.b1', [pod], full, 1).size).toBe(1);
   });
 
   it('judges an admitted Pod again when another replica has led its base meanwhile', () => {
-    const admissions = new PodMemory();
+    const admissions = new PodMemory(0);
     const pod = makePod({ memory: '100Mi' });
     const full = { ...NODE, allocatable: { memory: '1Ki' } };
     admissions.judge('vnode.b1', [pod], NODE, 0);
@@ -167,12 +167,12 @@ describe('PodMemory', () => {
   });
 
   it('holds a Pod without a reason while nobody knows its Node', () => {
-    const held = new PodMemory().judge('vnode.b1', [makePod({ uid: 'u' })], undefined, 0);
+    const held = new PodMemory(0).judge('vnode.b1', [makePod({ uid: 'u' })], undefined, 0);
     expect([...held]).toEqual([['u', undefined]]);
   });
 
   it('looks again after a wait that grows, and not sooner because it looked meanwhile', () => {
-    const admissions = new PodMemory();
+    const admissions = new PodMemory(0);
     const waits: (number | undefined)[] = [];
     for (let now = 0; now < 900_000; now += 5_000) {
       admissions.judge('vnode.b1', [big], NODE, now);
@@ -186,18 +186,18 @@ describe('PodMemory', () => {
 
   it('judges the others too when one of them leaves before it was judged', () => {
     const leaving = makePod({ uid: 'leaving', deleting: true });
-    expect([...new PodMemory().judge('vnode.b1', [leaving, big], NODE, 0).keys()]).toEqual(['big']);
+    expect([...new PodMemory(0).judge('vnode.b1', [leaving, big], NODE, 0).keys()]).toEqual(['big']);
   });
 
   it('knows that nothing is left of a Pod whose status says that it waited, though another process held it', () => {
     const waiting = runningStatus('biz1:1.0.0', { state: { waiting: { reason: 'OutOfmemory' } } });
     const held = makePod({ uid: 'held', status: { containerStatuses: [waiting] } });
-    const memory = new PodMemory();
+    const memory = new PodMemory(0);
     expect([memory.forget(held), memory.forget(makePod({ uid: 'new' }))]).toEqual([false, true]);
   });
 
   it('keeps a held Pod out, and its request, while it is being deleted', () => {
-    const admissions = new PodMemory();
+    const admissions = new PodMemory(0);
     admissions.judge('vnode.b1', [big], NODE, 0);
     const leaving = { ...big, isDeleting: true };
     const held = admissions.judge('vnode.b1', [leaving, makePod({ memory: '100Mi' })], NODE, 1);

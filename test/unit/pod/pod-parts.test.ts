@@ -107,7 +107,8 @@ describe('a cached Pod', () => {
   });
 
   it.each([
-    [undefined, 0],
+    [undefined, undefined],
+    [0, 0],
     [15, 15],
   ])('knows the sleep before its stop: %s', (sleepSeconds, seconds) => {
     const pod = makePod(sleepSeconds === undefined ? {} : { sleepSeconds });

@@ -21,36 +21,36 @@ describe('the sleep of a deleted Pod', () => {
     ['ends with the grace period', 5, 5_000],
     ['is none with grace 0', 0, 0],
   ])('%s', (_, graceSeconds, sleepMs) => {
-    expect(preStopSleepMs(deleted(graceSeconds))).toBe(sleepMs);
+    expect(preStopSleepMs(deleted(graceSeconds), 0)).toBe(sleepMs);
   });
 
   it('is none for a module that does not run: nobody is sent to it', () => {
     const status = { phase: 'Pending', containerStatuses: [runningStatus(KEY, { state: { waiting: {} } })] };
-    expect(preStopSleepMs(deleted(30, { status }))).toBe(0);
-    expect(preStopSleepMs(deleted(30, { status: { phase: 'Pending' } }))).toBe(0);
+    expect(preStopSleepMs(deleted(30, { status }), 0)).toBe(0);
+    expect(preStopSleepMs(deleted(30, { status: { phase: 'Pending' } }), 0)).toBe(0);
   });
 
   it('has any length inside the grace period', () => {
     const monthSeconds = 30 * 86_400;
-    expect(preStopSleepMs(deleted(monthSeconds, { sleepSeconds: monthSeconds }))).toBe(1000 * monthSeconds);
-    expect(preStopSleepMs(deleted(30, { sleepSeconds: 2 ** 63 }))).toBe(30_000);
-    expect(preStopSleepMs(deleted(2 ** 63, { sleepSeconds: 20 }))).toBe(20_000);
+    expect(preStopSleepMs(deleted(monthSeconds, { sleepSeconds: monthSeconds }), 0)).toBe(1000 * monthSeconds);
+    expect(preStopSleepMs(deleted(30, { sleepSeconds: 2 ** 63 }), 0)).toBe(30_000);
+    expect(preStopSleepMs(deleted(2 ** 63, { sleepSeconds: 20 }), 0)).toBe(20_000);
   });
 
   it.each([-1, -(2 ** 63), Number.NaN, Number.POSITIVE_INFINITY, '20', null, {}])(
     'is none where it or the grace period is no duration (%j)',
     (value) => {
       const wrong = value as number;
-      expect(preStopSleepMs(deleted(30, { sleepSeconds: wrong }))).toBe(0);
-      expect(preStopSleepMs(deleted(wrong))).toBe(0);
-      const sleeps = new PodMemory();
+      expect(preStopSleepMs(deleted(30, { sleepSeconds: wrong }), 0)).toBe(0);
+      expect(preStopSleepMs(deleted(wrong), 0)).toBe(0);
+      const sleeps = new PodMemory(0);
       sleeps.observe(undefined, deleted(wrong, { sleepSeconds: wrong }), { now: 1_000, wallTime: at('00:30:00') });
       expect(sleeps.get('u1')).toBe(1_000);
     },
   );
 
   it('is none for a Pod that nobody deletes', () => {
-    expect(preStopSleepMs(sleeper())).toBe(0);
+    expect(preStopSleepMs(sleeper(), 0)).toBe(0);
   });
 
   it('is the longest of those of its modules that run', () => {
@@ -60,7 +60,7 @@ describe('the sleep of a deleted Pod', () => {
     });
     const containerStatuses = [runningStatus('biz1:1'), runningStatus('biz2:1')];
     const pod = { ...object, status: { containerStatuses } };
-    expect(preStopSleepMs(projectPod(pod))).toBe(20_000);
+    expect(preStopSleepMs(projectPod(pod), 0)).toBe(20_000);
   });
 });
 
@@ -80,7 +80,7 @@ describe('a deletion that we did not see begin', () => {
 
   it('is new when its grace period is so long that the API server cannot say when it ends', () => {
     const forever = deleted(2 ** 63, { sleepSeconds: 2_592_000 });
-    expect(preStopSleepMs(forever)).toBe(2_592_000_000);
+    expect(preStopSleepMs(forever, 0)).toBe(2_592_000_000);
     expect(sleptMs(forever, at('01:00:00'))).toBe(0);
   });
 
@@ -97,19 +97,19 @@ describe('until when the modules of a Pod stay', () => {
   const time = (now: number, wall = '00:59:30') => ({ now, wallTime: at(wall) });
 
   it('counts from the moment at which the watch showed its deletion, whatever the clocks say', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     sleeps.observe(sleeper(), deleted(30), time(1_000, '23:00:00'));
     expect(sleeps.get('u1')).toBe(21_000);
   });
 
   it('counts from the deletion itself for one that was deleted before we looked', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     sleeps.observe(undefined, deleted(30), time(1_000, '00:59:45'));
     expect(sleeps.get('u1')).toBe(1_000 + 20_000 - 15_000);
   });
 
   it('ends with the grace period of a second deletion also for one that was deleted before we looked', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     const month = { sleepSeconds: 30 * 86_400 };
     sleeps.observe(undefined, deleted(30, month), time(1_000, '00:59:45'));
     expect(sleeps.get('u1')).toBe(16_000);
@@ -121,7 +121,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('begins again where etcd was restored to a state before the deletion, and the Pod counts again', () => {
-    const memory = new PodMemory();
+    const memory = new PodMemory(0);
     memory.observe(sleeper(), deleted(30), time(1_000));
     memory.noteDeletion(deleted(30));
     memory.observe(deleted(30), sleeper(), time(500_000));
@@ -131,7 +131,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is not moved by later news of the Pod', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.observe(deleted(30), deleted(30), time(9_000));
     sleeps.observe(undefined, deleted(30), time(12_000, '00:59:31'));
@@ -139,7 +139,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is brought forward by a second deletion, and never put off', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.observe(deleted(30), deleted(5), time(3_000));
     expect(sleeps.get('u1')).toBe(6_000);
@@ -148,7 +148,7 @@ describe('until when the modules of a Pod stay', () => {
   });
 
   it('is forgotten with the Pod, and nothing is kept of one that lives', () => {
-    const sleeps = new PodMemory();
+    const sleeps = new PodMemory(0);
     sleeps.observe(sleeper(), deleted(30), time(1_000));
     sleeps.forget(deleted(30));
     expect(sleeps.get('u1')).toBeUndefined();
@@ -164,7 +164,7 @@ describe('until when the modules of a Pod stay', () => {
     });
     fc.assert(
       fc.property(fc.array(news, { minLength: 1 }), fc.boolean(), (all, sawBegin) => {
-        const sleeps = new PodMemory();
+        const sleeps = new PodMemory(0);
         let now = 0;
         let before = sawBegin ? sleeper({ sleepSeconds: 3_600 }) : undefined;
         for (const { grace, afterMs, wallSeconds } of all) {
@@ -301,5 +301,68 @@ describe('on a base', () => {
     );
     await rig.pass(100);
     expect(rig.api.pod('p1')?.status).toMatchObject({ reason: 'FailedKillPod' });
+  });
+});
+
+describe('a Pod without a sleep of its own', () => {
+  let rig: CoreRig;
+
+  beforeEach(async () => {
+    rig = new CoreRig({ preStopSleepSeconds: 2 });
+    await rig.start();
+    await rig.foundBase('b1');
+  });
+
+  afterEach(() => rig.stop());
+
+  it('serves on for the default', async () => {
+    rig.addPod();
+    await rig.pass(5_000);
+    rig.commands();
+    rig.deletePod('p1');
+    await rig.pass(1_900);
+    expect(rig.commands()).toEqual([]);
+    await rig.pass(200);
+    expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`]);
+  });
+
+  it.each([
+    ['a grace period of 1 s ends the default', 1, undefined, 1_100],
+    ['a sleep of 0 is one of its own', 30, 0, 100],
+  ])('%s', async (_, graceSeconds, sleepSeconds, withinMs) => {
+    rig.addPod(sleepSeconds === undefined ? {} : { sleepSeconds });
+    await rig.pass(5_000);
+    rig.commands();
+    rig.deletePod('p1', graceSeconds);
+    await rig.pass(withinMs);
+    expect(rig.commands()).toEqual([`uninstall b1 ${KEY}`]);
+  });
+
+  it('that never ran goes at once', async () => {
+    const base = rig.bases.get('b1');
+    if (base) base.answersCommands = false;
+    rig.addPod();
+    await rig.pass(1_000);
+    rig.fail('b1', 'install', KEY, 'FileNotFoundException');
+    await rig.pass(1_000);
+    rig.deletePod('p1');
+    await rig.pass(100);
+    expect(rig.api.pod('p1')).toBeUndefined();
+  });
+
+  it('whose module another one replaces is not Ready for the default before the install', async () => {
+    rig.addPod({ modules: ['biz1:1'] });
+    await rig.pass(5_000);
+    rig.commands();
+    rig.addPod({
+      name: 'p2',
+      modules: ['biz1:2'],
+      createdAt: '2026-01-02T00:00:00Z',
+      strategy: 'uninstallThenInstall',
+    });
+    await rig.pass(1_800);
+    expect([rig.waiting('p1'), rig.commands()]).toEqual(['ModuleReplaced', []]);
+    await rig.pass(400);
+    expect(rig.commands()).toEqual(['install b1 biz1:2']);
   });
 });

@@ -27,6 +27,74 @@ function addReplacer(version = '2', createdAt = YOUNG, more: Parameters<CoreRig[
   rig.addPod({ name: `v${version}`, modules, createdAt, strategy: 'uninstallThenInstall', ...more });
 }
 
+describe('a Pod with uninstallThenInstall whose victim has a preStop.sleep', () => {
+  async function replaced(more: Parameters<CoreRig['addPod']>[0] = {}): Promise<void> {
+    rig.addPod({ name: 'slow', modules: ['biz2:1'], createdAt: OLD, sleepSeconds: 20, ...more });
+    await rig.pass(5_000);
+    rig.commands();
+    rig.addPod({ name: 'next', modules: ['biz2:2'], createdAt: YOUNG, strategy: 'uninstallThenInstall' });
+    await rig.pass(1_000);
+  }
+
+  it('installs when the other Pod has been not Ready for as long', async () => {
+    await replaced();
+    expect([rig.waiting('slow'), rig.commands()]).toEqual(['ModuleReplaced', []]);
+    expect(rig.modulesOf('b1')).toContain('biz2:1 ACTIVATED');
+    await rig.pass(18_500);
+    expect(rig.commands()).toEqual([]);
+    await rig.pass(1_000);
+    expect(rig.commands()).toEqual(['install b1 biz2:2']);
+    await rig.pass(5_000);
+    expect(rig.podState('next')).toBe('Running True');
+  });
+
+  it('counts the sleep from the write of the status, however late that is', async () => {
+    rig.addPod({ name: 'slow', modules: ['biz2:1'], createdAt: OLD, sleepSeconds: 20 });
+    await rig.pass(5_000);
+    const written = Promise.withResolvers<void>();
+    rig.api.delay = (request) => (request === 'patch pod/status ns/slow' ? written.promise : undefined);
+    rig.addPod({ name: 'next', modules: ['biz2:2'], createdAt: YOUNG, strategy: 'uninstallThenInstall' });
+    await rig.pass(25_000);
+    rig.commands();
+    written.resolve();
+    await rig.pass(19_000);
+    expect([rig.waiting('slow'), rig.commands()]).toEqual(['ModuleReplaced', []]);
+    await rig.pass(2_000);
+    expect(rig.commands()).toEqual(['install b1 biz2:2']);
+  });
+
+  it('leaves the other one alone when it goes before the status is written', async () => {
+    rig.addPod({ name: 'slow', modules: ['biz2:1'], createdAt: OLD, sleepSeconds: 20 });
+    await rig.pass(5_000);
+    rig.api.fail('patch pod/status ns/slow', 500, 1_000);
+    rig.addPod({ name: 'next', modules: ['biz2:2'], createdAt: YOUNG, strategy: 'uninstallThenInstall' });
+    await rig.pass(1_000);
+    rig.deletePod('next');
+    await rig.pass(1_000);
+    rig.api.heal();
+    await rig.pass(100_000);
+    expect(rig.podState('slow')).toBe('Running True');
+    rig.commands();
+    rig.deletePod('slow');
+    await rig.pass(19_000);
+    expect(rig.commands()).toEqual([]);
+    await rig.pass(2_000);
+    expect(rig.commands()).toEqual(['uninstall b1 biz2:1']);
+    expect(rig.api.pod('slow')).toBeUndefined();
+  });
+
+  it('goes on when the other one is deleted meanwhile, and not before its sleep is over', async () => {
+    await replaced();
+    rig.deletePod('slow');
+    await rig.pass(17_000);
+    expect(rig.commands()).toEqual([]);
+    await rig.pass(10_000);
+    expect(rig.api.pod('slow')).toBeUndefined();
+    expect(rig.podState('next')).toBe('Running True');
+    expect(rig.modulesOf('b1')).toContain('biz2:2 ACTIVATED');
+  });
+});
+
 describe('a Pod with uninstallThenInstall', () => {
   it('has the base take the other versions off, and their Pods show who replaced them', async () => {
     addReplacer();
