@@ -10,6 +10,7 @@ import {
   type PodCondition,
   type PodObject,
   type PodStatus,
+  portKeyOf,
 } from '../kube/objects.ts';
 import { exclusionsOf } from '../kube/placement.ts';
 import { POD_PAGE_SIZE } from '../kube/requests.ts';
@@ -69,7 +70,7 @@ export interface ModulePod extends CachedObject, BaseSharing {
   readonly isServing: boolean;
   /** The address of its base. */
   readonly ip: string | undefined;
-  /** Its named ports. */
+  /** Its named ports, by protocol and name, such as `TCP http`. */
   readonly ports: Readonly<Record<string, number>>;
   /** Since when it is ready or not, ms of the wall clock. */
   readonly readyChangedAt: number | undefined;
@@ -125,7 +126,9 @@ function gatesOf({ readinessGates = [] }: PodObject['spec']): string[] {
 function portsOf({ containers }: PodObject['spec']): Record<string, number> {
   const named = containers
     .flatMap(({ ports = [] }) => ports)
-    .flatMap(({ name, containerPort }) => (name === undefined ? [] : [[name, containerPort] as const]));
+    .flatMap(({ name, containerPort, protocol }) =>
+      name === undefined ? [] : [[portKeyOf(name, protocol), containerPort] as const],
+    );
   return Object.fromEntries(named.reverse());
 }
 

@@ -53,6 +53,11 @@ export function projectNode(object: KubeObject): CachedNode {
   };
 }
 
+/** `Unknown`: no controller writes for the Node, and its base may serve all the same. */
+export function readyStatusOf({ conditions }: Pick<CachedNode, 'conditions'>): string | undefined {
+  return conditions.find(({ type }) => type === 'Ready')?.status;
+}
+
 /** Whether its base is reachable, as the API server has it. */
 export function isReadyNode({ conditions }: Pick<CachedNode, 'conditions'>): boolean {
   return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');

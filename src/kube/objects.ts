@@ -172,7 +172,7 @@ export interface Container extends ResourceContainer {
   args?: string[];
   env?: EnvVar[];
   envFrom?: unknown[];
-  ports?: { name?: string; containerPort: number }[];
+  ports?: { name?: string; containerPort: number; protocol?: string }[];
   lifecycle?: { postStart?: unknown; preStop?: { sleep?: { seconds?: number } } };
   command?: string[];
   livenessProbe?: unknown;
@@ -200,6 +200,11 @@ export interface PodObject extends KubeObject {
   status?: PodStatus;
 }
 
+/** Key of a named port of a Pod. As in Kubernetes, a target port of a Service is found by its name and protocol. */
+export function portKeyOf(name: string, protocol = 'TCP'): string {
+  return `${protocol} ${name}`;
+}
+
 export interface ServicePort {
   name?: string;
   protocol?: string;
@@ -209,7 +214,7 @@ export interface ServicePort {
 }
 
 export interface ServiceObject extends KubeObject {
-  spec?: { selector?: Record<string, string>; ports?: ServicePort[] };
+  spec?: { type?: string; selector?: Record<string, string>; ports?: ServicePort[] };
 }
 
 export interface LeaseSpec {

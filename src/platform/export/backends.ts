@@ -1,5 +1,6 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
-import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
+import { portKeyOf } from '../../kube/objects.ts';
 import type { Arklets } from './arklets.ts';
 import type { Backend } from './export-service.ts';
 import type { ExportedPort, ExportSettings } from './exported-service.ts';
@@ -19,15 +20,19 @@ export interface ServingOptions {
 
 /**
  * The Pods that balancers may send requests to: Ready ones on a base. While a base cannot be reached by the controller,
- * or the controller by nobody, its modules serve as they did: they stay until the base is given up.
+ * or the controller by nobody, its modules serve as they did: they stay until the base is given up. While no controller
+ * writes for a Node (Ready is Unknown), nobody uninstalls a module of a Pod that is deleted, so it serves on too.
  */
 export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: ServingOptions): ServingPod[] {
   const serving: ServingPod[] = [];
   for (const pod of pods) {
     const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
-    if (node === undefined || pod.ip === undefined || pod.isDeleting || pod.isTerminal) continue;
-    const isLost = pod.isServing && !isReadyNode(node);
-    if (pod.isReady || (isLost && !dropsLost)) serving.push({ pod, ip: pod.ip, nodeName: node.name });
+    if (node === undefined || pod.ip === undefined || pod.isTerminal) continue;
+    const ready = readyStatusOf(node);
+    const isAlone = pod.isServing && ready === 'Unknown';
+    const isLost = pod.isServing && ready !== 'True' && !dropsLost;
+    const isServing = isAlone || (!pod.isDeleting && (pod.isReady || isLost));
+    if (isServing) serving.push({ pod, ip: pod.ip, nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.
   return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
@@ -39,10 +44,23 @@ export interface PortBackends {
   readonly unknownWeights: readonly string[];
   /** The port is that of an arklet: whoever reached it could install modules. */
   readonly isOfArklet: boolean;
+  /** Pods serve, and none has a port of that name and protocol. */
+  readonly isTargetMissing: boolean;
+  /** There are backends, and all of them have the weight 0. */
+  readonly isWeightless: boolean;
+  /** Labels whose share differs from the one that is asked for by more than half a percent. */
+  readonly rounded: readonly RoundedShare[];
+}
+
+/** Shares of all requests, from 0 to 1. */
+export interface RoundedShare {
+  readonly label: string;
+  readonly wanted: number;
+  readonly real: number;
 }
 
 export function backendsOf(
-  { target }: ExportedPort,
+  exportedPort: ExportedPort,
   serving: readonly ServingPod[],
   { weightLabel, weights }: Pick<ExportSettings, 'weightLabel' | 'weights'>,
   arklets: Pick<Arklets, 'isAt'>,
@@ -50,9 +68,11 @@ export function backendsOf(
   const found = new Map<string, Address>();
   const unknownWeights = new Set<string>();
   let isOfArklet = false;
+  let isTargetMissing = serving.length > 0;
   for (const { pod, ip, nodeName } of serving) {
-    const port = portOf(target, pod);
+    const port = portOf(exportedPort, pod);
     if (port === undefined) continue;
+    isTargetMissing = false;
     if (arklets.isAt(ip, port, nodeName)) {
       isOfArklet = true;
       continue;
@@ -63,14 +83,15 @@ export function backendsOf(
     if (!found.has(key)) found.set(key, { ip, port, label });
   }
   const shares = [...found.values()].map(({ label }) => label);
-  const weightOf = weighing(shares, weights);
+  const { weightOf, rounded } = weighing(shares, weights);
   const backends = [...found.values()].flatMap(({ ip, port, label }): Backend[] => {
     if (label !== undefined && hasWeights(weights) && !Object.hasOwn(weights, label)) unknownWeights.add(label);
     const weight = weightOf(label);
     return weight === 0 ? [] : [{ targetIP: ip, targetPort: port, label: label === undefined ? [] : [label], weight }];
   });
   backends.sort(byAddress);
-  return { backends, unknownWeights: [...unknownWeights].sort(), isOfArklet };
+  const isWeightless = found.size > 0 && backends.length === 0;
+  return { backends, unknownWeights: [...unknownWeights].sort(), isOfArklet, isTargetMissing, isWeightless, rounded };
 }
 
 interface Address {
@@ -80,13 +101,14 @@ interface Address {
 }
 
 /** Whether a port of a Service leads to any of the Pods. */
-export function hasTarget({ target }: ExportedPort, serving: readonly ServingPod[]): boolean {
-  return serving.some(({ pod }) => portOf(target, pod) !== undefined);
+export function hasTarget(port: ExportedPort, serving: readonly ServingPod[]): boolean {
+  return serving.some(({ pod }) => portOf(port, pod) !== undefined);
 }
 
-function portOf(target: number | string, { ports }: ModulePod): number | undefined {
+function portOf({ target, transport }: ExportedPort, { ports }: ModulePod): number | undefined {
   if (typeof target === 'number') return target;
-  return Object.hasOwn(ports, target) ? ports[target] : undefined;
+  const key = portKeyOf(target, transport);
+  return Object.hasOwn(ports, key) ? ports[key] : undefined;
 }
 
 function byAddress(a: Backend, b: Backend): number {
@@ -99,25 +121,52 @@ const MAX_BACKEND_WEIGHT = 256;
 /** Exact whole numbers are looked for up to here. */
 const MAX_MULTIPLE = 1_000_000;
 
+interface Weighing {
+  readonly weightOf: (label: string | undefined) => number;
+  readonly rounded: readonly RoundedShare[];
+}
+
 /**
  * The weight of a backend with a label, so that all backends of that label together have the share that the Service
  * gives them: whole numbers, as small as possible. A label without a share counts as a backend with share 1. All are 1
  * where fewer than two shares are named; 0: no requests.
  */
-function weighing(
-  labels: readonly (string | undefined)[],
-  weights: Readonly<Record<string, number>>,
-): (label: string | undefined) => number {
+function weighing(labels: readonly (string | undefined)[], weights: Readonly<Record<string, number>>): Weighing {
   const shareOf = (label: string | undefined): number | undefined =>
     label !== undefined && Object.hasOwn(weights, label) ? weights[label] : undefined;
-  if (!hasWeights(weights)) return (label) => (shareOf(label) === 0 ? 0 : 1);
+  if (!hasWeights(weights)) return { weightOf: (label) => (shareOf(label) === 0 ? 0 : 1), rounded: [] };
   const counts = new Map<string, number>();
   for (const label of labels)
     if (label !== undefined && shareOf(label)) counts.set(label, (counts.get(label) ?? 0) + 1);
   const eachOf = (label: string | undefined): number =>
     label === undefined ? 1 : (shareOf(label) ?? 1) / (counts.get(label) ?? 1);
   const scaled = scaling(labels.map(eachOf), [...counts.values()]);
-  return (label) => (shareOf(label) === 0 ? 0 : scaled(eachOf(label)));
+  const weightOf = (label: string | undefined): number => (shareOf(label) === 0 ? 0 : scaled(eachOf(label)));
+  return { weightOf, rounded: roundedShares(labels, eachOf, weightOf) };
+}
+
+/** What is not noticed in 200 requests is no difference. */
+const TOLERATED = 0.005;
+
+function roundedShares(
+  labels: readonly (string | undefined)[],
+  eachOf: (label: string | undefined) => number,
+  weightOf: (label: string | undefined) => number,
+): RoundedShare[] {
+  const totals = { wanted: 0, real: 0 };
+  const byLabel = new Map<string, { wanted: number; real: number }>();
+  for (const label of labels) {
+    const [wanted, real] = [eachOf(label), weightOf(label)];
+    totals.wanted += wanted;
+    totals.real += real;
+    if (label === undefined) continue;
+    const sum = byLabel.get(label) ?? { wanted: 0, real: 0 };
+    byLabel.set(label, { wanted: sum.wanted + wanted, real: sum.real + real });
+  }
+  return [...byLabel]
+    .map(([label, sum]) => ({ label, wanted: sum.wanted / totals.wanted, real: sum.real / totals.real }))
+    .filter(({ wanted, real }) => Math.abs(wanted - real) > TOLERATED)
+    .sort((a, b) => compare(a.label, b.label));
 }
 
 /** Makes whole numbers of quotients that have one of the `divisors` each: exact ones where those are small enough. */

@@ -1,4 +1,4 @@
-import type { ExportedPort } from './exported-service.ts';
+import { type ExportedPort, normalPath } from './exported-service.ts';
 
 /** Place at which a balancer listens for a port of a Service. */
 export type Place = Pick<ExportedPort, 'protocol' | 'servicePort' | 'host' | 'path'>;
@@ -54,18 +54,25 @@ interface Want {
   readonly what: string;
 }
 
-/** HTTP over TCP shares its port with other hosts and paths, and with nothing else. */
+type Kinds = [tcp: string, http: string, https: string];
+
+/** HTTP shares its port with other hosts and paths of HTTP, HTTPS with those of HTTPS, and both with nothing else. */
 function wantedBy({ protocol, servicePort, host, path }: Place): Want[] {
   if (protocol === 'udp') {
     const keeps = `udp ${servicePort}`;
     return [{ keeps, collidesWith: [keeps], what: `UDP port ${servicePort}` }];
   }
-  const ofTcp = `tcp ${servicePort}`;
-  const ofHttp = `http ${servicePort}`;
-  if (protocol === 'tcp') return [{ keeps: ofTcp, collidesWith: [ofTcp, ofHttp], what: `TCP port ${servicePort}` }];
-  const place = `${servicePort} ${host}${path}`;
+  const [ofTcp, ofHttp, ofHttps] = ['tcp', 'http', 'https'].map((kind) => `${kind} ${servicePort}`) as Kinds;
+  const what = `TCP port ${servicePort}`;
+  if (protocol === 'tcp') return [{ keeps: ofTcp, collidesWith: [ofTcp, ofHttp, ofHttps], what }];
+  const place = `${servicePort} ${host}${normalPath(path)}`;
+  const isHttps = protocol === 'https';
   return [
-    { keeps: ofHttp, collidesWith: [ofTcp], what: `TCP port ${servicePort}` },
+    {
+      keeps: isHttps ? ofHttps : ofHttp,
+      collidesWith: [ofTcp, isHttps ? ofHttp : ofHttps],
+      what: `port ${servicePort} for another protocol`,
+    },
     { keeps: place, collidesWith: [place], what: `${host}${path} on port ${servicePort}` },
   ];
 }

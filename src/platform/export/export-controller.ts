@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
-import type { KubeObject, ServiceObject } from '../../kube/objects.ts';
+import type { KubeObject, OwnerReference, ServiceObject } from '../../kube/objects.ts';
 import { apiVersionOf, type ResourceClient, SERVICES } from '../../kube/resource.ts';
 import { isConflict, isNotFound } from '../../kube/transport/api-error.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
@@ -57,8 +57,10 @@ export class ExportController {
     try {
       if (entry === undefined) return stored && (await this.#remove(key, stored));
       if (stored === undefined) return await this.#create(entry);
-      if (stored.controller?.uid !== entry.uid) return await this.#replace(entry, stored);
-      return await this.#write(entry, stored);
+      if (stored.controller?.uid === entry.uid && stored.serviceName === entry.name) {
+        return await this.#write(entry, stored);
+      }
+      return isOwn(entry, stored) ? await this.#restore(entry, stored) : await this.#replace(entry, stored);
     } catch (error) {
       // Somebody else was faster: the caches are behind.
       if (!isConflict(error) && !isNotFound(error)) throw error;
@@ -74,16 +76,7 @@ export class ExportController {
         metadata: {
           namespace,
           name,
-          ownerReferences: [
-            {
-              apiVersion: apiVersionOf(SERVICES),
-              kind: SERVICES.kind,
-              name,
-              uid,
-              controller: true,
-              blockOwnerDeletion: true,
-            },
-          ],
+          ownerReferences: [ownerReferenceTo({ name, uid })],
         },
         spec: { serviceRef: { name } },
       },
@@ -115,6 +108,15 @@ export class ExportController {
     return undefined;
   }
 
+  /** Somebody has removed the owner reference, or changed the Service that it names. */
+  async #restore({ namespace, name, uid }: ExportEntry, { resourceVersion }: CachedExportService): Promise<undefined> {
+    const { client, exports, permit } = this.#options;
+    const metadata = { resourceVersion, ownerReferences: [ownerReferenceTo({ name, uid })] };
+    exports.upsert(
+      await client.mergePatch({ namespace, name }, { metadata, spec: { serviceRef: { name } } }, { permit }),
+    );
+  }
+
   async #write(entry: ExportEntry, stored: CachedExportService): Promise<Result | undefined> {
     const { client, exports, permit, clock, metrics } = this.#options;
     const { key, namespace, name } = entry;
@@ -137,7 +139,21 @@ export class ExportController {
       this.#writtenAt.set(key, clock.now());
     }
     metrics.exportWrites.inc();
+    this.#reportConflicts(entry, stored);
     return undefined;
+  }
+
+  /** Once for each group that does not take the Service any more. */
+  #reportConflicts({ namespace, name, uid, conflicts }: ExportEntry, { status }: CachedExportService): void {
+    for (const [group, { winner, what }] of conflicts) {
+      if (status?.leftOutOf.includes(group)) continue;
+      this.#options.recorder.event(
+        { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid },
+        'Warning',
+        'ExportConflict',
+        `group ${group} does not take the Service: ${winner} has ${what}`,
+      );
+    }
   }
 
   /** The cache may not know of a Service yet that the API server has. */
@@ -169,4 +185,14 @@ export class ExportController {
   async #delete({ namespace, name, uid }: CachedExportService): Promise<void> {
     await this.#options.client.delete({ namespace, name }, { uid, permit: this.#options.permit });
   }
+}
+
+function ownerReferenceTo({ name, uid }: Pick<ExportEntry, 'name' | 'uid'>): OwnerReference {
+  const { kind } = SERVICES;
+  return { apiVersion: apiVersionOf(SERVICES), kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Whether it was written for the Service before: no user may write its status. */
+function isOwn({ uid }: ExportEntry, { controller, status }: CachedExportService): boolean {
+  return controller === undefined ? status !== undefined : controller.uid === uid;
 }

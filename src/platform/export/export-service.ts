@@ -44,7 +44,7 @@ const exported = Type.Object({
 });
 
 const condition = Type.Object({
-  type: enumOf(['Ready', 'Conflict', 'Invalid', 'UnknownWeight']),
+  type: enumOf(['Ready', 'Conflict', 'Invalid', 'UnknownWeight', 'WeightsRounded']),
   status: enumOf(['True', 'False']),
   reason: Type.String(),
   message: Type.String(),
@@ -75,7 +75,7 @@ export type ExportConditionType = ExportServiceCondition['type'];
 export const EXPORT_SERVICE_SCHEMAS = { spec, status };
 
 export interface ExportServiceObject extends KubeObject {
-  readonly spec: Static<typeof spec>;
+  readonly spec?: Static<typeof spec>;
   readonly status?: ExportServiceStatus;
 }
 
@@ -91,7 +91,7 @@ export const EXPORT_SERVICE_CRD = crdOf({
   kind: EXPORT_SERVICES,
   shortNames: ['es'],
   description: 'A Service as load balancers outside of the cluster take it. Made by the controller.',
-  schemaRevision: 2,
+  schemaRevision: 3,
   spec,
   status,
   columns: [
@@ -108,6 +108,8 @@ export const EXPORT_SERVICE_CRD = crdOf({
 export interface CachedExportService extends CachedObject {
   readonly generation: number;
   readonly isDeleting: boolean;
+  /** The Service that it names. */
+  readonly serviceName: string | undefined;
   readonly controller: OwnerReference | undefined;
   readonly status: ExportServiceStatus | undefined;
 }
@@ -119,11 +121,12 @@ export const CACHED_EXPORT_SERVICES: WatchedKind<CachedExportService> = {
 };
 
 export function projectExportService(object: KubeObject): CachedExportService {
-  const { metadata, status } = object as ExportServiceObject;
+  const { metadata, spec, status } = object as ExportServiceObject;
   return {
     ...metaOf(object),
     generation: metadata.generation ?? 0,
     isDeleting: metadata.deletionTimestamp !== undefined,
+    serviceName: spec?.serviceRef?.name,
     controller: controllerOf(metadata),
     status,
   };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { isSameModulePod, type ModulePod } from '../../kinds/module-pod.ts';
-import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -98,7 +98,7 @@ export class ExportTable {
       onAdd: (node) => this.#onNodes(this.#arklets.put(node)),
       onUpdate: (old, node) => {
         const concerned = this.#arklets.put(node);
-        if (isReadyNode(old) !== isReadyNode(node)) concerned.add(node.name);
+        if (readyStatusOf(old) !== readyStatusOf(node)) concerned.add(node.name);
         this.#onNodes(concerned);
       },
       onDelete: ({ name }) => this.#onNodes(this.#arklets.remove(name)),
@@ -353,5 +353,9 @@ function isSameClaim(a: ExportSettings | undefined, b: ExportSettings | undefine
 }
 
 function isSameView(a: ExportView, b: ExportView): boolean {
-  return a.json === b.json && isDeepStrictEqual([a.faults, a.unknownWeights], [b.faults, b.unknownWeights]);
+  return a.json === b.json && isDeepStrictEqual(diagnosesOf(a), diagnosesOf(b));
+}
+
+function diagnosesOf({ faults, unknownWeights, notes, lack, rounded }: ExportView): unknown[] {
+  return [faults, unknownWeights, notes, lack, rounded];
 }

@@ -16,7 +16,21 @@ export interface ExportView {
   readonly json: string;
   readonly faults: readonly string[];
   readonly unknownWeights: readonly string[];
+  /** What its author may not expect, in sentences. */
+  readonly notes: readonly string[];
+  /** Why there is no backend at all. */
+  readonly lack: Lack | undefined;
+  /** Shares that could not be kept, by port. */
+  readonly rounded: readonly string[];
 }
+
+type Lack = 'NoBackends' | 'NoSuchTargetPort' | 'AllWeightsZero';
+
+const LACKS: Readonly<Record<Lack, string>> = {
+  NoBackends: 'no selected Pod is ready on a base',
+  NoSuchTargetPort: 'no selected Pod has a port with the name and protocol of targetPort',
+  AllWeightsZero: 'the share of each backend is 0',
+};
 
 export interface ViewInput {
   readonly cluster: string;
@@ -30,6 +44,9 @@ export interface ViewInput {
 /** Equal inputs give equal text, on every replica. */
 export function viewOf({ cluster, namespace, name, settings, serving, arklets }: ViewInput): ExportView {
   const faults = [...settings.faults];
+  const notes = [...settings.notes];
+  const rounded: string[] = [];
+  const lacks = new Set<Lack>();
   const unknownWeights = new Set<string>();
   let left = MAX_BACKENDS;
   const ports = settings.ports.map((port) => {
@@ -44,6 +61,18 @@ export function viewOf({ cluster, namespace, name, settings, serving, arklets }:
     const found = backendsOf(port, serving, settings, arklets);
     for (const label of found.unknownWeights) unknownWeights.add(label);
     if (found.isOfArklet) faults.push(`spec.ports[${port.name}].targetPort: is the port of the arklet of a base`);
+    if (found.isTargetMissing) {
+      lacks.add('NoSuchTargetPort');
+      notes.push(`spec.ports[${port.name}].targetPort: no selected Pod has a port ${port.target} of ${port.transport}`);
+    }
+    if (found.isWeightless) {
+      lacks.add('AllWeightsZero');
+      notes.push(`spec.ports[${port.name}]: ${LACKS.AllWeightsZero}`);
+    }
+    const shares = found.rounded.map(
+      ({ label, wanted, real }) => `${label} has ${percent(real)}, not ${percent(wanted)}`,
+    );
+    if (shares.length > 0) rounded.push(`port ${port.name}: ${shares.join(', ')}`);
     const backends = found.backends.slice(0, left);
     left -= backends.length;
     if (backends.length < found.backends.length) faults.push(tooMany);
@@ -60,7 +89,22 @@ export function viewOf({ cluster, namespace, name, settings, serving, arklets }:
     balance: settings.balance,
     maxconn: settings.maxConnections,
   };
-  return { exported, json: JSON.stringify(exported), faults, unknownWeights: [...unknownWeights].sort() };
+  const [lack = 'NoBackends'] = lacks;
+  const json = JSON.stringify(exported);
+  const isEmpty = ports.every(({ backends }) => backends.length === 0);
+  return {
+    exported,
+    json,
+    faults,
+    unknownWeights: [...unknownWeights].sort(),
+    notes,
+    lack: isEmpty ? lack : undefined,
+    rounded,
+  };
+}
+
+function percent(share: number): string {
+  return `${Number((100 * share).toFixed(1))} %`;
 }
 
 export interface StatusInput {
@@ -110,19 +154,22 @@ export function exportStatusOf({ view, conflicts, generation, stored, nowText }:
       view.faults.length > 0
         ? condition('Invalid', true, 'InvalidService', view.faults.join('; '))
         : condition('Invalid', false, 'ValidService', 'the Service can be exported as it is'),
-      readyCondition(condition, { backends, isLeftOut: lost.length > 0 && lost.length === exported.BCSGroup.length }),
+      readyCondition(condition, { view, isLeftOut: lost.length > 0 && lost.length === exported.BCSGroup.length }),
       unknown === ''
         ? condition('UnknownWeight', false, 'AllWeighted', 'every backend has its share')
         : condition('UnknownWeight', true, 'NoSuchWeight', `no BCS-WEIGHT- label for ${unknown}: each has weight 1`),
+      view.rounded.length > 0
+        ? condition('WeightsRounded', true, 'BeyondRange', `weights are 1 to 256: ${view.rounded.join('; ')}`)
+        : condition('WeightsRounded', false, 'SharesKept', 'every label has the share that it should have'),
     ],
   };
 }
 
 function readyCondition(
   condition: (type: ExportConditionType, isTrue: boolean, reason: string, message: string) => ExportServiceCondition,
-  { backends, isLeftOut }: { readonly backends: number; readonly isLeftOut: boolean },
+  { view: { lack, notes }, isLeftOut }: { readonly view: ExportView; readonly isLeftOut: boolean },
 ): ExportServiceCondition {
   if (isLeftOut) return condition('Ready', false, 'Conflict', 'no group takes it');
-  if (backends === 0) return condition('Ready', false, 'NoBackends', 'no selected Pod is ready on a base');
-  return condition('Ready', true, 'Exported', 'the Service is exported');
+  if (lack !== undefined) return condition('Ready', false, lack, [LACKS[lack], ...notes].join('; '));
+  return condition('Ready', true, 'Exported', ['the Service is exported', ...notes].join('; '));
 }

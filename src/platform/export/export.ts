@@ -71,8 +71,8 @@ export const EXPORT: ControllerDefinition = {
     },
     {
       kind: EXPORT_SERVICES,
-      verbs: ['list', 'watch', 'create', 'delete'],
-      use: 'ExportController: ExportServices.',
+      verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+      use: 'ExportController: ExportServices. It restores owner references and specs that somebody has changed.',
     },
     { kind: EXPORT_SERVICES, subresource: 'status', verbs: ['update'], use: 'ExportController: what balancers get.' },
     {
@@ -97,6 +97,12 @@ export const EXPORT: ControllerDefinition = {
       type: 'Warning',
       reasons: ['OutControl'],
       meaning: 'An ExportService of this name does not belong to the Service, so the controller does not change it.',
+    },
+    {
+      about: 'Service',
+      type: 'Warning',
+      reasons: ['ExportConflict'],
+      meaning: 'A group of balancers does not take the Service: another one has its host and path, or its port.',
     },
   ],
   variables: [

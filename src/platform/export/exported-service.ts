@@ -35,6 +35,8 @@ export interface ExportedPort {
   readonly servicePort: number;
   /** A number, or the name of a port of the Pods. */
   readonly target: number | string;
+  /** Protocol of the port of the Service: TCP, UDP or SCTP. */
+  readonly transport: string;
   /** '' where balancers do not go by host names. */
   readonly host: string;
   /** '' as well. */
@@ -54,6 +56,8 @@ export interface ExportSettings {
   readonly ports: readonly ExportedPort[];
   /** What is wrong, each with its field. What is wrong is left out, or has its default, and the rest counts. */
   readonly faults: readonly string[];
+  /** What its author may not expect, and is no fault. */
+  readonly notes: readonly string[];
 }
 
 /** What a Service asks for; undefined when it is not exported. Never throws. */
@@ -62,7 +66,10 @@ export function exportSettingsOf(service: KubeObject): ExportSettings | undefine
   if (!isExported(metadata)) return undefined;
   const { labels = {}, annotations = {} } = metadata;
   const faults: string[] = [];
+  const notes: string[] = [];
   const { selector = {} } = spec;
+  const isExternal = spec.type === 'ExternalName';
+  if (isExternal) faults.push('spec.type: a Service of type ExternalName has no backends');
   // Kubernetes has no Endpoints for it either; here it would be all Pods.
   if (Object.keys(selector).length === 0) faults.push('spec.selector: an exported Service must select Pods');
   return {
@@ -73,8 +80,9 @@ export function exportSettingsOf(service: KubeObject): ExportSettings | undefine
     weightLabel: weightLabelOf(annotations[EXPORT_ANNOTATION.weightLabel], faults),
     weights: weightsOf(labels, faults),
     selector,
-    ports: portsOf(spec.ports ?? [], annotations[EXPORT_ANNOTATION.ports], faults),
+    ports: isExternal ? [] : portsOf(spec.ports ?? [], annotations[EXPORT_ANNOTATION.ports], { faults, notes }),
     faults: firstOf(faults),
+    notes: firstOf(notes),
   };
 }
 
@@ -164,7 +172,14 @@ function weightsOf(labels: Readonly<Record<string, string>>, faults: string[]): 
   return Object.fromEntries(weights.sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_WEIGHTS));
 }
 
-function portsOf(ports: readonly ServicePort[], text: string | undefined, faults: string[]): ExportedPort[] {
+/** Lists to which sentences are added. */
+interface Diagnoses {
+  readonly faults: string[];
+  readonly notes: string[];
+}
+
+function portsOf(ports: readonly ServicePort[], text: string | undefined, diagnoses: Diagnoses): ExportedPort[] {
+  const { faults } = diagnoses;
   const described = descriptionsOf(text, faults);
   const names = new Set(ports.map(nameOf));
   const known = shortened([...names].join(', '), MAX_QUOTED);
@@ -173,9 +188,40 @@ function portsOf(ports: readonly ServicePort[], text: string | undefined, faults
   if (ports.length > MAX_PORTS) faults.push(`spec.ports: more than ${MAX_PORTS}`);
   return ports
     .slice(0, MAX_PORTS)
-    .flatMap((port) => portOf(port, described.get(nameOf(port)) ?? {}, faults) ?? [])
+    .flatMap((port) => portOf(port, described.get(nameOf(port)) ?? {}, diagnoses) ?? [])
+    .filter(isFirstOfItsPlace(faults))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
+
+/** The Service has one port for TCP and one for UDP of a number, and both can be described as HTTP. */
+function isFirstOfItsPlace(faults: string[]): (port: ExportedPort) => boolean {
+  const places = new Map<string, string>();
+  return ({ name, servicePort, host, path }) => {
+    if (host === '') return true;
+    const place = `${servicePort} ${host}${normalPath(path)}`;
+    const first = places.get(place);
+    if (first === undefined) places.set(place, name);
+    else
+      faults.push(`${portField(name, 'path')}: ${host}${path} on port ${servicePort} is that of port ${plain(first)}`);
+    return first === undefined;
+  };
+}
+
+/**
+ * A path in the form in which two are compared: that of Gateway API's `PathPrefix`, in which `/x/` is `/x`, with
+ * percent-encodings of plain characters resolved.
+ */
+export function normalPath(path: string): string {
+  const resolved = path.replace(/%[0-9A-Fa-f]{2}/g, (code) => {
+    const character = String.fromCharCode(Number.parseInt(code.slice(1), 16));
+    return /[A-Za-z0-9._~-]/.test(character) ? character : code.toUpperCase();
+  });
+  return resolved.length > 1 && resolved.endsWith('/') ? resolved.slice(0, -1) : resolved;
+}
+
+/** Segments that servers take out, or that they take for others. */
+const ODD_SEGMENT = /\/(\/|\.{1,2}(\/|$))/;
+const ODD_ENCODING = /%(?![0-9A-Fa-f]{2})|%2[EeFf]|%5[Cc]|%[01]|%7[Ff]/;
 
 /** The only port of a Service may have no name. */
 function nameOf({ name, port }: ServicePort): string {
@@ -223,12 +269,19 @@ function descriptionsOf(text: string | undefined, faults: string[]): Map<string,
 }
 
 /** Undefined where balancers could not use it. */
-function portOf(port: ServicePort, description: PortDescription, faults: string[]): ExportedPort | undefined {
+function portOf(port: ServicePort, description: PortDescription, diagnoses: Diagnoses): ExportedPort | undefined {
+  const { faults } = diagnoses;
   const name = nameOf(port);
-  const protocol = protocolOf(port, description.protocol, faults);
+  const protocol = protocolOf(port, description.protocol, diagnoses);
   if (protocol === undefined) return undefined;
-  const common = { name, protocol, servicePort: port.port, target: port.targetPort ?? port.port };
-  if (protocol === 'tcp' || protocol === 'udp') return { ...common, host: '', path: '' };
+  const { port: servicePort, targetPort: target = servicePort, protocol: transport = 'TCP' } = port;
+  const common = { name, protocol, servicePort, target, transport };
+  if (protocol === 'tcp' || protocol === 'udp') {
+    for (const field of ['domainName', 'path'].filter((one) => description[one] !== undefined)) {
+      faults.push(`${portField(name, field)}: a port of ${protocol} has none: its protocol must be http or https`);
+    }
+    return { ...common, host: '', path: '' };
+  }
   const { domainName: host, path = '/' } = description;
   if (typeof host !== 'string' || host.length > MAX_HOST_LENGTH || !HOST.test(host)) {
     const what = host === undefined ? `a port of ${protocol} needs a host name` : `${quoted(host)} is not a host name`;
@@ -241,18 +294,37 @@ function portOf(port: ServicePort, description: PortDescription, faults: string[
     );
     return undefined;
   }
+  if (ODD_SEGMENT.test(path) || ODD_ENCODING.test(path)) {
+    faults.push(
+      `${portField(name, 'path')}: ${quoted(path)} must not have empty segments, "." or ".." segments, or encoded slashes, dots or control characters`,
+    );
+    return undefined;
+  }
   return { ...common, host, path };
 }
 
-const APP_PROTOCOLS: Readonly<Record<string, Protocol>> = { http: 'http', https: 'https', 'kubernetes.io/h2c': 'http' };
+const APP_PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  http: 'http',
+  https: 'https',
+  tcp: 'tcp',
+  udp: 'udp',
+  'kubernetes.io/h2c': 'http',
+  'kubernetes.io/ws': 'http',
+  'kubernetes.io/wss': 'https',
+};
 
-function protocolOf(port: ServicePort, described: unknown, faults: string[]): Protocol | undefined {
+function protocolOf(port: ServicePort, described: unknown, { faults, notes }: Diagnoses): Protocol | undefined {
   const { protocol = 'TCP', appProtocol = '' } = port;
   const known = Object.hasOwn(APP_PROTOCOLS, appProtocol) ? APP_PROTOCOLS[appProtocol] : undefined;
   const wanted = described ?? known ?? protocol.toLowerCase();
   const found = PROTOCOLS.find((one) => one === wanted);
   if (found === undefined)
     faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} is not one of ${PROTOCOLS.join(', ')}`);
+  else if (appProtocol !== '' && known === undefined && described === undefined) {
+    const names = Object.keys(APP_PROTOCOLS).join(', ');
+    const field = `spec.ports[${plain(nameOf(port))}].appProtocol`;
+    notes.push(`${field}: ${quoted(appProtocol)} is none of ${names}: the port is exported as ${found}`);
+  }
   return found;
 }
 

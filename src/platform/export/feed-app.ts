@@ -16,6 +16,7 @@ export interface FeedAppOptions {
 const PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
 const RETRY_AFTER_SECONDS = '1';
+const NDJSON = 'application/x-ndjson';
 
 type Admitted = 'Balancer' | 'Allowed';
 
@@ -46,17 +47,20 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     // Until the answers before it have ended, Node keeps all that is written to it, even when it is destroyed.
     if (response.socket === null) return refuse(response, 400, 'must not be pipelined behind another request');
     response.set('Cache-Control', 'private, no-cache').set('Vary', 'Authorization');
-    const isBalancer = found === 'Balancer';
-    if (isWatch(request)) {
-      const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
-      watch(response, scope, { isAllowed, isBalancer });
-    } else list(request, response, scope, isBalancer);
+    const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
+    answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
   });
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
+  function answer(request: Request, response: Response, scope: FeedScope, watcher: Watcher): void {
+    if (!isWatch(request)) list(request, response, scope, watcher.isBalancer);
+    else if (request.method === 'HEAD') response.type(NDJSON).end();
+    else watch(response, scope, watcher);
+  }
+
   function watch(response: Response, scope: FeedScope, watcher: Watcher): void {
-    response.type('application/x-ndjson');
+    response.type(NDJSON);
     const close = watches.open(scope, response, watcher);
     if (close === undefined)
       refuse(response, 503, 'there are too many watches, or too much of them is unread: ask another replica');

@@ -6,6 +6,7 @@ import { VARIABLES } from '../../../src/config/variables.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
+import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { MODULE_DEPLOYMENTS } from '../../../src/platform/rollout/module-deployment.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
@@ -112,6 +113,10 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
           spec: { selector: { app: 'shop' }, ports: [{ name: 'tcp', port: 28_800, targetPort: 8080 }] },
         };
         await rig.put(SERVICES, service as never);
+        // Somebody removes the owner reference.
+        const [stored] = rig.all(EXPORT_SERVICES);
+        const { ownerReferences: _, ...metadata } = (stored as KubeObject).metadata;
+        await rig.put(EXPORT_SERVICES, { ...stored, metadata } as never);
         await rig.remove(SERVICES, 'shop');
         rig.answer(TOKEN_REVIEWS, { authenticated: true, user: { username: 'u' } });
         rig.answer(SUBJECT_ACCESS_REVIEWS, { allowed: true });

@@ -129,10 +129,10 @@
   verbs: [update]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
-# ExportController: ExportServices.
+# ExportController: ExportServices. It restores owner references and specs that somebody has changed.
 - apiGroups: [platform.koupleless.io]
   resources: [exportservices]
-  verbs: [list, watch, create, delete]
+  verbs: [list, watch, create, patch, delete]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
 # ExportController: what balancers get.

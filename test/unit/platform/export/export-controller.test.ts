@@ -45,6 +45,17 @@ class ControllerWorld extends ExportWorld {
           if (object.metadata.resourceVersion !== stored.metadata.resourceVersion) throw errorOf(409);
           return this.store({ ...stored, ...(object.status && { status: object.status }) });
         },
+        mergePatch: async (_ref: unknown, patch: { metadata: object; spec: ExportServiceObject['spec'] }) => {
+          this.#permitted('restore');
+          const { stored } = this;
+          if (stored === undefined) throw errorOf(404);
+          const { resourceVersion: _, ...metadata } = patch.metadata as ExportServiceObject['metadata'];
+          return this.store({
+            ...stored,
+            metadata: { ...stored.metadata, ...metadata },
+            ...(patch.spec && { spec: patch.spec }),
+          });
+        },
         delete: async (_ref: unknown, { uid }: { uid?: string }) => {
           this.#permitted('delete');
           const { stored } = this;
@@ -183,6 +194,39 @@ describe('the controller of ExportServices', () => {
     await world.settle();
     expect(world.writes).toEqual(['create', 'status', 'delete', 'create', 'status']);
     expect(world.stored?.metadata.ownerReferences?.[0]?.uid).toBe('second');
+  });
+
+  it('restores an owner reference that was removed, and the name of its Service', async () => {
+    const world = new ControllerWorld();
+    world.put(serviceOf('shop'));
+    await world.settle();
+    const { stored } = world;
+    const { ownerReferences, ...metadata } = (stored as ExportServiceObject).metadata;
+    world.writes.length = 0;
+    world.store({ ...(stored as ExportServiceObject), metadata });
+    await world.settle();
+    expect(world.stored?.metadata.ownerReferences).toEqual(ownerReferences);
+    world.store({ ...(world.stored as ExportServiceObject), spec: { serviceRef: { name: 'other' } } });
+    await world.settle();
+    expect(world.stored?.spec).toEqual({ serviceRef: { name: 'shop' } });
+    expect(world.writes).toEqual(['restore', 'restore']);
+    expect(world.events).toEqual([]);
+  });
+
+  it('reports once that a group does not take the Service', async () => {
+    const world = new ControllerWorld();
+    world.put(serviceOf('a-older', { createdAt: '2025-01-01T00:00:00Z' }), serviceOf('shop'));
+    await world.settle();
+    expect(world.events).toEqual(['Warning ExportConflict']);
+    world.put(...fleet('shop', 1));
+    await world.settle();
+    expect(world.events).toHaveLength(1);
+    world.remove(serviceOf('a-older'));
+    await world.settle();
+    expect(world.events).toHaveLength(1);
+    world.put(serviceOf('a-older', { createdAt: '2025-01-01T00:00:00Z', labels: { BCSGROUP: 'other' } }));
+    await world.settle();
+    expect(world.events).toHaveLength(1);
   });
 
   it('leaves one alone that is not its own, and says so', async () => {

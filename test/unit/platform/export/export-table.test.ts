@@ -179,6 +179,22 @@ describe('backends', () => {
     }
   });
 
+  it('stay though their Pod is deleted while no controller writes for their Node: nobody uninstalls them', () => {
+    for (const dropsLost of [false, true]) {
+      const world = new ExportWorld({ dropsLost }).put(serviceOf('shop'), ...fleet('shop', 1));
+      const deleted = { isReady: false, isServing: true, isDeleting: true };
+      world.put(nodeOf('vnode.shop-1', 'Unknown'), podOf('shop', 'shop-1', { ...deleted, isDeleting: false }));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      world.put(podOf('shop', 'shop-1', deleted));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      // A controller is back.
+      for (const ready of ['False', 'True'] as const) {
+        world.put(nodeOf('vnode.shop-1', ready));
+        expect(world.backends('t1/shop')).toEqual([]);
+      }
+    }
+  });
+
   it('go with a silent base where that is wanted', () => {
     const world = new ExportWorld({ dropsLost: true }).put(serviceOf('shop'), ...fleet('shop', 2));
     world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', { isReady: false, isServing: true }));
@@ -476,6 +492,41 @@ describe('conflicts', () => {
     expect(world.table.get('t1/a-younger')?.conflicts.size).toBe(0);
   });
 
+  it.each([
+    ['/x/', '/x'],
+    ['/', '/'],
+    ['/%78', '/x'],
+    ['/a%3Fb', '/a%3fb'],
+  ])('are about paths that mean the same: %s and %s', (first, second) => {
+    const described = (path: string) => ({
+      'platform.koupleless.io/export-ports': JSON.stringify({ http: { domainName: 'shop.example.com', path } }),
+    });
+    const world = new ExportWorld().put(
+      serviceOf('older', { ports: [HTTP_PORT], annotations: described(first) }),
+      serviceOf('younger', { ports: [HTTP_PORT], annotations: described(second), createdAt: '2026-01-02T00:00:00Z' }),
+    );
+    expect(world.namesOf('external')).toEqual(['t1/older']);
+    expect(world.table.get('t1/older')?.view.exported.ports[0]?.path).toBe(first);
+  });
+
+  it('are there between HTTP and HTTPS on one port, which a balancer cannot tell apart', () => {
+    const described = (domainName: string) => ({
+      'platform.koupleless.io/export-ports': JSON.stringify({ http: { domainName } }),
+    });
+    const port = (appProtocol: string) => [{ ...HTTP_PORT, appProtocol }];
+    const younger = { createdAt: '2026-01-02T00:00:00Z' };
+    const world = new ExportWorld().put(
+      serviceOf('a', { ports: port('http'), annotations: described('a.example.com') }),
+      serviceOf('b', { ports: port('http'), annotations: described('b.example.com'), ...younger }),
+      serviceOf('c', { ports: port('https'), annotations: described('c.example.com'), ...younger }),
+    );
+    expect(world.namesOf('external')).toEqual(['t1/a', 't1/b']);
+    expect(world.table.get('t1/c')?.conflicts.get('external')).toEqual({
+      winner: 't1/a',
+      what: 'port 80 for another protocol',
+    });
+  });
+
   it('take nothing from a Service that has it, however old the other one is', () => {
     const world = new ExportWorld().put(younger).publish('t1/a-younger').put(older);
     expect(world.namesOf('external')).toEqual(['t1/a-younger']);
@@ -629,6 +680,7 @@ describe('the status of an ExportService', () => {
       Invalid: 'False ValidService',
       Ready: 'True Exported',
       UnknownWeight: 'False AllWeighted',
+      WeightsRounded: 'False SharesKept',
     });
     expect(status.summary).toEqual({ groups: 'external', ports: '28800/tcp', backends: 2 });
   });
@@ -646,12 +698,14 @@ describe('the status of an ExportService', () => {
       Invalid: 'True InvalidService',
       Ready: 'False Conflict',
       UnknownWeight: 'True NoSuchWeight',
+      WeightsRounded: 'False SharesKept',
     });
     expect(status.conditions.map(({ message }) => message)).toEqual([
       'group external: t1/b-older has TCP port 28800',
       'metadata.labels[BCSBALANCE]: "random" is not one of roundrobin, source, leastconn',
       'no group takes it',
       'no BCS-WEIGHT- label for 1.0.0: each has weight 1',
+      'every label has the share that it should have',
     ]);
     expect(conditionsOf(statusOf(world, 't1/b-older'))).toMatchObject({ Ready: 'False NoBackends' });
   });
@@ -690,6 +744,62 @@ describe('the status of an ExportService', () => {
     expect(status.conditions.find(({ type }) => type === 'Invalid')?.message).toBe(message);
   });
 
+  it('says why there is no backend, and what its author may not expect', () => {
+    const at = (state: object) => podOf('shop', 'shop-1', { node: 'vnode.a', ...state });
+    const readyOf = (world: ExportWorld) => {
+      const { status, reason, message } =
+        statusOf(world, 't1/shop').conditions.find(({ type }) => type === 'Ready') ?? ({} as never);
+      return [status, reason, message];
+    };
+    const put = (service: object, pod = at({})) =>
+      readyOf(new ExportWorld().put(serviceOf('shop', service), nodeOf('vnode.a'), pod));
+    expect(put({}, at({ isReady: false }))).toEqual(['False', 'NoBackends', 'no selected Pod is ready on a base']);
+    const web = { ...TCP_PORT, targetPort: 'web' };
+    expect(put({ ports: [web] })).toEqual([
+      'False',
+      'NoSuchTargetPort',
+      expect.stringContaining('spec.ports[tcp].targetPort: no selected Pod has a port web of TCP'),
+    ]);
+    const named = (protocol?: string) => at({ ports: [{ name: 'web', containerPort: 8080, protocol }] });
+    expect(put({ ports: [web] }, named('UDP'))[1]).toBe('NoSuchTargetPort');
+    expect(put({ ports: [web] }, named())).toEqual(['True', 'Exported', 'the Service is exported']);
+    expect(put({ ports: [web, { ...TCP_PORT, name: 'other', port: 1 }] })).toEqual([
+      'True',
+      'Exported',
+      expect.stringContaining('spec.ports[tcp].targetPort: no selected Pod has a port web of TCP'),
+    ]);
+    const weights = { 'BCS-WEIGHT-1.0.0': '0', 'BCS-WEIGHT-2.0.0': '0' };
+    expect(put({ labels: { BCSGROUP: 'external', ...weights } })).toEqual([
+      'False',
+      'AllWeightsZero',
+      expect.stringContaining('the share of each backend is 0'),
+    ]);
+    expect(put({ ports: [{ ...TCP_PORT, appProtocol: 'kubernetes.io/wsx' }] })).toEqual([
+      'True',
+      'Exported',
+      expect.stringContaining('"kubernetes.io/wsx" is none of http, https, tcp, udp, kubernetes.io/h2c'),
+    ]);
+  });
+
+  it('says which shares could not be kept, and what they are', () => {
+    const labels = { BCSGROUP: 'external', 'BCS-WEIGHT-1.0.0': '99', 'BCS-WEIGHT-2.0.0': '1' };
+    const world = new ExportWorld().put(serviceOf('shop', { labels }), nodeOf('vnode.a'));
+    const canary = Array.from({ length: 50 }, (_, index) =>
+      podOf('shop', `shop-${index}`, { node: 'vnode.a', version: '2.0.0', ip: `10.1.0.${index}` }),
+    );
+    const roundedOf = () => {
+      const found = statusOf(world, 't1/shop').conditions.find(({ type }) => type === 'WeightsRounded');
+      return [found?.status, found?.message];
+    };
+    world.put(podOf('shop', 'shop-99', { node: 'vnode.a' }), ...canary.slice(0, 2));
+    expect(roundedOf()[0]).toBe('False');
+    world.put(...canary);
+    expect(roundedOf()).toEqual([
+      'True',
+      'weights are 1 to 256: port tcp: 1.0.0 has 83.7 %, not 99 %, 2.0.0 has 16.3 %, not 1 %',
+    ]);
+  });
+
   it('keeps the time of a condition that does not change', () => {
     const world = new ExportWorld().put(serviceOf('shop'));
     const first = statusOf(world, 't1/shop');
@@ -701,6 +811,7 @@ describe('the status of an ExportService', () => {
       Invalid: 'before',
       Ready: nowText,
       UnknownWeight: 'before',
+      WeightsRounded: 'before',
     });
   });
 });

@@ -57,7 +57,7 @@ describe('what a Service says about its export', () => {
 
   it('calls the only port by its number where it has no name, and targets it where nothing else is said', () => {
     expect(settingsOf({ ports: [{ port: 9000 }] }).ports).toEqual([
-      { name: '9000', protocol: 'tcp', servicePort: 9000, target: 9000, host: '', path: '' },
+      { name: '9000', protocol: 'tcp', servicePort: 9000, target: 9000, transport: 'TCP', host: '', path: '' },
     ]);
   });
 
@@ -175,6 +175,53 @@ describe('faults of an exported Service', () => {
     const { faults } = withPorts(text);
     expect(faults[0]).toContain(`metadata.annotations[${PORTS}]`);
     expect(faults[0]).toContain(fault);
+  });
+
+  it.each([
+    ['{"http":{"protocol":"tcp","domainName":"a.example.com"}}', 'http.domainName: a port of tcp has none'],
+    ['{"http":{"protocol":"tcp","path":"/x"}}', 'http.path: a port of tcp has none'],
+    ...['//', '/a//b', '/a/../b', '/..', '/./a', '/a%2fb', '/a%2E', '/a%', '/a%zz', '/%00', '/%5Cx'].map((path) => [
+      JSON.stringify({ http: { domainName: 'a.example.com', path } }),
+      'http.path: ',
+    ]),
+  ])('name what a balancer reads in another way: %s', (described, fault) => {
+    const { faults } = withPorts(described ?? '');
+    expect(faults).toEqual([
+      expect.stringContaining(`metadata.annotations[platform.koupleless.io/export-ports].${fault}`),
+    ]);
+  });
+
+  it('name the second of two ports with one place, which is left out', () => {
+    const one = { domainName: 'a.example.com', protocol: 'http' };
+    const described = JSON.stringify({ http: { ...one, path: '/x' }, more: { ...one, path: '/x/' } });
+    const ports = [HTTP_PORT, { ...HTTP_PORT, name: 'more', protocol: 'UDP' }];
+    const { faults, ports: left } = withPorts(described, ports);
+    expect(left.map(({ name }) => name)).toEqual(['http']);
+    expect(faults).toEqual([expect.stringContaining('more.path: a.example.com/x/ on port 80 is that of port http')]);
+  });
+
+  it('name a Service of type ExternalName, which has no backends', () => {
+    const service = serviceOf('shop', { ports: [HTTP_PORT] });
+    const external = { ...service, spec: { ...service.spec, type: 'ExternalName' } };
+    expect(exportSettingsOf(external)).toMatchObject({
+      ports: [],
+      faults: ['spec.type: a Service of type ExternalName has no backends'],
+    });
+  });
+
+  it('are none for an appProtocol of Kubernetes, or one that is not known', () => {
+    const of = (appProtocol: string) => settingsOf({ ports: [{ ...TCP_PORT, appProtocol }] });
+    expect(of('postgresql')).toMatchObject({ faults: [], ports: [{ protocol: 'tcp' }] });
+    expect(of('postgresql').notes).toEqual([
+      expect.stringContaining('spec.ports[tcp].appProtocol: "postgresql" is none'),
+    ]);
+    for (const [appProtocol, protocol] of [
+      ['kubernetes.io/ws', 'http'],
+      ['kubernetes.io/wss', 'https'],
+    ] as const) {
+      const found = withPorts('{"tcp":{"domainName":"a.example.com"}}', [{ ...TCP_PORT, appProtocol }]);
+      expect(found).toMatchObject({ faults: [], notes: [], ports: [{ protocol }] });
+    }
   });
 
   it('are named in a value that is nested more deeply than JSON can be written', () => {

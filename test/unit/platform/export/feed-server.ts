@@ -65,5 +65,6 @@ export async function serve(world: ExportWorld, access: () => Access = () => 'Al
   const { port } = server.address() as AddressInfo;
   const get = (query: string, headers: Record<string, string> = {}) =>
     fetch(`http://127.0.0.1:${port}/v1/exportservices${query}`, { headers });
-  return { get, asked, port, watches, lists };
+  const head = (query: string) => fetch(`http://127.0.0.1:${port}/v1/exportservices${query}`, { method: 'HEAD' });
+  return { get, head, asked, port, watches, lists };
 }

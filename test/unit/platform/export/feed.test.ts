@@ -26,6 +26,17 @@ describe('the feed', () => {
     expect(await (await get('?group=external&namespace=t2')).json()).toEqual([expected[1]]);
   });
 
+  it('answers HEAD as GET without a body, also about a watch, which it does not open', async () => {
+    const own = world();
+    const { get, head } = await serve(own);
+    const etag = (await get('?group=external')).headers.get('etag');
+    expect((await head('?group=external')).headers.get('etag')).toBe(etag);
+    const answer = await head('?group=external&watch=1');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+    expect(await answer.text()).toBe('');
+    expect(await own.metrics.registry.metrics()).not.toMatch(/export_watches\S* [1-9]/);
+  });
+
   it('has an ETag that is equal for equal content, on each replica', async () => {
     const own = world();
     const [{ get }, other] = [await serve(own), await serve(world())];
