@@ -18,6 +18,7 @@ import { collectionPathOf, PODS } from '../kube/resource.ts';
 import { type CachedObject, metaOf } from '../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, VERSION_ENV } from '../labels.ts';
 import { OWNER_INDEXERS, type WatchedKind } from '../reconcile/informers.ts';
+import { shortened } from '../shortened.ts';
 
 /**
  * Every Pod of modules, also while no base is chosen. The Virtual Kubelet watches bound ones, and keeps other parts of
@@ -66,6 +67,8 @@ export interface ModulePod extends CachedObject, BaseSharing {
   readonly hasRun: boolean;
   /** Its base has made another version of one of its modules the active one. */
   readonly isDeactivated: boolean;
+  /** Why it does not run, in words; undefined while it runs, or is about to. */
+  readonly waiting: string | undefined;
   /** Its modules serve and its gates are True, whatever is known of its base now. */
   readonly isServing: boolean;
   /** The address of its base. */
@@ -92,6 +95,7 @@ export function projectModulePod(object: KubeObject): ModulePod {
     isReady: ready?.status === 'True',
     hasRun: hasRun(spec, status),
     isDeactivated: statusesOf(status).some(({ state }) => state?.waiting?.reason === 'BizDeactivated'),
+    waiting: waitingOf(status),
     isServing: ['ContainersReady', ...gatesOf(spec)].every((type) => conditionOf(status, type)?.status === 'True'),
     ip: status.podIP,
     ports: portsOf(spec),
@@ -102,6 +106,20 @@ export function projectModulePod(object: KubeObject): ModulePod {
 
 function statusesOf({ containerStatuses = [] }: PodStatus): readonly ContainerStatus[] {
   return containerStatuses;
+}
+
+const MAX_WAITING_LENGTH = 256;
+/** The install has begun, and has not failed. */
+const STARTING = 'ContainerCreating';
+
+function waitingOf(status: PodStatus): string | undefined {
+  const waiting = statusesOf(status)
+    .map(({ state }) => state?.waiting)
+    .find((found) => found?.reason !== undefined && found.reason !== STARTING);
+  const scheduled = conditionOf(status, 'PodScheduled');
+  const { reason, message } = waiting ?? (scheduled?.status === 'False' ? scheduled : {});
+  if (reason === undefined) return undefined;
+  return shortened(message === undefined ? reason : `${reason}: ${message}`, MAX_WAITING_LENGTH);
 }
 
 function hasRun({ containers }: PodObject['spec'], status: PodStatus): boolean {

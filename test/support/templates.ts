@@ -110,6 +110,31 @@ export const BY_MODULE_DEPLOYMENTS: readonly (readonly [string, Change, string])
     ({ spec }) => Object.assign(spec.containers[0], { image: 'nginx' }),
     'image must be the address of a jar',
   ],
+  [
+    'batches without their strategy',
+    (_template, spec) => Object.assign(spec, { strategy: { batch: { count: 2, needConfirm: true } } }),
+    'batch has no effect without type: Batch',
+  ],
+  [
+    'batches with another strategy',
+    (_template, spec) => Object.assign(spec, { strategy: { type: 'RollingUpdate', batch: { count: 2 } } }),
+    'batch has no effect without type: Batch',
+  ],
+  [
+    'limits of a rolling update with another strategy',
+    (_template, spec) => Object.assign(spec, { strategy: { type: 'Recreate', rollingUpdate: { maxSurge: 1 } } }),
+    'rollingUpdate has no effect with type: Recreate and type: OnDelete',
+  ],
+  [
+    'a deadline that is over before a Pod is available',
+    (_template, spec) => Object.assign(spec, { minReadySeconds: 8, progressDeadlineSeconds: 8 }),
+    'progressDeadlineSeconds (default 600) must be greater than minReadySeconds',
+  ],
+  [
+    'the default deadline, which is over before a Pod is available',
+    (_template, spec) => Object.assign(spec, { minReadySeconds: 600 }),
+    'progressDeadlineSeconds (default 600) must be greater than minReadySeconds',
+  ],
 ];
 
 /** Each field at least once that a Deployment may have and a module does not use. */

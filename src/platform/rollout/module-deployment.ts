@@ -114,6 +114,9 @@ const batch = Type.Object({
   ),
 });
 
+/** `progressDeadlineSeconds`, where it is not set. */
+export const DEFAULT_DEADLINE_SECONDS = 600;
+
 const STRATEGIES = ['RollingUpdate', 'Recreate', 'OnDelete', 'Batch'] as const;
 
 const spec = Type.Object(
@@ -139,13 +142,16 @@ const spec = Type.Object(
           description: 'Labels of its Pods.',
         }),
       },
-      rules(
-        { rule: 'self == oldSelf', message: 'selector cannot be changed: create another ModuleDeployment' },
-        {
-          rule: `!('${REVISION_LABEL}' in self.matchLabels)`,
-          message: `selector.matchLabels cannot have ${REVISION_LABEL}: the controller sets this label of each Pod`,
-        },
-      ),
+      {
+        description: 'Which Pods are its own.',
+        ...rules(
+          { rule: 'self == oldSelf', message: 'selector cannot be changed: create another ModuleDeployment' },
+          {
+            rule: `!('${REVISION_LABEL}' in self.matchLabels)`,
+            message: `selector.matchLabels cannot have ${REVISION_LABEL}: the controller sets this label of each Pod`,
+          },
+        ),
+      },
     ),
     template,
     minReadySeconds: Type.Optional(
@@ -168,16 +174,31 @@ const spec = Type.Object(
     ),
     paused: Type.Optional(Type.Boolean({ description: 'Nothing is replaced while this is true. Default false.' })),
     strategy: Type.Optional(
-      Type.Object({
-        type: Type.Optional(
-          enumOf(STRATEGIES, {
-            description:
-              '`RollingUpdate` (default), `Batch` (rolling, in batches), `Recreate` (all old Pods first), `OnDelete` (you delete them).',
-          }),
-        ),
-        rollingUpdate: Type.Optional(rollingUpdate),
-        batch: Type.Optional(batch),
-      }),
+      Type.Object(
+        {
+          type: Type.Optional(
+            enumOf(STRATEGIES, {
+              description:
+                '`RollingUpdate` (default), `Batch` (rolling, in batches), `Recreate` (all old Pods first), `OnDelete` (you delete them).',
+            }),
+          ),
+          rollingUpdate: Type.Optional(rollingUpdate),
+          batch: Type.Optional(batch),
+        },
+        {
+          description: 'How Pods of an older template are replaced.',
+          ...rules(
+            {
+              rule: "!has(self.batch) || (has(self.type) && self.type == 'Batch')",
+              message: 'batch has no effect without type: Batch',
+            },
+            {
+              rule: "!has(self.rollingUpdate) || !has(self.type) || self.type in ['RollingUpdate', 'Batch']",
+              message: 'rollingUpdate has no effect with type: Recreate and type: OnDelete',
+            },
+          ),
+        },
+      ),
     ),
     rollbackTo: Type.Optional(
       Type.Object(
@@ -186,10 +207,19 @@ const spec = Type.Object(
       ),
     ),
   },
-  rules({
-    rule: 'self.selector.matchLabels.all(key, key in self.template.metadata.labels && self.template.metadata.labels[key] == self.selector.matchLabels[key])',
-    message: 'template.metadata.labels must have all labels of selector.matchLabels',
-  }),
+  {
+    description: 'What there should be.',
+    ...rules(
+      {
+        rule: 'self.selector.matchLabels.all(key, key in self.template.metadata.labels && self.template.metadata.labels[key] == self.selector.matchLabels[key])',
+        message: 'template.metadata.labels must have all labels of selector.matchLabels',
+      },
+      {
+        rule: `(has(self.progressDeadlineSeconds) ? self.progressDeadlineSeconds : ${DEFAULT_DEADLINE_SECONDS}) > (has(self.minReadySeconds) ? self.minReadySeconds : 0)`,
+        message: `progressDeadlineSeconds (default ${DEFAULT_DEADLINE_SECONDS}) must be greater than minReadySeconds: every rollout would fail`,
+      },
+    ),
+  },
 );
 
 const condition = Type.Object({
@@ -260,7 +290,7 @@ export const MODULE_DEPLOYMENT_CRD = crdOf({
   shortNames: ['md'],
   categories: ['all'],
   description: 'Keeps Pods of modules, and replaces each on its own base when the template changes.',
-  schemaRevision: 3,
+  schemaRevision: 4,
   spec,
   status,
   subresources: {

@@ -165,23 +165,36 @@ export function progressEvents(
   status: ModuleDeploymentStatus,
 ): RolloutEvent[] {
   const isSameRollout = former?.updateRevision === update.hash;
-  const events: RolloutEvent[] = [];
-  const completed = status.batch?.completed ?? 0;
-  if (completed > ((isSameRollout ? former.batch?.completed : 0) ?? 0)) {
-    events.push(['Normal', 'BatchCompleted', `batch ${completed} of ${status.batch?.total}`]);
-  }
+  const completed = completedBatchOf(status, isSameRollout ? former : undefined);
+  const events: RolloutEvent[] =
+    completed === undefined ? [] : [['Normal', 'BatchCompleted', `batch ${completed.number} of ${completed.total}`]];
   const now = conditionOf(status, 'Progressing');
   if (now === undefined || (isSameRollout && now.reason === conditionOf(former, 'Progressing')?.reason)) return events;
   if (now.reason === 'NewRevisionCreated' && former !== undefined) {
     events.push(['Normal', 'RolloutStarted', `revision ${update.number}`]);
   }
   if (now.reason === 'WaitingConfirm') {
-    const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${completed}`;
-    events.push(['Normal', 'WaitingConfirm', `batch ${completed} is complete; to go on: ${how}`]);
+    const how = `kubectl annotate --overwrite md ${name} ${ANNOTATION.confirmBatch}=${status.batch?.completed}`;
+    events.push(['Normal', 'WaitingConfirm', `batch ${status.batch?.completed} is complete; to go on: ${how}`]);
   }
   if (now.reason === 'WaitingForBase') events.push(['Normal', 'WaitingForBase', now.message]);
   if (now.reason === 'WaitingForDelete') events.push(['Normal', 'WaitingForDelete', now.message]);
   if (now.reason === 'RolloutComplete') events.push(['Normal', 'RolloutComplete', now.message]);
   if (now.reason === 'ProgressDeadlineExceeded') events.push(['Warning', 'ProgressDeadlineExceeded', now.message]);
   return events;
+}
+
+/** The batch that the change of the status has completed. `former`: the status of the same rollout before. */
+function completedBatchOf(
+  status: ModuleDeploymentStatus,
+  former: ModuleDeploymentStatus | undefined,
+): { readonly number: number; readonly total: number } | undefined {
+  const { batch } = status;
+  const before = former?.batch?.completed ?? 0;
+  if (batch !== undefined)
+    return batch.completed > before ? { number: batch.completed, total: batch.total } : undefined;
+  // A status has no batch any more when the last one is complete.
+  const isWhole = conditionOf(status, 'Progressing')?.reason === 'RolloutComplete';
+  const total = former?.batch?.total;
+  return isWhole && total !== undefined ? { number: total, total } : undefined;
 }

@@ -2,12 +2,16 @@ import type { ModulePod } from '../../kinds/module-pod.ts';
 import { REVISION_LABEL } from '../../labels.ts';
 import { type BatchState, batchState } from './batches.ts';
 import type { FirstSeen } from './first-seen.ts';
-import { type CachedModuleDeployment, type ModuleDeploymentSpec, replicasOf } from './module-deployment.ts';
+import {
+  type CachedModuleDeployment,
+  DEFAULT_DEADLINE_SECONDS,
+  type ModuleDeploymentSpec,
+  replicasOf,
+} from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import { baseOf } from './rollout-state.ts';
 import { conditionOf, isReadyPod, type PodCounts, type Progress, progressOf } from './rollout-status.ts';
 
-const DEFAULT_DEADLINE_SECONDS = 600;
 /** A Pod that has run and is not Ready is not replaced before: its base may be starting again. */
 const RETURN_MS = 60_000;
 
@@ -34,6 +38,8 @@ export interface RolloutFacts {
   readonly progress: Progress;
   readonly isWaitingForBase: boolean;
   readonly isWaitingForDelete: boolean;
+  /** What one Pod of the newest template waits for, in words. */
+  readonly trouble: string | undefined;
   readonly deadlineSeconds: number;
   readonly sinceProgressMs: number;
   readonly isAvailable: (pod: ModulePod) => boolean;
@@ -86,6 +92,7 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
   const isReplacedByHand = spec.strategy?.type === 'OnDelete' && counts.replicas > counts.updated;
   const isWaitingForDelete =
     isReplacedByHand && counts.replicas >= wanted && counts.updatedAvailable === counts.updated;
+  const trouble = troubleOf(updated.filter((pod) => !isAvailable(pod)));
   const progress = progressOf({
     wanted,
     counts,
@@ -96,6 +103,7 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
     isRecreated: spec.strategy?.type === 'Recreate',
     isWaitingForBase,
     isWaitingForDelete,
+    trouble,
     deadlineSeconds,
     sinceProgressMs,
   });
@@ -106,6 +114,7 @@ export function factsOf(rollout: Rollout, context: FactsContext): RolloutFacts {
     progress,
     isWaitingForBase,
     isWaitingForDelete,
+    trouble,
     deadlineSeconds,
     sinceProgressMs,
     isAvailable,
@@ -190,4 +199,12 @@ function waitsForBase(
   if (isInWork || updated.filter(isAvailable).length >= wanted) return false;
   // One that is pinned and not bound yet holds no base.
   return !hasBaseLeft(new Set(updated.filter(({ nodeName }) => nodeName !== undefined).map(baseOf)));
+}
+
+/** The first by name: the others most often wait for the same. */
+function troubleOf(pods: readonly ModulePod[]): string | undefined {
+  const [first] = pods.filter(({ waiting }) => waiting !== undefined).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (first === undefined) return undefined;
+  const where = first.nodeName === undefined ? '' : ` on ${first.nodeName}`;
+  return `Pod ${first.name}${where}: ${first.waiting}`;
 }

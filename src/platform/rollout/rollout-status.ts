@@ -1,6 +1,7 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { ConditionStatus } from '../../kube/objects.ts';
+import { ANNOTATION } from '../../labels.ts';
 import type { BatchStatus } from './batches.ts';
 import type { ModuleDeploymentCondition, ModuleDeploymentStatus } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
@@ -34,6 +35,8 @@ export interface ProgressInput {
   readonly isWaitingForBase: boolean;
   /** The strategy is `OnDelete`, and Pods of older templates are left. */
   readonly isWaitingForDelete: boolean;
+  /** What one Pod of the newest template waits for, in words. */
+  readonly trouble: string | undefined;
   readonly deadlineSeconds: number;
   /** Ms since this process has first seen the last progress in `before`. */
   readonly sinceProgressMs: number;
@@ -164,7 +167,8 @@ export function progressOf(input: ProgressInput): Progress {
   const { wanted, counts, update, before, batch } = input;
   const last = conditionOf(before, 'Progressing');
   const isNew = before?.updateRevision !== update.hash || last === undefined;
-  const done = `${counts.updatedAvailable} of ${wanted} Pods are of revision ${update.number} and available`;
+  const state = `${counts.updatedAvailable} of ${wanted} Pods are of revision ${update.number} and available`;
+  const done = withTrouble(state, input);
   const say = (status: ConditionStatus, reason: ProgressReason, message = done, isRenewed = false): Progress => ({
     type: 'Progressing',
     status,
@@ -190,14 +194,22 @@ export function progressOf(input: ProgressInput): Progress {
   return say('False', 'ProgressDeadlineExceeded', exceeded);
 }
 
+function withTrouble(text: string, { trouble }: Pick<ProgressInput, 'trouble'>): string {
+  return trouble === undefined ? text : `${text}; ${trouble}`;
+}
+
 /** Why nothing has to happen until somebody else does something. */
 function waitingOf(input: ProgressInput, done: string): readonly [ProgressReason, string] | undefined {
   const { batch, isPaused, isWaitingForBase, isWaitingForDelete } = input;
   if (isPaused) return ['Paused', `${done}; spec.paused is true`];
   if (batch?.waitingConfirm) {
-    return ['WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete: confirm it`];
+    const how = `to go on: annotate ${ANNOTATION.confirmBatch}=${batch.completed}`;
+    return ['WaitingConfirm', `batch ${batch.completed} of ${batch.total} is complete; ${how}`];
   }
-  if (isWaitingForBase) return ['WaitingForBase', `${done}; no other base fits the template`];
+  if (isWaitingForBase) {
+    const what = 'no further base fits its nodeSelector, affinity and tolerations';
+    return ['WaitingForBase', `${done}; ${what}`];
+  }
   if (isWaitingForDelete) return ['WaitingForDelete', `${done}; delete a Pod of an older template to replace it`];
   return undefined;
 }
@@ -228,7 +240,8 @@ function readinessOf(input: StatusInput, progress: Progress): Stated[] {
     return [{ type: 'Ready', status: 'True', reason: progress.reason, message: progress.message }];
   }
   const isLacking = progress.reason === 'RolloutComplete' && failure === undefined;
-  const lack = { reason: 'PodsNotAvailable', message: `${counts.available} of ${wanted} Pods are available` };
+  const available = `${counts.available} of ${wanted} Pods are available`;
+  const lack = { reason: 'PodsNotAvailable', message: withTrouble(available, input) };
   const { reason, message } = failure ?? (isLacking ? lack : progress);
   return [
     { type: 'Ready', status: 'False', reason, message },

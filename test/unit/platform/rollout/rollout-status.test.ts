@@ -28,6 +28,7 @@ function input(change: Partial<StatusInput> = {}): StatusInput {
     isRecreated: false,
     isWaitingForBase: false,
     isWaitingForDelete: false,
+    trouble: undefined,
     waiting: 0,
     deadlineSeconds: 600,
     sinceProgressMs: 0,
@@ -166,6 +167,21 @@ describe('the status of a ModuleDeployment', () => {
     expect(first).toMatchObject({ replicas: 0, selector: 'app=shop' });
   });
 
+  it('has what one Pod waits for', () => {
+    const trouble = 'Pod shop-h2-x on vnode.a: ErrImagePull: no such jar';
+    const before = statusOf(input());
+    const stuck = statusOf(input({ before, trouble, sinceProgressMs: 9e9 }));
+    for (const type of ['Progressing', 'Ready', 'Stalled']) {
+      expect(conditionOf(stuck, type)?.message).toMatch(/; Pod shop-h2-x on vnode.a: ErrImagePull: no such jar$/);
+    }
+    const lost = { replicas: 3, updated: 3, ready: 2, available: 2, updatedReady: 2, updatedAvailable: 2 };
+    const lacking = statusOf(input({ before: statusOf(input({ counts: DONE })), counts: lost, trouble }));
+    expect(conditionOf(lacking, 'Ready')).toMatchObject({
+      reason: 'PodsNotAvailable',
+      message: expect.stringContaining(trouble),
+    });
+  });
+
   it('waits without a deadline for Pods that somebody deletes', () => {
     const waiting = statusOf(input({ before: statusOf(input()), isWaitingForDelete: true, sinceProgressMs: 9e9 }));
     expect(conditionOf(waiting, 'Progressing')).toMatchObject({ status: 'Unknown', reason: 'WaitingForDelete' });
@@ -231,6 +247,17 @@ describe('the events of a ModuleDeployment', () => {
       ['Normal', 'WaitingConfirm', expect.stringContaining('md shop platform.koupleless.io/confirm-batch=1')],
     ]);
     expect(reasons(waiting, waiting)).toEqual([]);
+  });
+
+  it('say that the last batch is complete too', () => {
+    const last = { current: 3, total: 3, completed: 2, waitingConfirm: false };
+    const before = statusOf(input({ before: statusOf(input()), batch: last }));
+    const complete = statusOf(input({ before, counts: DONE, batch: { ...last, completed: 3 } }));
+    expect(progressEvents(deployment(before), update, complete)).toEqual([
+      ['Normal', 'BatchCompleted', 'batch 3 of 3'],
+      ['Normal', 'RolloutComplete', 'revision 2 is rolled out'],
+    ]);
+    expect(reasons(complete, complete)).toEqual([]);
   });
 
   it('say how many Pods there were and will be', () => {
