@@ -15,6 +15,8 @@ export interface KindAccess {
   readonly names?: readonly string[];
   /** The only namespace that it concerns; `own` is that of the Pod. Default: all. */
   readonly namespace?: string;
+  /** Variable of the configuration with which the controller does not do it. Default: it always does. */
+  readonly unless?: string;
   /** Which part of the program uses it, for what: the comment of the rule. */
   readonly use: string;
   /** Why no policy of the API server confines these writes. Default: one does, or the kind is the platform's own. */

@@ -94,6 +94,14 @@ export function ttlSecondsOf(nodeCount: number, shown: number): number {
   return Math.max(seconds, shown);
 }
 
+/** Keys of the annotations that the controller writes to Nodes. */
+export const NODE_ANNOTATIONS = [
+  NODE_TTL_ANNOTATION,
+  ANNOTATION.metaspaceUsed,
+  ANNOTATION.arkletPort,
+  ANNOTATION.basePod,
+] as const;
+
 /** Keep ordinary Pods off, and Pods of other envs. */
 export function nodeTaintsOf(env: string): Taint[] {
   return [

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
+import { MODULE_DEPLOYMENT_CRD } from '../../src/platform/rollout/module-deployment.ts';
 import { nodeTaintsOf } from '../../src/vnode/node-object.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod, moduleWorkload } from '../support/manifests.ts';
@@ -17,9 +18,13 @@ const CONFIG_MAPS = '/api/v1/namespaces/kube-node-lease/configmaps';
 const REVISIONS = '/apis/apps/v1/namespaces/default/controllerrevisions';
 const PLATFORM_LEASES = '/apis/coordination.k8s.io/v1/namespaces/koupleless-system/leases';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+const WEBHOOKS = '/apis/admissionregistration.k8s.io/v1';
 const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 const NODE = 'worker-1';
 const VNODE = 'vnode.of-the-test';
+const CA = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const ON_BASES = { nodeSelector: { 'virtual-kubelet.koupleless.io/component': 'vnode' } };
 /** Several seconds, not a minute: whichever replica dies, or base that says goodbye. */
 const REPLICA_DIES_WITHIN_MS = 30_000;
 
@@ -35,7 +40,12 @@ beforeAll(async () => {
   const owned = modulePod('owned', [{ name: 'owned' }], { nodeName: VNODE });
   await world.controlPlane.apply([
     { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } },
-    { apiVersion: 'v1', kind: 'Node', metadata: { name: VNODE }, spec: { taints: nodeTaintsOf('dev') } },
+    {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: VNODE, labels: { 'example.com/rack': 'r1' } },
+      spec: { taints: nodeTaintsOf('dev') },
+    },
     { ...lease(NODE), metadata: { name: NODE, namespace: 'kube-node-lease' } },
     { ...lease('foreign'), metadata: { name: 'foreign', namespace: 'koupleless-system' } },
     pod('ordinary', NODE),
@@ -44,6 +54,10 @@ beforeAll(async () => {
     modulePod('unbound', [{ name: 'unbound' }], { spec: { nodeSelector: { nowhere: 'true' } } }),
     { ...owned, metadata: { ...owned.metadata, ...ownedBy(replicaSet) } },
     revision('agents-1', {}, 'DaemonSet'),
+    { ...MODULE_DEPLOYMENT_CRD, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    { ...moduleWorkload('web', [{ name: 'web' }], { replicas: 0 }) },
+    webhooksOf('MutatingWebhookConfiguration'),
+    webhooksOf('ValidatingWebhookConfiguration'),
   ] as KubeObject[]);
 });
 
@@ -68,6 +82,21 @@ function lease(name: string, labels: Record<string, string> = {}): KubeObject {
 /** The owner does not exist: the finalizer keeps the object. */
 function ownedBy(owner: KubeObject): KubeObject {
   return { ownerReferences: [owner], finalizers: ['example.com/kept'] };
+}
+
+/** With the name of the platform's own, and about nothing that there is. */
+function webhooksOf(kind: string): KubeObject {
+  const clientConfig = {
+    service: { name: 'module-platform-webhook', namespace: 'koupleless-system', path: '/mutate' },
+  };
+  const rules = [{ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['things'], operations: ['CREATE'] }];
+  const webhook = { name: 'pods.platform.koupleless.io', admissionReviewVersions: ['v1'], sideEffects: 'None' };
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind,
+    metadata: { name: 'module-platform' },
+    webhooks: [{ ...webhook, clientConfig, rules, failurePolicy: 'Fail' }],
+  } as KubeObject;
 }
 
 function revision(name: string, labels: Record<string, string>, owner?: string): KubeObject {
@@ -96,6 +125,10 @@ const strategic =
   (path: string, body: unknown) =>
   (thief: ApiClient, query: string): Promise<unknown> =>
     thief.request('PATCH', path + query, { body, contentType: 'application/strategic-merge-patch+json' });
+const jsonPatch =
+  (path: string, body: readonly object[]) =>
+  (thief: ApiClient, query: string): Promise<unknown> =>
+    thief.request('PATCH', path + query, { body, contentType: 'application/json-patch+json' });
 const remove =
   (path: string) =>
   (thief: ApiClient, query: string): Promise<unknown> =>
@@ -122,6 +155,47 @@ const OF_THE_CORE: readonly Attempt[] = [
   {
     what: 'makes a Node of a base that takes ordinary Pods',
     act: create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'vnode.trap' } }),
+  },
+  {
+    what: 'gives the Node of a base a role, with which other components take it for another Node',
+    act: merge(`${NODES}/${VNODE}`, { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } }),
+  },
+  {
+    what: 'does so with the status of the Node',
+    act: merge(`${NODES}/${VNODE}/status`, { metadata: { labels: { 'node-role.kubernetes.io/control-plane': '' } } }),
+  },
+  {
+    what: 'takes the routes of the network of Pods to the Node of a base',
+    act: merge(`${NODES}/${VNODE}`, {
+      metadata: { annotations: { 'flannel.alpha.coreos.com/public-ip': '192.0.2.1' } },
+    }),
+  },
+  {
+    what: 'takes the label of somebody else off the Node of a base',
+    act: merge(`${NODES}/${VNODE}`, { metadata: { labels: { 'example.com/rack': null } } }),
+  },
+  {
+    what: 'makes a Node of a base with a network of Pods',
+    act: create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'vnode.evil' },
+      spec: { podCIDR: '10.0.0.0/8', podCIDRs: ['10.0.0.0/8'], taints: nodeTaintsOf('dev') },
+    }),
+  },
+  {
+    what: 'makes a Node of a base whose kubelet has another port',
+    act: create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'vnode.evil' },
+      spec: { taints: nodeTaintsOf('dev') },
+      status: { daemonEndpoints: { kubeletEndpoint: { Port: 6443 } } },
+    }),
+  },
+  {
+    what: 'keeps the Node of a base for ever',
+    act: merge(`${NODES}/${VNODE}`, { metadata: { finalizers: ['a.b/c'] } }),
   },
   { what: 'takes the Lease of an ordinary Node', act: merge(`${LEASES}/${NODE}`, HOLD) },
   {
@@ -166,6 +240,85 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
   { what: 'makes a history without a label', act: create(REVISIONS, revision('mine', {})) },
   { what: 'takes a foreign Lease of its namespace', act: merge(`${PLATFORM_LEASES}/foreign`, HOLD) },
   {
+    what: 'makes a Pod of modules that may run on any Node',
+    act: create(PODS, modulePod('mine', [{ name: 'mine' }])),
+  },
+  {
+    what: 'makes a Pod of modules that others have to give way to',
+    act: create(
+      PODS,
+      modulePod('mine', [{ name: 'mine' }], { spec: { ...ON_BASES, priorityClassName: 'system-cluster-critical' } }),
+    ),
+  },
+  { what: 'scales a Deployment without the label', act: merge(`${DEPLOYMENTS}/web/scale`, { spec: { replicas: 0 } }) },
+  {
+    what: 'has the API server send it Secrets',
+    act: merge(`${WEBHOOKS}/mutatingwebhookconfigurations/module-platform`, {
+      webhooks: [
+        {
+          name: 'evil.platform.koupleless.io',
+          admissionReviewVersions: ['v1'],
+          sideEffects: 'None',
+          clientConfig: { url: 'https://192.0.2.1/' },
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['*'] }],
+        },
+      ],
+    }),
+  },
+  {
+    what: 'takes its webhook off',
+    act: merge(`${WEBHOOKS}/validatingwebhookconfigurations/module-platform`, { webhooks: [] }),
+  },
+  {
+    what: 'has the API server ask another address',
+    act: jsonPatch(`${WEBHOOKS}/mutatingwebhookconfigurations/module-platform`, [
+      { op: 'remove', path: '/webhooks/0/clientConfig/service' },
+      { op: 'add', path: '/webhooks/0/clientConfig/url', value: 'https://192.0.2.1/' },
+    ]),
+  },
+  {
+    what: 'has it ask about Secrets',
+    act: jsonPatch(`${WEBHOOKS}/mutatingwebhookconfigurations/module-platform`, [
+      { op: 'replace', path: '/webhooks/0/rules/0/resources', value: ['secrets'] },
+    ]),
+  },
+  {
+    what: 'lets anybody be asked in vain',
+    act: jsonPatch(`${WEBHOOKS}/validatingwebhookconfigurations/module-platform`, [
+      { op: 'replace', path: '/webhooks/0/failurePolicy', value: 'Ignore' },
+      { op: 'add', path: '/webhooks/0/matchConditions', value: [{ name: 'never', expression: 'false' }] },
+    ]),
+  },
+  {
+    what: 'says that its webhooks are of somebody else',
+    act: merge(`${WEBHOOKS}/validatingwebhookconfigurations/module-platform`, { metadata: { labels: { a: 'b' } } }),
+  },
+  {
+    what: 'has objects of a kind converted by an address of its own',
+    act: merge(`${CRDS}/moduledeployments.platform.koupleless.io`, {
+      spec: {
+        conversion: {
+          strategy: 'Webhook',
+          webhook: { clientConfig: { url: 'https://192.0.2.1/' }, conversionReviewVersions: ['v1'] },
+        },
+      },
+    }),
+  },
+  {
+    what: 'makes another kind of its group',
+    act: create(CRDS, {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'things.platform.koupleless.io' },
+      spec: {
+        group: 'platform.koupleless.io',
+        scope: 'Namespaced',
+        names: { kind: 'Thing', plural: 'things' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+      },
+    }),
+  },
+  {
     what: 'makes a foreign kind',
     act: create(CRDS, {
       apiVersion: 'apiextensions.k8s.io/v1',
@@ -186,17 +339,15 @@ async function answerOf({ act }: Attempt, thief: ApiClient, query = DRY_RUN): Pr
 }
 
 describe.each([
-  ['module-controller', OF_THE_CORE],
-  ['module-platform', OF_THE_PLATFORM],
-] as const)('whoever has stolen the token of %s', (account, attempts) => {
+  ['module-controller', OF_THE_CORE, ['', '-leases', '-nodes']],
+  ['module-platform', OF_THE_PLATFORM, ['', '-leases', '-scale']],
+] as const)('whoever has stolen the token of %s', (account, attempts, suffixes) => {
   let thief: ApiClient;
   let bindings: KubeObject[];
 
   beforeAll(async () => {
     thief = await world.controlPlane.client({ serviceAccount: `koupleless-system/${account}` });
-    bindings = await Promise.all(
-      ['', '-leases'].map((suffix) => admin.get(`${BINDINGS}/${account}-confinement${suffix}`)),
-    );
+    bindings = await Promise.all(suffixes.map((suffix) => admin.get(`${BINDINGS}/${account}-confinement${suffix}`)));
     await learnt();
   });
 
@@ -229,6 +380,23 @@ describe.each([
       }
     }
     await learnt();
+  });
+});
+
+describe('the platform itself', () => {
+  it('may write the caBundle of its webhooks, and scale a Deployment with the label', async () => {
+    const own = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
+    for (const plural of ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations']) {
+      await own.request('PATCH', `${WEBHOOKS}/${plural}/module-platform`, {
+        body: [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: Buffer.from(CA).toString('base64') }],
+        contentType: 'application/json-patch+json',
+      });
+    }
+    const peer = moduleWorkload('peer', [{ name: 'peer' }], { replicas: 0 });
+    const labels = { 'virtual-kubelet.koupleless.io/strategy': 'peer' };
+    await world.controlPlane.apply({ ...peer, metadata: { ...peer.metadata, labels } } as KubeObject);
+    const scale = () => own.mergePatch(`${DEPLOYMENTS}/peer/scale?dryRun=All`, { spec: { replicas: 1 } });
+    await eventually(async () => expect(await scale().then(() => 'accepted', messageOf)).toBe('accepted'));
   });
 });
 
@@ -310,10 +478,10 @@ describe('with the policies', () => {
   });
 
   it('have no fault that the API server has found in their expressions', async () => {
-    for (const name of ['module-controller', 'module-platform'].flatMap((account) => [
-      `${account}-confinement`,
-      `${account}-confinement-leases`,
-    ])) {
+    for (const name of [
+      ...['', '-leases', '-nodes'].map((suffix) => `module-controller-confinement${suffix}`),
+      ...['', '-leases', '-scale'].map((suffix) => `module-platform-confinement${suffix}`),
+    ]) {
       const path = `/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/${name}`;
       const { status } = await eventually(async () => {
         const policy = await admin.get(path);

@@ -3,6 +3,7 @@ import { PLATFORM_GROUP } from '../../src/labels.ts';
 import type { KindAccess } from '../../src/reconcile/access.ts';
 import { accessOf, type ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
 import type { WebhookPath, WebhookRule } from '../../src/reconcile/webhooks.ts';
+import { ARCHITECTURE_LABELS, NODE_ANNOTATIONS, type NodeFacts, nodeLabelsOf } from '../../src/vnode/node-object.ts';
 import { CORE_NAME, DEFINITIONS, PLATFORM } from './definitions.ts';
 
 type Definition = Pick<ControllerDefinition<never>, 'name' | 'access' | 'leads' | 'crds' | 'events' | 'webhooks'>;
@@ -12,6 +13,18 @@ interface Rule extends KindAccess {
   readonly uses: readonly string[];
   readonly controllers: readonly string[];
 }
+
+const FACTS: NodeFacts = {
+  base: { identity: '', name: '', version: '', clusterName: '', ip: '', hostName: '', port: 0 },
+  tunnel: 'mqtt_tunnel_provider',
+  env: '',
+  kubeletVersion: '',
+  health: undefined,
+  reachability: 'Reachable',
+  basePod: undefined,
+};
+/** Keys of the labels and annotations that the core writes to a Node, or takes off. */
+const NODE_KEYS = [...Object.keys(nodeLabelsOf(FACTS)), ...ARCHITECTURE_LABELS, ...NODE_ANNOTATIONS].toSorted();
 
 const HEADER = '{{- /* Made by `npm run manifests` from the definitions of the controllers. */ -}}';
 
@@ -27,6 +40,14 @@ export function chartParts(): string {
     ),
     define('module-platform.clusterRules', rulesOf(PLATFORM, undefined).map(conditionalRule)),
     define('module-platform.ownRules', rulesOf(PLATFORM, 'own').map(conditionalRule)),
+    define(
+      'module-controller.nodeKeys',
+      NODE_KEYS.map((key) => `- ${key}`),
+    ),
+    define(
+      'module-platform.crdNames',
+      PLATFORM.flatMap(({ crds = [] }) => crds.map(({ crd }) => `- ${crd.metadata.name}`)).toSorted(),
+    ),
     define('module-platform.editRules', [userRule(userKinds(PLATFORM, 'edit'), EDIT_VERBS)]),
     define('module-platform.viewRules', [userRule([...userKinds(PLATFORM, 'view'), TENANCIES].toSorted(), VIEW_VERBS)]),
     ...(['mutate', 'validate'] as const).map((path) =>
@@ -73,7 +94,10 @@ function ruleText({ kind, subresource, verbs, names, uses }: Rule): string {
 }
 
 function conditionalRule(rule: Rule): string {
-  return [`{{- if ${isOneOn(rule.controllers)} }}`, ruleText(rule), '{{- end }}'].join('\n');
+  const isOn = isOneOn(rule.controllers);
+  const condition =
+    rule.unless === undefined ? isOn : `and (${isOn}) (not (index .Values.platform.config "${rule.unless}"))`;
+  return [`{{- if ${condition} }}`, ruleText(rule), '{{- end }}'].join('\n');
 }
 
 function isOneOn(controllers: readonly string[]): string {

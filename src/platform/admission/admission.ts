@@ -41,6 +41,7 @@ export const ADMISSION: ControllerDefinition = {
       kind,
       verbs: ['list', 'watch', 'patch'] as const,
       names: [CONFIGURATION_NAME],
+      unless: 'WEBHOOK_CERT_PATH',
       use: 'CertificateController: the CA in its own webhook configurations.',
     })),
     {
@@ -48,6 +49,7 @@ export const ADMISSION: ControllerDefinition = {
       verbs: ['list', 'watch', 'patch'],
       names: [SECRET_NAME],
       namespace: 'own',
+      unless: 'WEBHOOK_CERT_PATH',
       use: 'CertificateController: the certificates of the webhook server, in one Secret that the manifests make.',
     },
   ],

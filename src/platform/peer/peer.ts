@@ -23,7 +23,6 @@ export const PEER: ControllerDefinition = {
       subresource: 'scale',
       verbs: ['patch'],
       use: 'PeerController: their replicas, and nothing else of them.',
-      notConfined: 'shows no label of its Deployment',
     },
   ],
   leads: true,

@@ -1,6 +1,6 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
-import { ANNOTATION, REVISION_LABEL } from '../../labels.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import type { CachedModuleDeployment, ModuleTemplate } from './module-deployment.ts';
 import { digestOf, ownerReferenceOf } from './revision.ts';
 import { templateTypeFaultsOf } from './template-faults.ts';
@@ -71,8 +71,13 @@ export function buildPod(deployment: CachedModuleDeployment, { name, hash, templ
       annotations: { ...annotations, ...(replaces && { [ANNOTATION.replaces]: replaces.uid }) },
       ownerReferences: [ownerReferenceOf(deployment)],
     },
-    spec: replaces?.nodeName === undefined ? template.spec : pinned(template.spec, replaces.nodeName),
+    spec: onBases(replaces?.nodeName === undefined ? template.spec : pinned(template.spec, replaces.nodeName)),
   };
+}
+
+/** Only Nodes of bases have the label: without it the scheduler could make room for the Pod on another Node. */
+function onBases(spec: PodObject['spec']): PodObject['spec'] {
+  return { ...spec, nodeSelector: { ...spec.nodeSelector, [COMPONENT_LABEL]: COMPONENT.vnode } };
 }
 
 /** One of the terms has to match: each gets the Node, as in the Pods of a DaemonSet. */

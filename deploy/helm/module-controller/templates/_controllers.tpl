@@ -159,14 +159,14 @@
   resourceNames: [exportservices.platform.koupleless.io]
   verbs: [get, patch]
 {{- end }}
-{{- if has "admission" .Values.platform.controllers }}
+{{- if and (has "admission" .Values.platform.controllers) (not (index .Values.platform.config "WEBHOOK_CERT_PATH")) }}
 # CertificateController: the CA in its own webhook configurations.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [mutatingwebhookconfigurations]
   resourceNames: [module-platform]
   verbs: [list, watch, patch]
 {{- end }}
-{{- if has "admission" .Values.platform.controllers }}
+{{- if and (has "admission" .Values.platform.controllers) (not (index .Values.platform.config "WEBHOOK_CERT_PATH")) }}
 # CertificateController: the CA in its own webhook configurations.
 - apiGroups: [admissionregistration.k8s.io]
   resources: [validatingwebhookconfigurations]
@@ -182,13 +182,43 @@
   resources: [leases]
   verbs: [get, create, patch]
 {{- end }}
-{{- if has "admission" .Values.platform.controllers }}
+{{- if and (has "admission" .Values.platform.controllers) (not (index .Values.platform.config "WEBHOOK_CERT_PATH")) }}
 # CertificateController: the certificates of the webhook server, in one Secret that the manifests make.
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: [module-platform-webhook]
   verbs: [list, watch, patch]
 {{- end }}
+{{- end }}
+
+{{- define "module-controller.nodeKeys" -}}
+- base.koupleless.io/cluster-name
+- base.koupleless.io/host-name
+- base.koupleless.io/name
+- base.koupleless.io/stack
+- base.koupleless.io/version
+- beta.kubernetes.io/arch
+- beta.kubernetes.io/os
+- kubernetes.io/arch
+- kubernetes.io/hostname
+- kubernetes.io/os
+- kubernetes.io/role
+- node.alpha.kubernetes.io/ttl
+- node.kubernetes.io/exclude-from-external-load-balancers
+- platform.koupleless.io/arklet-port
+- platform.koupleless.io/base-pod
+- platform.koupleless.io/metaspace-used
+- type
+- virtual-kubelet.koupleless.io/component
+- virtual-kubelet.koupleless.io/env
+- vnode.koupleless.io/name
+- vnode.koupleless.io/tunnel
+- vnode.koupleless.io/version
+{{- end }}
+
+{{- define "module-platform.crdNames" -}}
+- exportservices.platform.koupleless.io
+- moduledeployments.platform.koupleless.io
 {{- end }}
 
 {{- define "module-platform.editRules" -}}

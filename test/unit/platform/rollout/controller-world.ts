@@ -122,6 +122,7 @@ export class ControllerWorld {
 
   addBase(name: string, { isReady = true, version }: { isReady?: boolean; version?: string } = {}): void {
     const labels = {
+      'virtual-kubelet.koupleless.io/component': 'vnode',
       'virtual-kubelet.koupleless.io/env': 'dev',
       ...(version && { 'vnode.koupleless.io/version': version }),
     };
