@@ -46,11 +46,11 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 /** What the API server says to a Pod with this image; it stores nothing. */
-function answerTo(image: string): Promise<string> {
+function answerTo(image: string, namespace = TENANT_NAMESPACE): Promise<string> {
   const pod = modulePod('jar', [{ name: 'shop', image }]);
-  const path = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods?dryRun=All`;
-  const object = { ...pod, metadata: { ...pod.metadata, namespace: TENANT_NAMESPACE } };
-  return tenant.post(path, object).then(() => 'accepted', messageOf);
+  const client = namespace === TENANT_NAMESPACE ? tenant : world.admin;
+  const object = { ...pod, metadata: { ...pod.metadata, namespace } };
+  return client.post(`/api/v1/namespaces/${namespace}/pods?dryRun=All`, object).then(() => 'accepted', messageOf);
 }
 
 /** Addresses that the API server accepts. Each other one is refused because of its image. */
@@ -58,7 +58,7 @@ async function acceptedOf(addresses: readonly string[]): Promise<string[]> {
   const accepted: string[] = [];
   for (let start = 0; start < addresses.length; start += AT_A_TIME) {
     const some = addresses.slice(start, start + AT_A_TIME);
-    const answers = await Promise.all(some.map(answerTo));
+    const answers = await Promise.all(some.map((address) => answerTo(address)));
     for (const [index, answer] of answers.entries()) {
       if (answer === 'accepted') accepted.push(some[index] ?? '');
       else expect(answer).toMatch(/spec\.containers\[(shop|0)\]\.image: /);
@@ -107,4 +107,19 @@ describe('a tenant whose jars come from some prefixes', () => {
     const parts = javaPartsOf(HONEST_ADDRESSES);
     expect(parts.map((one) => one.length)).toEqual(HONEST_ADDRESSES.map(() => 6));
   });
+});
+
+it('an address without a host, or with control characters, is refused in every namespace', async () => {
+  const addresses = ['https:///a.jar', 'https://a.jar', 'https:/a/b.jar', 'file://a.jar', `${PREFIX}a\tb.jar`];
+  for (const address of addresses)
+    expect([address, await answerTo(address, 'default')]).toEqual([
+      address,
+      expect.stringContaining('must be the address of a jar'),
+    ]);
+  for (const address of [
+    ...HONEST_ADDRESSES,
+    'http://[::1]:8080/a.jar#x',
+    'https://me:secret@jars.example.com/%7Ea.jar',
+  ])
+    expect([address, await answerTo(address, 'default')]).toEqual([address, 'accepted']);
 });
