@@ -1,12 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
 import { find, findPod, isReady } from '../support/observe.ts';
+import { pageBlock } from '../support/page-block.ts';
 import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
 import { podPath } from '../support/world.ts';
 
@@ -14,13 +16,11 @@ const NODE = 'vnode.base-1';
 const PLAIN_NAMESPACE = 'tenant-without-modules';
 const MINE = { app: 'mine' };
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-/** As docs/admission.md shows it. */
-const EXCEPTION = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'Role',
-  metadata: { name: 'reaches-bases' },
-  rules: [{ apiGroups: ['platform.koupleless.io'], resources: ['moduletenancies/proxy'], verbs: ['create'] }],
-};
+/** The Role and the RoleBinding that docs/admission.md shows, of the tenant's namespace. */
+const EXCEPTION = pageBlock('apiVersion: rbac.authorization.k8s.io/v1\n', 'docs/admission.md', 'yaml').replaceAll(
+  'namespace: team-a ',
+  `namespace: ${TENANT_NAMESPACE} `,
+);
 const COMPONENT = 'virtual-kubelet.koupleless.io/component';
 const REFUSED = /base-proxy.* this would reach a base/s;
 
@@ -127,7 +127,9 @@ describe('a tenant with the ClusterRole edit', () => {
     await rig.admin.post(bindings, { metadata: { name: 'admin' }, roleRef, subjects });
     const roles = `${RBAC}/namespaces/${TENANT_NAMESPACE}/roles`;
     await eventually(async () =>
-      expect(await refusalOf(tenant.post(roles, EXCEPTION))).toContain('attempting to grant'),
+      expect(await refusalOf(tenant.post(roles, parseAllDocuments(EXCEPTION)[0]?.toJS()))).toContain(
+        'attempting to grant',
+      ),
     );
     expect(await uninstall(tenant, `mine:${arkletPort}`)).toMatch(REFUSED);
     await rig.admin.delete(`${bindings}/admin`);
@@ -156,20 +158,12 @@ describe('honest use', () => {
     await tenant.delete(`${pods}/waits`);
   });
 
-  it('a user reaches the base to whom an admin gives the right', async () => {
+  it('a user with the right that an admin gives reaches the base', async () => {
     const request = (): Promise<string> => refusalOf(tenant.post(proxyOf(`mine:${arkletPort}`, 'queryAllBiz'), {}));
     expect(await request()).toMatch(REFUSED);
-    const subjects = [{ kind: 'ServiceAccount', name: 'mallory', namespace: TENANT_NAMESPACE }];
-    await rig.world.controlPlane.apply([
-      { ...EXCEPTION, metadata: { ...EXCEPTION.metadata, namespace: TENANT_NAMESPACE } },
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'RoleBinding',
-        metadata: { name: 'reaches-bases', namespace: TENANT_NAMESPACE },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reaches-bases' },
-        subjects,
-      },
-    ] as KubeObject[]);
+    // The group of all accounts of the namespace.
+    const group = `system:serviceaccounts:${TENANT_NAMESPACE}`;
+    await rig.world.controlPlane.apply(EXCEPTION.replace('team-a-operators', group));
     await eventually(async () => expect(await request()).toBe('answered'));
     await rig.admin.delete(`${RBAC}/namespaces/${TENANT_NAMESPACE}/rolebindings/reaches-bases`);
     await eventually(async () => expect(await request()).toMatch(REFUSED));

@@ -145,7 +145,7 @@ describe('a tenant with limited host names', () => {
 describe('a tenant with limited ports', () => {
   beforeEach(() => limit({ exportHosts: HOSTS, exportPorts: [5432, '9000-9099', '7000'] }, TCP));
 
-  it.each([443, 5431, 8999, 9100, 7001])('has no TCP port %i', async (port) => {
+  it.each([443, 5431, 8999, 9100, 7001])('has no TCP port %s', async (port) => {
     expect(await answerTo(service([{ port }]))).toContain(
       `spec.ports: this namespace may export the ports 5432, 9000-9099, 7000 as TCP or UDP, not ${port}`,
     );

@@ -182,7 +182,15 @@ describe('the chart', () => {
     expect(JSON.stringify(objects)).not.toContain('koupleless-system');
     const core = objects.filter(({ metadata }) => !/^module-|koupleless\.io$/.test(metadata.name));
     expect(new Set(core.map(({ metadata }) => metadata.name))).toEqual(
-      new Set(['other', 'other-confinement', 'other-confinement-leases', 'other-metrics', 'other-nodes']),
+      new Set([
+        'other',
+        'other-base-proxy',
+        'other-base-proxy-label',
+        'other-confinement',
+        'other-confinement-leases',
+        'other-metrics',
+        'other-nodes',
+      ]),
     );
     const users = objects
       .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
@@ -451,6 +459,31 @@ describe('the policies that confine the accounts', () => {
     expect(known).toEqual(new Set(['vnode.', 'module-controller.', 'module-controller-bases.']));
     expect(text).toContain(`'${labels.COMPONENT_LABEL}'`);
     expect(text).toContain(`'${labels.NODE_LEASE_NAMESPACE}'`);
+  });
+});
+
+describe('the policies about the way to bases through the API server', () => {
+  const text = readFileSync(new URL('deploy/base-proxy.yaml', ROOT), 'utf8');
+  const objects: KubeObject[] = parseAllDocuments(text).map((document) => document.toJS());
+  const policies = objects.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+
+  it('know the Pods and Nodes of the program, and have one exception', () => {
+    const prefixes = [...text.matchAll(/startsWith\('([^']+)'\)/g)].map(([, prefix]) => prefix);
+    expect(prefixes).toEqual([labels.NODE_NAME_PREFIX, labels.NODE_NAME_PREFIX]);
+    const keys = new Set([...text.matchAll(/[\w.-]+\/component/g)].map(([key]) => key));
+    expect([...keys]).toEqual([labels.COMPONENT_LABEL]);
+    const exceptions = policies.map(({ spec }) => spec.matchConditions.at(-1));
+    expect(exceptions[0]).toEqual(exceptions[1]);
+    expect(exceptions[0].expression).toContain(`group('${labels.PLATFORM_GROUP}').resource('moduletenancies')`);
+  });
+
+  it('refuse what they cannot judge, and leave namespaces without modules alone', () => {
+    expect(policies.map(({ spec }) => spec.failurePolicy)).toEqual(['Fail', 'Fail']);
+    const [binding] = objects.filter(({ spec }) => spec.paramRef !== undefined);
+    expect(binding?.spec.paramRef).toEqual({
+      selector: { matchLabels: { [labels.COMPONENT_LABEL]: labels.COMPONENT.module } },
+      parameterNotFoundAction: 'Allow',
+    });
   });
 });
 
