@@ -9,6 +9,7 @@ import { modulePod } from '../support/manifests.ts';
 import { ModuleRig } from '../support/module-rig.ts';
 import { find, findPod, isReady } from '../support/observe.ts';
 import { pageBlock } from '../support/page-block.ts';
+import { Platform } from '../support/platform.ts';
 import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
 import { podPath } from '../support/world.ts';
 
@@ -34,6 +35,8 @@ let server: Server;
 beforeAll(async () => {
   rig = await ModuleRig.start({ count: 1 });
   const { admin } = rig;
+  const platform = await Platform.install(rig.world);
+  await platform.installPolicies();
   arkletPort = rig.fleet.base('base-1').port;
   tenant = await createTenant(rig.world.controlPlane);
   await createTenant(rig.world.controlPlane, PLAIN_NAMESPACE);
@@ -44,6 +47,8 @@ beforeAll(async () => {
   const mine = modulePod('mine', [{ name: 'mine' }], { nodeName: NODE, labels: MINE });
   await tenant.post(podsOf(TENANT_NAMESPACE), { ...mine, metadata: { ...mine.metadata, namespace: TENANT_NAMESPACE } });
   await eventually(async () => expect(isReady(await find(admin, podPath('mine', TENANT_NAMESPACE)))).toBe(true));
+  // As soon as the API server has read the policy and the Pods.
+  await eventually(async () => expect(await refusalOf(queryModules())).toMatch(REFUSED));
   server = createServer((_, response) => response.end('{}'));
   const { localIP } = rig.fleet.base('base-1');
   await new Promise<void>((resolve) => server.listen(0, localIP, resolve));
@@ -59,6 +64,11 @@ const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/p
 const proxyOf = (name: string, path: string, namespace = TENANT_NAMESPACE, plural = 'pods'): string =>
   `/api/v1/namespaces/${namespace}/${plural}/${name}/proxy/${path}`;
 const refusalOf = (request: Promise<unknown>): Promise<string> => request.then(() => 'answered', messageOf);
+
+/** Asks the base, by the Pod of the tenant, which modules it has. */
+function queryModules(): Promise<unknown> {
+  return tenant.post(proxyOf(`mine:${arkletPort}`, 'queryAllBiz'), {});
+}
 
 /** A Pod that no kubelet of this control plane starts; an admin gives it the address of the server of this test. */
 async function createOrdinary(namespace: string, podIP: string): Promise<void> {
@@ -159,7 +169,7 @@ describe('honest use', () => {
   });
 
   it('a user with the right that an admin gives reaches the base', async () => {
-    const request = (): Promise<string> => refusalOf(tenant.post(proxyOf(`mine:${arkletPort}`, 'queryAllBiz'), {}));
+    const request = (): Promise<string> => refusalOf(queryModules());
     expect(await request()).toMatch(REFUSED);
     // The group of all accounts of the namespace.
     const group = `system:serviceaccounts:${TENANT_NAMESPACE}`;

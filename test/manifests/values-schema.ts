@@ -100,7 +100,6 @@ export function valuesSchema(): Schema {
       mqttTls: object({ caSecret: NAME, clientSecret: NAME }),
       ...ON_PODS,
       confinement: SWITCH,
-      baseProxyPolicy: SWITCH,
       flowSchemas: SWITCH,
       podDisruptionBudget: SWITCH,
       networkPolicy: object({

@@ -182,15 +182,7 @@ describe('the chart', () => {
     expect(JSON.stringify(objects)).not.toContain('koupleless-system');
     const core = objects.filter(({ metadata }) => !/^module-|koupleless\.io$/.test(metadata.name));
     expect(new Set(core.map(({ metadata }) => metadata.name))).toEqual(
-      new Set([
-        'other',
-        'other-base-proxy',
-        'other-base-proxy-label',
-        'other-confinement',
-        'other-confinement-leases',
-        'other-metrics',
-        'other-nodes',
-      ]),
+      new Set(['other', 'other-confinement', 'other-confinement-leases', 'other-metrics', 'other-nodes']),
     );
     const users = objects
       .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
@@ -463,8 +455,8 @@ describe('the policies that confine the accounts', () => {
 });
 
 describe('the policies about the way to bases through the API server', () => {
-  const text = readFileSync(new URL('deploy/base-proxy.yaml', ROOT), 'utf8');
-  const objects: KubeObject[] = parseAllDocuments(text).map((document) => document.toJS());
+  const text = textOf('base-proxy.yaml');
+  const objects: KubeObject[] = documentsOf('base-proxy.yaml');
   const policies = objects.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
 
   it('know the Pods and Nodes of the program, and have one exception', () => {

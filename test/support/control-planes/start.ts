@@ -7,7 +7,7 @@ import {
 
 const DEPLOY = new URL('../../../deploy/', import.meta.url);
 
-const FILES = ['namespace.yaml', 'rbac.yaml', 'confinement.yaml', 'base-proxy.yaml'];
+const FILES = ['namespace.yaml', 'rbac.yaml', 'confinement.yaml'];
 
 /** A control plane with the namespace, the rights and the confinement of `deploy/`, and further files of it. */
 export async function startDeployedControlPlane(
