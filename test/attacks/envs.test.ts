@@ -1,9 +1,12 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
 import { reservePort } from '../../samples/control-plane/ports.ts';
 import { messageOf } from '../../src/errors.ts';
+import { envsOf } from '../../src/kinds/pod-env.ts';
 import type { PodObject } from '../../src/kube/objects.ts';
+import { placementOf, untoleratedTaintOf } from '../../src/kube/placement.ts';
 import { eventually } from '../support/eventually.ts';
 import { jarOf, modulePod } from '../support/manifests.ts';
 import { find, findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
@@ -17,6 +20,8 @@ const COMPONENT = 'virtual-kubelet.koupleless.io/component';
 const OF_ENV = 'schedule.koupleless.io/node-env';
 const OF_BASES = { key: 'schedule.koupleless.io/virtual-node', operator: 'Equal', value: 'True', effect: 'NoExecute' };
 const PODS = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods`;
+const RANDOM_PODS = 300;
+const AT_A_TIME = 20;
 const LIMITED = 'this namespace may use the ENVs dev, not';
 
 let world: World;
@@ -80,6 +85,42 @@ function podOf(name: string): Promise<PodObject | undefined> {
   return find<PodObject>(world.admin, podPath(name, TENANT_NAMESPACE));
 }
 
+/** Names ENVs in some places, in every way that the API server knows. */
+const randomPod = fc
+  .record({
+    label: fc.constantFrom(undefined, undefined, 'dev', 'prod'),
+    selected: fc.constantFrom(undefined, undefined, 'dev', 'prod'),
+    tolerations: fc.option(
+      fc.array(
+        fc.record(
+          {
+            key: fc.constantFrom(OF_ENV, OF_ENV, OF_BASES.key),
+            operator: fc.constantFrom('Equal', 'Equal', 'Equal', 'Exists'),
+            value: fc.constantFrom('dev', 'dev', 'prod', 'True', ''),
+            effect: fc.constantFrom('NoExecute', 'NoSchedule', ''),
+          },
+          { requiredKeys: [] },
+        ),
+        { maxLength: 3 },
+      ),
+      { nil: undefined },
+    ),
+  })
+  .map(({ label, selected, tolerations }) =>
+    shortPod('a', tolerations, selected ? envOf(selected) : {}, label ? { [ENV]: label } : {}),
+  );
+
+/** As the API server would store them. It refuses the others, or some are no Pods. */
+async function acceptedOf(all: readonly object[]): Promise<PodObject[]> {
+  const accepted: PodObject[] = [];
+  for (let start = 0; start < all.length; start += AT_A_TIME) {
+    const some = all.slice(start, start + AT_A_TIME);
+    const answers = await Promise.allSettled(some.map((pod) => tenant.post(`${PODS}?dryRun=All`, pod)));
+    accepted.push(...answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value as PodObject] : [])));
+  }
+  return accepted;
+}
+
 const envOf = (env: string) => ({ nodeSelector: { [ENV]: env } });
 
 describe('a tenant whose modules run on bases of ENV dev', () => {
@@ -128,6 +169,18 @@ describe('a tenant whose modules run on bases of ENV dev', () => {
     expect(await create({ ...other, metadata: { name: 'later' } })).toBe('accepted');
     expect(await patch('later', { metadata: { labels: { [COMPONENT]: 'module' } } })).toContain(LIMITED);
     for (const name of ['gated', 'later']) await tenant.delete(`${PODS}/${name}?gracePeriodSeconds=0`);
+  });
+
+  it('finds no Pod that the API server takes and a base of prod would take', async () => {
+    const accepted = await acceptedOf(fc.sample(randomPod, RANDOM_PODS));
+    expect(accepted.length).toBeGreaterThan(10);
+    const taints = ['dev', 'prod'].map((value) => ({ key: OF_ENV, value, effect: 'NoExecute' }));
+    for (const { spec } of accepted) {
+      const [dev, ofProd] = taints.map((taint) =>
+        untoleratedTaintOf(placementOf(spec), { name: 'a', labels: {}, taints: [taint] }, ['NoExecute']),
+      );
+      expect([spec.tolerations, dev, ofProd]).toEqual([spec.tolerations, undefined, taints[1]]);
+    }
   });
 
   it('has the Pods that name dev, or no ENV', async () => {
@@ -182,6 +235,21 @@ describe('a Pod in a namespace without limits', () => {
     const answer = await inDefault(pod).then(() => 'accepted', messageOf);
     expect(answer).toContain('spec: names ENVs that exclude each other');
     expect(answer).toMatch(message);
+  });
+
+  it('is refused for its ENVs exactly where the webhook finds none for it', async () => {
+    const all = fc.sample(randomPod, RANDOM_PODS);
+    const answers: string[] = [];
+    for (let start = 0; start < all.length; start += AT_A_TIME) {
+      const some = all.slice(start, start + AT_A_TIME);
+      answers.push(...(await Promise.all(some.map((pod) => inDefault(pod).then(() => 'accepted', messageOf)))));
+    }
+    const refused = answers.map((answer) => answer.includes('exclude each other'));
+    expect(refused.filter((is) => is).length).toBeGreaterThan(10);
+    for (const [index, pod] of all.entries()) {
+      if (answers[index] !== 'accepted' && !refused[index]) continue;
+      expect([pod, refused[index]]).toEqual([pod, envsOf(pod as unknown as PodObject)?.length === 0]);
+    }
   });
 
   it('may name several that leave one', async () => {
