@@ -9,11 +9,28 @@ import { enumOf, openApiOf } from './schema.ts';
 /** Bounds for the API server's checks, which compare each with each. */
 const MAX_ENTRIES = 64;
 
+function portOrRange() {
+  const port = '[1-9][0-9]{0,4}';
+  return Type.Unsafe<number | string>({
+    'x-kubernetes-int-or-string': true,
+    anyOf: [{ type: 'integer' }, { type: 'string' }],
+    pattern: `^${port}(-${port})?$`,
+    minimum: 1,
+    maximum: 65_535,
+  });
+}
+
 const spec = Type.Object({
   baseNames: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
       maxItems: MAX_ENTRIES,
       description: 'Names of bases that modules may run on. Not set: any.',
+    }),
+  ),
+  envs: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+      maxItems: MAX_ENTRIES,
+      description: 'ENVs whose bases modules may run on. Not set: any.',
     }),
   ),
   moduleNames: Type.Optional(
@@ -25,7 +42,8 @@ const spec = Type.Object({
   imagePrefixes: Type.Optional(
     Type.Array(Type.String({ maxLength: 1024, pattern: '^(https?://[A-Za-z0-9.:\\[\\]-]+|file://)/([^?#]*/)?$' }), {
       maxItems: MAX_ENTRIES,
-      description: 'What addresses of jars may begin with: scheme, host and path, with `/` at the end. Not set: any.',
+      description:
+        'What addresses of jars may begin with: scheme, host and path, with `/` at the end. Only plain names may follow. Not set: any.',
     }),
   ),
   installStrategies: Type.Optional(
@@ -48,6 +66,13 @@ const spec = Type.Object({
       maxItems: MAX_ENTRIES,
       description:
         'Host names that exported Services may have; `*.shop.example.com` is each one that ends so. Not set: any.',
+    }),
+  ),
+  exportPorts: Type.Optional(
+    Type.Array(portOrRange(), {
+      maxItems: MAX_ENTRIES,
+      description:
+        'Ports that exported Services may have as TCP or UDP, such as `5432` or `9000-9099`. Not set: any, and none where `exportHosts` is set.',
     }),
   ),
 });

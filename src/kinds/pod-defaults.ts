@@ -1,6 +1,7 @@
 import { controllerOf, type NodeSelectorTerm, type ObjectMeta, type PodObject } from '../kube/objects.ts';
 import { placementOf, untoleratedTaintOf } from '../kube/placement.ts';
-import { ANNOTATION, ENV_LABEL, MODULE_LABEL, TAINT, VERSION_ENV, VNODE_LABEL } from '../labels.ts';
+import { ANNOTATION, MODULE_LABEL, TAINT, VERSION_ENV, VNODE_LABEL } from '../labels.ts';
+import { envsOf } from './pod-env.ts';
 
 type PodSpec = PodObject['spec'];
 type Container = PodSpec['containers'][number];
@@ -26,16 +27,16 @@ export function completePod<T extends PodTemplate>(pod: T, env: string): T {
 }
 
 /**
- * Restricts a Pod to the Nodes that it may run on: it tolerates the taints of the bases of its ENV, and the annotations
- * `base-name` and `base-version` are a required node affinity. A DaemonSet decides by its template alone which Nodes
- * get a Pod.
+ * Restricts a Pod to the Nodes that it may run on: it tolerates the taints of the bases of the ENVs that it names, else
+ * of `env`, and the annotations `base-name` and `base-version` are a required node affinity. A DaemonSet decides by its
+ * template alone which Nodes get a Pod.
  */
 export function completePlacement<T extends PodTemplate>(pod: T, env: string): T {
   const { metadata, spec } = pod;
-  const { annotations = {}, labels = {} } = metadata;
+  const { annotations = {} } = metadata;
   const taints = [
     { key: TAINT.virtualNode, value: 'True', effect: 'NoExecute' },
-    { key: TAINT.env, value: labels[ENV_LABEL] ?? env, effect: 'NoExecute' },
+    ...(envsOf(pod) ?? [env]).map((value) => ({ key: TAINT.env, value, effect: 'NoExecute' })),
   ];
   const missing = taints.filter(
     (taint) =>

@@ -307,7 +307,7 @@ describe('the limits of a namespace', () => {
       expect([host, await refusal(world, withHost(host))]).toEqual([host, expect.stringContaining(`not ${host}`)]);
     // JSON can write any character as another one.
     const escaped = '{"http":{"domain\\u004eame":"bank.example.com"}}';
-    expect(await refusal(world, service('biz1', { annotations: described(escaped) }))).toContain('must be without');
+    expect(await refusal(world, service('biz1', { annotations: described(escaped) }))).toContain('must be JSON');
     for (const host of ['a.example.com', 'x.shop.example.com', 'y.x.shop.example.com'])
       expect([host, await refusal(world, withHost(host))]).toEqual([host, 'accepted']);
     expect(await refusal(world, service('plain', { labels: {}, annotations: {} }))).toBe('accepted');

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-const PAGE = 'docs/install.md';
-
-/** The block of the page that begins with this line. Throws where there is none. */
-export function pageBlock(firstLine: string): string {
-  const text = readFileSync(new URL(`../../${PAGE}`, import.meta.url), 'utf8');
-  const block = text.split('```text\n').find((part) => part.startsWith(firstLine));
-  if (block === undefined) throw new Error(`${PAGE} has no block that begins with ${firstLine}`);
+/**
+ * The block of a page that begins with this line. `kind`: what is written behind its fence. Throws where there is none.
+ */
+export function pageBlock(firstLine: string, page = 'docs/install.md', kind = 'text'): string {
+  const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
+  const block = text.split(`\`\`\`${kind}\n`).find((part) => part.startsWith(firstLine));
+  if (block === undefined) throw new Error(`${page} has no block that begins with ${firstLine}`);
   return block.slice(0, block.indexOf('```'));
 }

@@ -454,6 +454,31 @@ describe('the policies that confine the accounts', () => {
   });
 });
 
+describe('the policies about the way to bases through the API server', () => {
+  const text = textOf('base-proxy.yaml');
+  const objects: KubeObject[] = documentsOf('base-proxy.yaml');
+  const policies = objects.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
+
+  it('know the Pods and Nodes of the program, and have one exception', () => {
+    const prefixes = [...text.matchAll(/startsWith\('([^']+)'\)/g)].map(([, prefix]) => prefix);
+    expect(prefixes).toEqual([labels.NODE_NAME_PREFIX, labels.NODE_NAME_PREFIX]);
+    const keys = new Set([...text.matchAll(/[\w.-]+\/component/g)].map(([key]) => key));
+    expect([...keys]).toEqual([labels.COMPONENT_LABEL]);
+    const exceptions = policies.map(({ spec }) => spec.matchConditions.at(-1));
+    expect(exceptions[0]).toEqual(exceptions[1]);
+    expect(exceptions[0].expression).toContain(`group('${labels.PLATFORM_GROUP}').resource('moduletenancies')`);
+  });
+
+  it('refuse what they cannot judge, and leave namespaces without modules alone', () => {
+    expect(policies.map(({ spec }) => spec.failurePolicy)).toEqual(['Fail', 'Fail']);
+    const [binding] = objects.filter(({ spec }) => spec.paramRef !== undefined);
+    expect(binding?.spec.paramRef).toEqual({
+      selector: { matchLabels: { [labels.COMPONENT_LABEL]: labels.COMPONENT.module } },
+      parameterNotFoundAction: 'Allow',
+    });
+  });
+});
+
 describe('the manifests of the platform', () => {
   it('have policies about the same objects', () => {
     const policies = documentsOf('policies.yaml').filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');

@@ -1,7 +1,16 @@
 import { completePlacement, completePod, type PodTemplate } from '../../kinds/pod-defaults.ts';
+import { envsBesideTolerations } from '../../kinds/pod-env.ts';
 import type { KubeObject, NodeSelectorTerm, PodObject } from '../../kube/objects.ts';
 import { DEPLOYMENTS, PODS, type ResourceKind } from '../../kube/resource.ts';
-import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PEER_STRATEGY, STRATEGY_LABEL, VNODE_LABEL } from '../../labels.ts';
+import {
+  ANNOTATION,
+  COMPONENT,
+  COMPONENT_LABEL,
+  PEER_STRATEGY,
+  STRATEGY_LABEL,
+  TAINT,
+  VNODE_LABEL,
+} from '../../labels.ts';
 import type { AdmissionRequest, Verdict, WebhookRegistry, WebhookRule } from '../../reconcile/webhooks.ts';
 
 /** A Deployment or DaemonSet, as far as it decides where its Pods may run. */
@@ -68,7 +77,9 @@ function completedTemplate({ object, oldObject }: AdmissionRequest<Workload>, en
   // Then only finalizers go. A completed template would be a changed one, and be judged.
   const isDeleting = object.metadata.deletionTimestamp !== undefined;
   if (isDeleting || !isOfModules(template)) return { isAllowed: true };
-  const followed = oldObject === undefined ? template : withoutFormerBases(template, oldObject.spec.template);
+  const former = oldObject?.spec.template;
+  const followed =
+    former === undefined ? template : withoutFormerEnvs(withoutFormerBases(template, former), former, env);
   return {
     isAllowed: true,
     object: { ...object, spec: { ...object.spec, template: completePlacement(followed, env) } },
@@ -77,6 +88,18 @@ function completedTemplate({ object, oldObject }: AdmissionRequest<Workload>, en
 
 function isOfModules({ metadata }: Pick<PodTemplate, 'metadata'>): boolean {
   return metadata?.labels?.[COMPONENT_LABEL] === COMPONENT.module;
+}
+
+/** A template that names another ENV than before: the toleration that the former one was completed with goes. */
+function withoutFormerEnvs<T extends PodTemplate>(template: T, former: PodTemplate, env: string): T {
+  const [now, before] = [template, former].map((one) => envsBesideTolerations(one) ?? [env]);
+  const gone = before?.filter((one) => !now?.includes(one)) ?? [];
+  const { tolerations = [] } = template.spec;
+  const kept = tolerations.filter(
+    ({ key, operator, value = '', effect }) =>
+      !(key === TAINT.env && operator === 'Equal' && effect === 'NoExecute' && gone.includes(value)),
+  );
+  return kept.length === tolerations.length ? template : { ...template, spec: { ...template.spec, tolerations: kept } };
 }
 
 const BASE_ANNOTATIONS = [

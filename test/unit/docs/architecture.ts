@@ -91,6 +91,7 @@ export const PURE = [
   'src/errors.ts',
   'src/ip-address.ts',
   'src/kinds/pod-defaults.ts',
+  'src/kinds/pod-env.ts',
   'src/kinds/vnode-object.ts',
   'src/kube/merge-patch.ts',
   'src/kube/micro-time.ts',

@@ -113,6 +113,32 @@ describe('a Pod of a module', () => {
     expect(spec.tolerations?.map(({ value }) => value)).toEqual(['True', 'test']);
   });
 
+  const TOLERATES_PROD = { ...OF_DEV, value: 'prod' };
+  const inEnvs = (...values: string[]) => ({
+    matchExpressions: [{ key: 'virtual-kubelet.koupleless.io/env', operator: 'In', values }],
+  });
+  const required = (...nodeSelectorTerms: object[]) => ({
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+  });
+
+  it.each<[string, Partial<Spec>, string[]]>([
+    ['that it tolerates', { tolerations: [TOLERATES_PROD] }, ['prod']],
+    ['whose NoSchedule it tolerates', { tolerations: [{ ...TOLERATES_PROD, effect: 'NoSchedule' }] }, ['prod', 'prod']],
+    ['of its node selector', { nodeSelector: { 'virtual-kubelet.koupleless.io/env': 'prod' } }, ['prod']],
+    ['of its node affinity', required(inEnvs('prod')) as Partial<Spec>, ['prod']],
+    ['of all its terms', required(inEnvs('prod', 'test'), inEnvs('prod')) as Partial<Spec>, ['prod', 'test']],
+    ['of the platform, where a term names none', required(inEnvs('prod'), {}) as Partial<Spec>, ['dev']],
+  ])('has the ENV %s, and no other', (_, spec, envs) => {
+    const { tolerations = [] } = completePod(pod(spec), 'dev').spec;
+    expect(tolerations.filter(({ key }) => key === OF_DEV.key).map(({ value }) => value)).toEqual(envs);
+  });
+
+  it('gets none where it names ENVs that exclude each other, so that it is refused', () => {
+    const labels = { 'virtual-kubelet.koupleless.io/env': 'test' };
+    const { tolerations } = completePod(pod({ tolerations: [TOLERATES_PROD] }, { labels }), 'dev').spec;
+    expect(tolerations).toEqual([TOLERATES_PROD, OF_BASES]);
+  });
+
   it('has each of its terms on the base, but for those that name one', () => {
     const onNode = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['vnode.a'] }] };
     const own = { matchExpressions: [{ key: 'vnode.koupleless.io/name', operator: 'Exists' }] };
@@ -157,8 +183,10 @@ describe('a Pod of a module', () => {
         fc.dictionary(fc.constantFrom('platform.koupleless.io/base-name', 'platform.koupleless.io/base-version'), text),
       ),
       files: fc.array(fc.constantFrom('m-1.jar', 'm-1.0.0-ark-biz.jar', 'x.jar'), { minLength: 1, maxLength: 3 }),
-      tolerations: some(fc.subarray([OF_BASES, OF_DEV, { operator: 'Exists' }])),
-      nodeSelector: some(fc.dictionary(fc.constantFrom('vnode.koupleless.io/name'), text)),
+      tolerations: some(fc.subarray([OF_BASES, OF_DEV, TOLERATES_PROD, { operator: 'Exists' }])),
+      nodeSelector: some(
+        fc.dictionary(fc.constantFrom('vnode.koupleless.io/name', 'virtual-kubelet.koupleless.io/env'), text),
+      ),
     });
     fc.assert(
       fc.property(random, ({ labels, annotations, files, tolerations, nodeSelector }) => {
