@@ -74,6 +74,10 @@ function pod(name: string, nodeName: string | undefined, labels: Record<string, 
   };
 }
 
+function onBases({ spec, ...rest }: KubeObject): KubeObject {
+  return { ...rest, spec: { ...spec, ...ON_BASES } };
+}
+
 function lease(name: string, labels: Record<string, string> = {}): KubeObject {
   const metadata = { name, labels };
   return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: { holderIdentity: name } };
@@ -403,7 +407,7 @@ describe('the platform itself', () => {
 describe('whoever has stolen the token of the platform', () => {
   it('gets no Pod that a kubelet could run: with the label it has to be one of modules', async () => {
     const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
-    const answer = await answerOf({ what: '', act: create(PODS, pod('mine', undefined, MODULE)) }, thief);
+    const answer = await answerOf({ what: '', act: create(PODS, onBases(pod('mine', undefined, MODULE))) }, thief);
     expect(answer).toContain("'module-pods'");
     expect(answer).toContain('image: must be the address of a jar');
   });
