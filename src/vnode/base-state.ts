@@ -25,6 +25,7 @@ export class BasePlace implements TunnelClaim {
   #placedAt: number;
   #settledAt: string | undefined;
   #isDisplaced = false;
+  #hasRegained = false;
   #refusalReportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ base, tunnel, now }: PlaceOptions) {
@@ -57,6 +58,11 @@ export class BasePlace implements TunnelClaim {
     return this.#isDisplaced;
   }
 
+  /** It was heard at its address after another base had been heard there. */
+  get hasRegained(): boolean {
+    return this.#hasRegained;
+  }
+
   /** The base, or its Node, reports this of the base now. */
   update(base: BaseInfo, tunnel: TunnelName): void {
     this.#base = base;
@@ -65,6 +71,7 @@ export class BasePlace implements TunnelClaim {
 
   move(now: number): void {
     this.#placedAt = now;
+    this.#hasRegained = false;
   }
 
   displace(): void {
@@ -73,6 +80,7 @@ export class BasePlace implements TunnelClaim {
 
   regain(): void {
     this.#isDisplaced = false;
+    this.#hasRegained = true;
   }
 
   /** Called by the VNodeStore only. */

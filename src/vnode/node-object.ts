@@ -11,8 +11,10 @@ import {
   TAINT,
   VNODE_LABEL,
 } from '../labels.ts';
+import { plainLine } from '../shortened.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
+import { NO_ADDRESS } from './address.ts';
 
 /** `namespace/name` of the one running Pod that has the address `ip`; undefined: none has it, or several do. */
 export interface BasePod {
@@ -41,6 +43,9 @@ const MAX_PODS = '65535';
  * is no place for such a Pod. Not more, since cluster-autoscaler adds up the cores of all Nodes (`--cores-total`).
  */
 const CPU = '64';
+
+/** Name and version of a base, which may have 380 characters. */
+const MAX_OS_IMAGE_LENGTH = 128;
 
 /** Shares of the maximum metaspace that are committed: at the one, pressure begins, and below the other it ends. */
 const PRESSURE_FROM = 0.9;
@@ -108,7 +113,7 @@ export function providerIdOf(env: string, identity: string): string {
 
 export function nodeAddressesOf(base: BaseInfo): NodeAddress[] {
   return [
-    { type: 'InternalIP', address: base.ip },
+    ...(base.ip === NO_ADDRESS ? [] : [{ type: 'InternalIP', address: base.ip }]),
     // A base may claim any host name, so what it calls its host is only a label.
     { type: 'Hostname', address: nodeNameOf(base.identity) },
   ];
@@ -154,7 +159,7 @@ export function nodeInfoOf({ base, kubeletVersion }: NodeFacts): Record<string, 
     kubeletVersion,
     machineID: base.identity,
     operatingSystem: 'linux',
-    osImage: `${base.name} ${base.version}`.trim(),
+    osImage: plainLine(`${base.name} ${base.version}`, MAX_OS_IMAGE_LENGTH),
     systemUUID: base.identity,
   };
 }

@@ -148,7 +148,11 @@ function statusPatchOf(
   if (due.isPeriodic || due.writesMetaspace || changed.length > 0)
     status.conditions = wanted.map((condition) => stamped(condition, node, nowText));
   const addresses = nodeAddressesOf(facts.base);
-  if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
+  if (!sameEntries(addresses, node.addresses, 'type', 'address')) {
+    // The list merges by type: without the directive an address that the base has no longer would stay.
+    const isFewer = node.addresses.some(({ type }) => !addresses.some((address) => address.type === type));
+    status.addresses = isFewer ? [...addresses, { $patch: 'replace' }] : addresses;
+  }
   const nodeInfo = nodeInfoOf(facts);
   const hasOldArchitecture = (node.nodeInfo.architecture ?? '') !== nodeInfo.architecture;
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;

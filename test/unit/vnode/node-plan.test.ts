@@ -385,6 +385,26 @@ describe('the memory of a Node', () => {
   });
 });
 
+describe('what a base says of itself', () => {
+  const imageOf = (name: string, version = '1.0.0'): string | undefined =>
+    nodeOf(facts({ base: makeBase('b1', { name, version }) })).status?.nodeInfo?.osImage;
+
+  it.each([
+    ['shop', '1.0.0', 'shop 1.0.0'],
+    ['Läden_商店', '2.0+b1', 'Läden_商店 2.0+b1'],
+    ['a\u001b[2J\u0007b\r\nc', '1', 'a 2J b c 1'],
+    ['<img src=x onerror=alert(1)>', '1', 'img src=x onerror=alert(1) 1'],
+    ['[here](http://x) `{{ .Env }}` $HOME &lt;', '1', 'here (http://x) .Env HOME lt 1'],
+    ['a\u202eb\u200bc\ufeffd\ud800', '1', 'a b c d 1'],
+  ])('is shown as plain text: %j', (name, version, shown) => {
+    expect(imageOf(name, version)).toBe(shown);
+  });
+
+  it('is short', () => {
+    expect(imageOf('n'.repeat(253), 'v'.repeat(128))).toHaveLength(128);
+  });
+});
+
 describe('a name with half a character', () => {
   it('is not written again, though the API server stores another character in its place', () => {
     const json = JSON.stringify({
@@ -397,7 +417,7 @@ describe('a name with half a character', () => {
     const node = nodeOf(made);
     const stored: NodeObject = {
       ...node,
-      status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, osImage: '\ufffd' } },
+      status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, osImage: '' } },
     };
     expect(plan({ node: projectNode(stored), facts: made }).status).toBeUndefined();
   });
