@@ -30,6 +30,8 @@ export interface NodeFacts {
   readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
+  /** An arklet has answered at the address and port of the base, where it is called there. */
+  readonly hasAnswered: boolean;
   /** undefined before it was looked for. */
   readonly basePod: BasePod | undefined;
 }
@@ -132,9 +134,17 @@ export function nodeAnnotationsOf(health: BaseHealth | undefined): Record<string
   return used === undefined ? {} : { [ANNOTATION.metaspaceUsed]: `${Math.floor(used / 1024)}Ki` };
 }
 
-/** Annotations by which a later process, or another replica, finds the base before it speaks. */
-export function placeAnnotationsOf({ port }: BaseInfo): Record<string, string> {
-  return port === 0 ? {} : { [ANNOTATION.arkletPort]: String(port) };
+/**
+ * Port of the arklet, by which a later process, or another replica, finds the base before it speaks, and which no Service
+ * exports. `shown`: what the Node shows, until an arklet has answered at the port that the base names: another process
+ * may serve there, and its Services would lose the port.
+ */
+export function arkletAnnotationOf(
+  { base: { port }, hasAnswered }: Pick<NodeFacts, 'base' | 'hasAnswered'>,
+  shown?: string,
+): string | undefined {
+  if (port === 0) return undefined;
+  return hasAnswered ? String(port) : shown;
 }
 
 /** 0 where the Node does not show it. */
@@ -237,6 +247,7 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
  */
 export function newNodeOf(facts: NodeFacts, nowText: string, ttlSeconds = 0): NodeObject {
   const { base, env, health } = facts;
+  const arkletPort = arkletAnnotationOf(facts);
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -246,7 +257,7 @@ export function newNodeOf(facts: NodeFacts, nowText: string, ttlSeconds = 0): No
       annotations: {
         [NODE_TTL_ANNOTATION]: String(ttlSeconds),
         ...nodeAnnotationsOf(health),
-        ...placeAnnotationsOf(base),
+        ...(arkletPort === undefined ? {} : { [ANNOTATION.arkletPort]: arkletPort }),
       },
     },
     spec: { providerID: providerIdOf(env, base.identity), taints: nodeTaintsOf(env) },

@@ -5,6 +5,7 @@ import { ANNOTATION } from '../labels.ts';
 import { isRoutable } from './address.ts';
 import {
   ARCHITECTURE_LABELS,
+  arkletAnnotationOf,
   METASPACE_PRESSURE,
   type NodeFacts,
   nodeAddressesOf,
@@ -15,7 +16,6 @@ import {
   nodeMemoryOf,
   nodeResourcesOf,
   nodeTaintsOf,
-  placeAnnotationsOf,
   providerIdOf,
 } from './node-object.ts';
 
@@ -99,7 +99,7 @@ export function usablePatchOf(node: CachedNode): Patch | undefined {
 /** A base that came over HTTP and now speaks MQTT has no port any more, and one with another address is another Pod. */
 function placePatchOf(node: CachedNode, facts: NodeFacts): Record<string, string | null> | undefined {
   const wanted = {
-    [ANNOTATION.arkletPort]: placeAnnotationsOf(facts.base)[ANNOTATION.arkletPort],
+    [ANNOTATION.arkletPort]: arkletAnnotationOf(facts, node.annotations[ANNOTATION.arkletPort]),
     [ANNOTATION.basePod]: basePodOf(node, facts),
   };
   const changed = Object.entries(wanted).filter(([key, value]) => node.annotations[key] !== value);

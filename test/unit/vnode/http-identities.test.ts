@@ -244,6 +244,20 @@ describe('an identity that a Node says is over MQTT', () => {
     expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
   });
 
+  it('is not kept back by a stranger over HTTP who does not answer, when all new bases have to', async () => {
+    await rig.stop();
+    rig = new CoreRig({ newBases: { newBasesPerMinute: 0 } });
+    await rig.start();
+    rig.http.onSent = () => {};
+    rig.claim('b1', HTTP, ADDRESS);
+    rig.base('b1', { tunnel: MQTT });
+    rig.claim('b1', HTTP, ADDRESS);
+    rig.heartbeat('b1');
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
+  });
+
   it('is not taken over MQTT from a base over HTTP where the broker lets anybody in', async () => {
     rig.tunnel.provesIdentity = false;
     rig.claim('b1', HTTP, ADDRESS);

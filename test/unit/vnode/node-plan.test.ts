@@ -3,14 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { projectNode } from '../../../src/kinds/vnode-object.ts';
 import type { NodeObject } from '../../../src/kube/objects.ts';
 import { isRoutable } from '../../../src/vnode/address.ts';
-import {
-  arkletPortOf,
-  type NodeFacts,
-  newNodeOf,
-  nodeMemoryOf,
-  placeAnnotationsOf,
-  ttlSecondsOf,
-} from '../../../src/vnode/node-object.ts';
+import { arkletPortOf, type NodeFacts, newNodeOf, nodeMemoryOf, ttlSecondsOf } from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode, showsMetaspace, usablePatchOf } from '../../../src/vnode/node-plan.ts';
 import { baseInfoOf } from '../../../tunnels/arklet/convert.ts';
 import { parse, published } from '../../../tunnels/arklet/parse.ts';
@@ -24,6 +17,7 @@ const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
   kubeletVersion: 'v1.35.4-koupleless-0.1.0',
   health: makeHealth(),
   reachability: 'Reachable',
+  hasAnswered: true,
   basePod: undefined,
   ...more,
 });
@@ -148,8 +142,13 @@ describe('a Node', () => {
 
   it('names the port of a base over HTTP only', () => {
     expect(arkletPortOf({})).toBe(0);
-    expect(placeAnnotationsOf(makeBase('b1', { port: 0 }))).toEqual({});
-    expect(placeAnnotationsOf(makeBase('b1', { port: 1 }))).toEqual({ 'platform.koupleless.io/arklet-port': '1' });
+    const shown = (port: number, hasAnswered: boolean) =>
+      newNodeOf(facts({ base: makeBase('b1', { port }), hasAnswered }), T1).metadata.annotations?.[
+        'platform.koupleless.io/arklet-port'
+      ];
+    expect(shown(0, true)).toBeUndefined();
+    expect(shown(1, true)).toBe('1');
+    expect(shown(1, false)).toBeUndefined();
   });
 
   it('has valid labels whatever a base calls itself', () => {

@@ -290,6 +290,37 @@ describe('a Node', () => {
   });
 });
 
+describe('the port of an arklet', () => {
+  const shownPort = () => rig.api.node(NODE)?.metadata.annotations?.['platform.koupleless.io/arklet-port'];
+
+  it('is shown when an arklet has answered there: a base may name the port of another one, or of a module', async () => {
+    const base = await httpBase({ isSilent: true });
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(5_000);
+    expect(rig.api.node(NODE)).toBeDefined();
+    expect(shownPort()).toBeUndefined();
+    base.isSilent = false;
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(20_000);
+    expect(shownPort()).toBe('1238');
+  });
+
+  it('stays that of before until an arklet has answered at the new one', async () => {
+    const base = await httpBase();
+    expect(shownPort()).toBe('1238');
+    base.isSilent = true;
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    rig.claim('b1', HTTP, { ...ADDRESS, port: 8080 });
+    await rig.pass(5_000);
+    expect(rig.store.get(NODE)?.place.base.port).toBe(8080);
+    expect(shownPort()).toBe('1238');
+    Object.assign(base, { isSilent: false, info: makeBase('b1', { ...ADDRESS, port: 8080 }) });
+    rig.heartbeat('b1');
+    await rig.pass(10_000);
+    expect(shownPort()).toBe('8080');
+  });
+});
+
 describe('an address over HTTP that two identities name', () => {
   it('stays the first one’s while that is heard: nothing of it is uninstalled, and the other one gets no Node', async () => {
     await running(httpBase());
