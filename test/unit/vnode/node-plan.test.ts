@@ -384,6 +384,14 @@ describe('the memory of a Node', () => {
   });
 });
 
+describe('the addresses of a Node', () => {
+  it('are replaced as a whole when there are fewer: the list merges by type', () => {
+    const node = projectNode(nodeOf());
+    const status = plan({ node, facts: facts({ base: makeBase('b1', { ip: '0.0.0.0' }) }) }).status?.status;
+    expect(status).toMatchObject({ addresses: [{ type: 'Hostname', address: 'vnode.b1' }, { $patch: 'replace' }] });
+  });
+});
+
 describe('what a base says of itself', () => {
   const imageOf = (name: string, version = '1.0.0'): string | undefined =>
     nodeOf(facts({ base: makeBase('b1', { name, version }) })).status?.nodeInfo?.osImage;
