@@ -44,7 +44,8 @@ export class Platform {
   /** The policies of the API server, and the kind that they take their parameters from. */
   async installPolicies(): Promise<void> {
     await this.#world.controlPlane.apply(await manifest('module-tenancy'));
-    for (const name of ['policies', 'base-proxy', 'confinement-scale']) await this.#world.controlPlane.apply(await manifest(name));
+    for (const name of ['policies', 'base-proxy', 'confinement-scale'])
+      await this.#world.controlPlane.apply(await manifest(name));
     await this.#untilInForce();
   }
 
