@@ -1,11 +1,16 @@
 import Type, { type Static } from 'typebox';
 import type { Crd } from '../kube/crds.ts';
 import type { KubeObject } from '../kube/objects.ts';
+import { collectionPathOf, type ResourceKind } from '../kube/resource.ts';
+import { type CachedObject, metaOf } from '../kube/watch/informer-types.ts';
 import { INSTALL_STRATEGIES, PLATFORM_GROUP } from '../labels.ts';
+import type { WatchedKind } from '../reconcile/informers.ts';
 import { enumOf, openApiOf } from './schema.ts';
 
 /** One source of the type, of deploy/platform/module-tenancy.yaml and of the table in docs/admission.md. */
 
+/** Host name, or all that end so. */
+const HOST = '^(\\*\\.)?[a-z0-9.-]+$';
 /** Bounds for the API server's checks, which compare each with each. */
 const MAX_ENTRIES = 64;
 
@@ -62,11 +67,32 @@ const spec = Type.Object({
     }),
   ),
   exportHosts: Type.Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 253, pattern: '^(\\*\\.)?[a-z0-9.-]+$' }), {
+    Type.Array(Type.String({ minLength: 1, maxLength: 253, pattern: HOST }), {
       maxItems: MAX_ENTRIES,
       description:
         'Host names that exported Services may have; `*.shop.example.com` is each one that ends so. Not set: any.',
     }),
+  ),
+  exportSharedHosts: Type.Optional(
+    Type.Array(
+      Type.Object({
+        host: Type.String({
+          minLength: 1,
+          maxLength: 253,
+          pattern: HOST,
+          description: 'Host name as a Service of this namespace has it.',
+        }),
+        namespaces: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+          minItems: 1,
+          maxItems: MAX_ENTRIES,
+          description: 'Namespaces whose Services may have it too, with other paths.',
+        }),
+      }),
+      {
+        maxItems: MAX_ENTRIES,
+        description: 'Host names that Services of other namespaces may have beside those of this one. Not set: none.',
+      },
+    ),
   ),
   exportPorts: Type.Optional(
     Type.Array(portOrRange(), {
@@ -82,6 +108,26 @@ export const MODULE_TENANCY_SCHEMAS = { spec };
 export interface ModuleTenancy extends KubeObject {
   readonly spec: Static<typeof spec>;
 }
+
+export const MODULE_TENANCIES: ResourceKind = {
+  group: PLATFORM_GROUP,
+  version: 'v1alpha1',
+  kind: 'ModuleTenancy',
+  plural: 'moduletenancies',
+  isNamespaced: true,
+};
+
+/** The part of a ModuleTenancy that controllers keep: the API server checks the rest. */
+export interface CachedTenancy extends CachedObject {
+  readonly sharedHosts: readonly { readonly host: string; readonly namespaces: readonly string[] }[];
+}
+
+export const CACHED_TENANCIES: WatchedKind<CachedTenancy> = {
+  kind: MODULE_TENANCIES.kind,
+  path: collectionPathOf(MODULE_TENANCIES),
+  indexers: { namespace: ({ namespace }) => namespace },
+  project: (object) => ({ ...metaOf(object), sharedHosts: (object as ModuleTenancy).spec.exportSharedHosts ?? [] }),
+};
 
 /** Installed by the manifests: policies of the API server need it before a controller runs. */
 export const MODULE_TENANCY_CRD: Crd = {

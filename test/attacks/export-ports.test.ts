@@ -115,7 +115,14 @@ describe('a tenant with limited host names', () => {
       {
         name: fc.constantFrom('web', 'x'),
         port: fc.constantFrom(443, 80),
-        appProtocol: fc.constantFrom('http', 'https', 'tcp', 'kubernetes.io/h2c'),
+        appProtocol: fc.constantFrom(
+          'http',
+          'https',
+          'tcp',
+          'kubernetes.io/h2c',
+          'kubernetes.io/ws',
+          'kubernetes.io/wss',
+        ),
       },
       { requiredKeys: ['name', 'port'] },
     );

@@ -37,13 +37,12 @@ export class Platform {
   }
 
   static async install(world: World): Promise<Platform> {
-    for (const name of ['rbac', 'confinement']) await world.controlPlane.apply(await manifest(name));
+    for (const name of ['module-tenancy', 'rbac', 'confinement']) await world.controlPlane.apply(await manifest(name));
     return new Platform(world);
   }
 
   /** The policies of the API server, and the kind that they take their parameters from. */
   async installPolicies(): Promise<void> {
-    await this.#world.controlPlane.apply(await manifest('module-tenancy'));
     for (const name of ['policies', 'base-proxy', 'confinement-scale'])
       await this.#world.controlPlane.apply(await manifest(name));
     await this.#untilInForce();

@@ -24,11 +24,11 @@ export interface Conflict {
 
 /**
  * Which Services of one group are left out, by key: a balancer of the group serves all of them, so each host and path,
- * and each port of plain TCP or UDP, goes to one Service only. A Service that has it keeps it, whatever another one asks
+ * and each port of plain TCP or UDP, goes to one Service only, and each host to one namespace. A Service that has it keeps it, whatever another one asks
  * for later: an old Service that is labelled or changed today takes nothing from others. One that is left out keeps
  * nothing from others, as soon as its ExportService says so.
  */
-export function conflictsOf(claimants: Iterable<Claimant>): Map<string, Conflict> {
+export function conflictsOf(claimants: Iterable<Claimant>, isGuest: IsGuest = () => false): Map<string, Conflict> {
   const byAge = [...claimants]
     .sort(olderFirst)
     .map((claimant) => ({ ...claimant, wants: claimant.ports.flatMap(wantedBy) }));
@@ -40,15 +40,25 @@ export function conflictsOf(claimants: Iterable<Claimant>): Map<string, Conflict
   const taken: Taken = new Map();
   const conflicts = new Map<string, Conflict>();
   for (const { key, wants } of byAge) {
-    const found = wants.map((want) => conflictIn(held, want, key) ?? conflictIn(taken, want, key)).find(Boolean);
+    const judge = (places: Taken, want: Want): Conflict | undefined => conflictIn(places, want, key, isGuest);
+    // Two namespaces may hold one host, from before it was theirs alone.
+    const holds = ({ keeps }: Want): boolean => held.get(keeps)?.includes(key) === true;
+    const found = wants
+      .map((want) => judge(held, want) ?? (holds(want) ? undefined : judge(taken, want)))
+      .find(Boolean);
     if (found !== undefined) conflicts.set(key, found);
     else for (const { keeps } of wants) take(taken, keeps, key);
   }
   return conflicts;
 }
 
+/** Whether Services of the namespace `guest` may have a host of Services of the namespace `owner`. */
+export type IsGuest = (claim: { readonly owner: string; readonly guest: string; readonly host: string }) => boolean;
+
 /** What a port keeps, and what it cannot have because another Service keeps that. */
 interface Want {
+  /** A host name, with all its paths: those of one namespace share it, and its guests. */
+  readonly host?: string;
   readonly keeps: string;
   readonly collidesWith: readonly string[];
   readonly what: string;
@@ -74,6 +84,7 @@ function wantedBy({ protocol, servicePort, host, path }: Place): Want[] {
       what: `port ${servicePort} for another protocol`,
     },
     { keeps: place, collidesWith: [place], what: `${host}${path} on port ${servicePort}` },
+    { host, keeps: `host ${host}`, collidesWith: [`host ${host}`], what: `host ${host}` },
   ];
 }
 
@@ -86,13 +97,29 @@ function take(taken: Taken, what: string, key: string): void {
   else holders.push(key);
 }
 
-function conflictIn(taken: Taken, { collidesWith, what }: Want, key: string): Conflict | undefined {
+function conflictIn(
+  taken: Taken,
+  { host, collidesWith, what }: Want,
+  key: string,
+  isGuest: IsGuest,
+): Conflict | undefined {
   for (const name of collidesWith) {
-    const holders = taken.get(name);
-    const winner = holders?.[0];
-    if (winner !== undefined && !holders?.includes(key)) return { winner, what };
+    const holders = taken.get(name) ?? [];
+    const [winner] = holders;
+    if (winner === undefined || holders.includes(key)) continue;
+    if (host !== undefined && mayShare(winner, key, host, isGuest)) continue;
+    return { winner, what };
   }
   return undefined;
+}
+
+function mayShare(winner: string, key: string, host: string, isGuest: IsGuest): boolean {
+  const [owner, guest] = [namespaceOf(winner), namespaceOf(key)];
+  return owner === guest || isGuest({ owner, guest, host });
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, key.indexOf('/'));
 }
 
 /** Those of one second by their names: every replica has to say the same. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { isSameModulePod, type ModulePod } from '../../kinds/module-pod.ts';
+import type { CachedTenancy } from '../../kinds/module-tenancy.ts';
 import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
@@ -21,6 +22,8 @@ export interface ExportTableOptions {
   readonly services: Informer<CachedService>;
   readonly pods: Informer<ModulePod>;
   readonly nodes: Informer<CachedNode>;
+  /** Hosts that namespaces share with others. */
+  readonly tenancies: Informer<CachedTenancy>;
   /** What is stored of an export says which Service had a host or a port first. */
   readonly exports: Informer<CachedExportService>;
   /** Names this cluster in what balancers get. */
@@ -83,7 +86,7 @@ export class ExportTable {
 
   constructor(options: ExportTableOptions) {
     this.#options = options;
-    const { services, pods, nodes, exports } = options;
+    const { services, pods, nodes, exports, tenancies } = options;
     services.addHandler({
       onAdd: (service) => this.#onService(service),
       onUpdate: (_old, service) => this.#onService(service),
@@ -107,6 +110,11 @@ export class ExportTable {
       onAdd: (stored) => this.#onHolding(objectKey(stored), holdingOf(stored)),
       onUpdate: (_old, stored) => this.#onHolding(objectKey(stored), holdingOf(stored)),
       onDelete: (stored) => this.#onHolding(objectKey(stored), undefined),
+    });
+    tenancies.addHandler({
+      onAdd: (tenancy) => this.#onSharing([], tenancy.sharedHosts),
+      onUpdate: (old, tenancy) => this.#onSharing(old.sharedHosts, tenancy.sharedHosts),
+      onDelete: (tenancy) => this.#onSharing(tenancy.sharedHosts, []),
     });
   }
 
@@ -137,8 +145,8 @@ export class ExportTable {
    * watches are alive.
    */
   isCurrent(): boolean {
-    const { services, pods, nodes, exports } = this.#options;
-    const caches = [services, pods, nodes, exports];
+    const { services, pods, nodes, exports, tenancies } = this.#options;
+    const caches = [services, pods, nodes, exports, tenancies];
     this.#wasWhole ||= caches.every((one) => one.hasSynced()) && this.#dirty.size + this.#unsettled.size === 0;
     return this.#wasWhole && caches.every((one) => one.lastEventAgeMs() < STALE_AFTER_MS);
   }
@@ -192,6 +200,13 @@ export class ExportTable {
     // Most often the leader has written down what is so already: then nobody else is concerned.
     if (before === undefined && holding !== undefined && this.#isAsJudged(key, holding)) return;
     this.#unsettled.add(key);
+    this.#schedule();
+  }
+
+  /** Rare: all conflicts are judged again. */
+  #onSharing(before: CachedTenancy['sharedHosts'], after: CachedTenancy['sharedHosts']): void {
+    if (isDeepStrictEqual(before, after)) return;
+    for (const key of this.#entries.keys()) this.#unsettled.add(key);
     this.#schedule();
   }
 
@@ -334,6 +349,12 @@ export class ExportTable {
         const isHolder = holding?.owner === uid && holding.groups.includes(group);
         return { key, createdAt, ports, held: isHolder ? holding.places : [] };
       }),
+      ({ owner, guest, host }) =>
+        this.#options.tenancies
+          .byIndex('namespace', owner)
+          .some(({ sharedHosts }) =>
+            sharedHosts.some((shared) => shared.host === host && shared.namespaces.includes(guest)),
+          ),
     );
     return entries.flatMap((entry) => {
       const conflict = found.get(entry.key);

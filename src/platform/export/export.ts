@@ -1,4 +1,5 @@
 import { MODULE_PODS } from '../../kinds/module-pod.ts';
+import { CACHED_TENANCIES, MODULE_TENANCIES } from '../../kinds/module-tenancy.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
 import type { KubeObject, ServiceObject } from '../../kube/objects.ts';
 import { NODES, PODS, SERVICES } from '../../kube/resource.ts';
@@ -63,6 +64,7 @@ export const EXPORT: ControllerDefinition = {
       verbs: ['get', 'list', 'watch'],
       use: 'ExportTable: which Services are exported. ExportController: whether one still is.',
     },
+    { kind: MODULE_TENANCIES, verbs: READ, use: 'ExportTable: hosts that namespaces share with others.' },
     {
       kind: SERVICES,
       subresource: 'finalizers',
@@ -123,6 +125,7 @@ export const EXPORT: ControllerDefinition = {
       services: informers.get(EXPORTED_SERVICES),
       pods: informers.get(MODULE_PODS),
       nodes: informers.get(VNODES),
+      tenancies: informers.get(CACHED_TENANCIES),
       exports,
       cluster,
       dropsLost,

@@ -123,6 +123,12 @@
   verbs: [get, list, watch]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
+# ExportTable: hosts that namespaces share with others.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduletenancies]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "export" .Values.platform.controllers }}
 # ExportController: owner references of ExportServices that hold up the deletion of their Service.
 - apiGroups: [""]
   resources: [services/finalizers]

@@ -527,6 +527,53 @@ describe('conflicts', () => {
     });
   });
 
+  describe('of namespaces about a host', () => {
+    const described = (path: string) => ({
+      'platform.koupleless.io/export-ports': JSON.stringify({ http: { domainName: 'shop.example.com', path } }),
+    });
+    const of = (name: string, namespace: string, path: string, day: number) =>
+      serviceOf(name, {
+        namespace,
+        ports: [HTTP_PORT],
+        annotations: described(path),
+        createdAt: `2026-01-0${day}T00:00:00Z`,
+      });
+    const tenancyOf = (...namespaces: string[]) => ({
+      metadata: { name: 'limits', namespace: 't1', uid: 'tenancy', resourceVersion: '1' },
+      spec: { exportSharedHosts: [{ host: 'shop.example.com', namespaces }] },
+    });
+
+    it('are won by the one that has it first, with all its paths', () => {
+      const world = new ExportWorld().put(of('own', 't1', '/', 1), of('more', 't1', '/more', 3));
+      world.put(of('guest', 't2', '/guest', 2));
+      expect(world.namesOf('external')).toEqual(['t1/more', 't1/own']);
+      expect(world.table.get('t2/guest')?.conflicts.get('external')).toEqual({
+        winner: 't1/own',
+        what: 'host shop.example.com',
+      });
+      world.remove(of('own', 't1', '/', 1), of('more', 't1', '/more', 3));
+      expect(world.namesOf('external')).toEqual(['t2/guest']);
+    });
+
+    it('are none with a guest, for as long as it is one', () => {
+      const world = new ExportWorld().put(of('own', 't1', '/', 1), of('guest', 't2', '/guest', 2));
+      world.share(tenancyOf('t2'));
+      expect(world.namesOf('external')).toEqual(['t1/own', 't2/guest']);
+      world.share(tenancyOf('t3'));
+      expect(world.namesOf('external')).toEqual(['t1/own']);
+      // The own namespace of a guest shares nothing that another one has.
+      world.share({ ...tenancyOf('t3'), metadata: { ...tenancyOf().metadata, namespace: 't2' } });
+      expect(world.namesOf('external')).toEqual(['t1/own']);
+    });
+
+    it('take it from nobody that has it already', () => {
+      const world = new ExportWorld().put(of('own', 't1', '/', 1), of('guest', 't2', '/guest', 2));
+      world.share(tenancyOf('t2')).publish('t1/own', 't2/guest');
+      world.share(tenancyOf('t3'));
+      expect(world.namesOf('external')).toEqual(['t1/own', 't2/guest']);
+    });
+  });
+
   it('take nothing from a Service that has it, however old the other one is', () => {
     const world = new ExportWorld().put(younger).publish('t1/a-younger').put(older);
     expect(world.namesOf('external')).toEqual(['t1/a-younger']);

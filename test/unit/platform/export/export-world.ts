@@ -1,5 +1,6 @@
 import type { ModulePod } from '../../../../src/kinds/module-pod.ts';
 import { MODULE_PODS } from '../../../../src/kinds/module-pod.ts';
+import { CACHED_TENANCIES, type CachedTenancy } from '../../../../src/kinds/module-tenancy.ts';
 import type { CachedNode } from '../../../../src/kinds/vnode-object.ts';
 import { VNODES } from '../../../../src/kinds/vnode-object.ts';
 import type { KubeObject, NodeObject, PodObject, ServiceObject, ServicePort } from '../../../../src/kube/objects.ts';
@@ -115,17 +116,23 @@ export class ExportWorld {
     MODULE_PODS.indexers,
   );
   readonly nodes = new FakeInformer<CachedNode>(this.clock, (raw) => VNODES.project(raw, {} as never));
+  readonly tenancies = new FakeInformer<CachedTenancy>(
+    this.clock,
+    (raw) => CACHED_TENANCIES.project(raw, {} as never),
+    CACHED_TENANCIES.indexers,
+  );
   readonly exports = new FakeInformer<CachedExportService>(this.clock, projectExportService);
   readonly table: ExportTable;
   readonly changes: string[][] = [];
 
   constructor({ dropsLost = false }: { readonly dropsLost?: boolean } = {}) {
-    const { services, pods, nodes, exports, clock, metrics } = this;
+    const { services, pods, nodes, exports, tenancies, clock, metrics } = this;
     this.table = new ExportTable({
       services,
       pods,
       nodes,
       exports,
+      tenancies,
       clock,
       metrics,
       cluster: 'test',
@@ -144,6 +151,14 @@ export class ExportWorld {
 
   remove(...objects: (ServiceObject | PodObject | NodeObject)[]): this {
     for (const object of objects) this.#informerOf(object).deliver({ type: 'DELETED', object });
+    this.clock.advance(100);
+    return this;
+  }
+
+  /** A ModuleTenancy as it is now. */
+  share(tenancy: KubeObject): this {
+    const metadata = { ...tenancy.metadata, resourceVersion: String(++version) };
+    this.tenancies.deliver({ type: 'PUT', object: { ...tenancy, metadata } });
     this.clock.advance(100);
     return this;
   }
