@@ -170,8 +170,9 @@ export class RolloutController {
       facts = this.#factsOf(work);
     }
     await this.#writeStatus(work, facts, { failure: step.failure, waiting: plan.waiting });
-    if (step.failure) throw new StepFailed(step.failure.error);
+    // Also where the API server refuses the Pods: then nothing else would end the rollout.
     await this.#rollBackFailed(work, facts);
+    if (step.failure) throw new StepFailed(step.failure.error);
     await this.#prune(work);
     if (step.isPart) return AGAIN;
     const waitMs = Math.min(ended.waitMs, ...facts.waits, pods.unseenMs(deployment) ?? Number.POSITIVE_INFINITY);

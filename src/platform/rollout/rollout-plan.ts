@@ -76,8 +76,11 @@ function abandonedOf({ limits, former, isAvailable }: RolloutInput, { old }: Rol
     .map((pod) => ({ pod, why: 'Outdated' }));
 }
 
-/** Not available ones go first, then old ones, then those that share a base with another one, then the youngest. */
-function surplusOf({ replicas, isAvailable }: RolloutInput, state: RolloutState): PodDeletion[] {
+/**
+ * Not available ones go first, of these such that have not run or do not come back, then old ones, then those that share
+ * a base with another one, then the youngest.
+ */
+function surplusOf({ replicas, isAvailable, isReturning }: RolloutInput, state: RolloutState): PodDeletion[] {
   const { live, old, ceiling, partnerOf } = state;
   // The surge is for new Pods: more old ones than replicas are never needed.
   const candidates = live.length > ceiling ? live : old;
@@ -91,6 +94,7 @@ function surplusOf({ replicas, isAvailable }: RolloutInput, state: RolloutState)
   const ranked = candidates.toSorted(
     (a, b) =>
       Number(serves(a)) - Number(serves(b)) ||
+      Number(isReturning(a)) - Number(isReturning(b)) ||
       Number(isOld.has(b)) - Number(isOld.has(a)) ||
       Number(isAlone(a)) - Number(isAlone(b)) ||
       byAge(b, a),

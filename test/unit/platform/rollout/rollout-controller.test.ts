@@ -95,6 +95,7 @@ describe('an old Pod that has to go first', () => {
 });
 
 describe('a rollout that fails', () => {
+  const refusal = new ApiError('exceeded quota', { status: 403, reason: 'Forbidden' });
   const spec = { progressDeadlineSeconds: 30, onFailure: 'Rollback' };
 
   async function failed(): Promise<void> {
@@ -113,6 +114,23 @@ describe('a rollout that fails', () => {
     const told = ['Warning ProgressDeadlineExceeded', 'Normal RollbackStarted', 'Normal RollbackDone'];
     expect(world.events.filter((event) => told.includes(event))).toEqual(told);
     expect(world.revisions.at(-1)?.revision).toBe(3);
+  });
+
+  it('goes back also where the API server refuses the Pods of the new template', async () => {
+    await settled(spec);
+    world.onPodWrite = () => {
+      if (world.deployment.spec.template.metadata.labels.version === '2.0.0') throw refusal;
+    };
+    world.apply('2.0.0', { spec });
+    const look = () => world.look().catch(() => undefined);
+    await look();
+    world.clock.advance(30_000);
+    await look();
+    await look();
+    expect(world.events).toContain('Normal RollbackStarted');
+    expect(world.deployment.spec.template.metadata.labels.version).toBe('1.0.0');
+    await world.rest();
+    expect([world.versions, world.progress]).toEqual([['1.0.0', '1.0.0', '1.0.0'], 'RolloutComplete']);
   });
 
   it('goes back also when the process ends before it has asked for that', async () => {
