@@ -532,13 +532,7 @@ describe('a hand-over on one base', () => {
   });
 
   it('loses a new Pod that has never run before an old one that is coming back', () => {
-    const world = settled({ limits: { maxSurge: 1, maxUnavailable: 0 } });
-    world.use(V2);
-    world.act();
-    world.schedule();
-    const [successor] = world.of('r2');
-    const former = world.pods.find(({ uid }) => uid === successor?.replaces);
-    if (!successor || !former) throw new Error('no pair');
+    const { world, successor, former } = handingOver();
     // Its base makes its version active again, after a rollout that was stopped before.
     world.change(former, { isReady: false, isDeactivated: false });
     world.updatedLimit = 0;
