@@ -358,7 +358,10 @@ describe.each([
   /** The API server learns of a policy by a watch. */
   async function learnt(): Promise<void> {
     for (const attempt of attempts)
-      await eventually(async () => expect(await answerOf(attempt, thief)).toContain('this account may write'));
+      await eventually(
+        async () => expect(await answerOf(attempt, thief), attempt.what).toContain('this account may write'),
+        180_000,
+      );
   }
 
   it.each(attempts)('is refused: $what', async (attempt) => {
