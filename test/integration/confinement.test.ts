@@ -24,6 +24,17 @@ const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 const NODE = 'worker-1';
 const VNODE = 'vnode.of-the-test';
 const CA = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const MAINTENANCE = { key: 'example.com/maintenance', effect: 'NoSchedule' };
+/** Labels that the core writes to every Node. */
+const LABELS = {
+  'beta.kubernetes.io/os': 'linux',
+  'kubernetes.io/os': 'linux',
+  'kubernetes.io/role': 'agent',
+  'node.kubernetes.io/exclude-from-external-load-balancers': 'true',
+  'base.koupleless.io/stack': 'java',
+  type: 'virtual-kubelet',
+  'virtual-kubelet.koupleless.io/component': 'vnode',
+};
 const ON_BASES = { nodeSelector: { 'virtual-kubelet.koupleless.io/component': 'vnode' } };
 /** Several seconds, not a minute: whichever replica dies, or base that says goodbye. */
 const REPLICA_DIES_WITHIN_MS = 30_000;
@@ -44,7 +55,7 @@ beforeAll(async () => {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: VNODE, labels: { 'example.com/rack': 'r1' } },
-      spec: { taints: nodeTaintsOf('dev') },
+      spec: { taints: [...nodeTaintsOf('dev'), MAINTENANCE] },
     },
     { ...lease(NODE), metadata: { name: NODE, namespace: 'kube-node-lease' } },
     { ...lease('foreign'), metadata: { name: 'foreign', namespace: 'koupleless-system' } },
@@ -196,6 +207,39 @@ const OF_THE_CORE: readonly Attempt[] = [
       spec: { taints: nodeTaintsOf('dev') },
       status: { daemonEndpoints: { kubeletEndpoint: { Port: 6443 } } },
     }),
+  },
+  {
+    what: 'makes a Node of a base to which balancers of the cloud send what is for others',
+    act: create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name: 'vnode.evil',
+        labels: { ...LABELS, 'node.kubernetes.io/exclude-from-external-load-balancers': undefined },
+      },
+      spec: { taints: nodeTaintsOf('dev'), providerID: 'koupleless://dev/evil' },
+    } as unknown as KubeObject),
+  },
+  {
+    what: 'says that a machine of the cloud is the Node of a base',
+    act: create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'vnode.evil', labels: LABELS },
+      spec: { taints: nodeTaintsOf('dev'), providerID: 'aws:///eu-1a/i-0123456789abcdef0' },
+    }),
+  },
+  {
+    what: 'says so of a Node that names none yet',
+    act: merge(`${NODES}/${VNODE}`, { spec: { providerID: 'aws:///eu-1a/i-0123456789abcdef0' } }),
+  },
+  {
+    what: 'gives the Node of a base a role by its own label',
+    act: merge(`${NODES}/${VNODE}`, { metadata: { labels: { 'kubernetes.io/role': 'control-plane' } } }),
+  },
+  {
+    what: 'takes the taint of somebody else off the Node of a base',
+    act: merge(`${NODES}/${VNODE}`, { spec: { taints: nodeTaintsOf('dev') } }),
   },
   {
     what: 'keeps the Node of a base for ever',

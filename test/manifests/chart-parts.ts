@@ -25,6 +25,17 @@ const FACTS: NodeFacts = {
 };
 /** Keys of the labels and annotations that the core writes to a Node, or takes off. */
 const NODE_KEYS = [...Object.keys(nodeLabelsOf(FACTS)), ...ARCHITECTURE_LABELS, ...NODE_ANNOTATIONS].toSorted();
+const OTHER_FACTS: NodeFacts = {
+  ...FACTS,
+  base: { identity: 'x', name: 'x', version: 'x', clusterName: 'x', ip: '', hostName: 'x', port: 0 },
+  tunnel: 'http_tunnel_provider',
+  env: 'x',
+};
+const otherLabels = nodeLabelsOf(OTHER_FACTS);
+/** Labels whose value is that of no base: other components read orders in them. */
+const FIXED_NODE_LABELS = Object.entries(nodeLabelsOf(FACTS))
+  .filter(([key, value]) => otherLabels[key] === value)
+  .toSorted();
 
 const HEADER = '{{- /* Made by `npm run manifests` from the definitions of the controllers. */ -}}';
 
@@ -43,6 +54,10 @@ export function chartParts(): string {
     define(
       'module-controller.nodeKeys',
       NODE_KEYS.map((key) => `- ${key}`),
+    ),
+    define(
+      'module-controller.fixedNodeLabels',
+      FIXED_NODE_LABELS.map((label) => `- ${JSON.stringify(label)}`),
     ),
     define(
       'module-platform.crdNames',

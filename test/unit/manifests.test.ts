@@ -13,6 +13,7 @@ import { memberLeaseNameOf } from '../../src/lease/member.ts';
 import { recordNameOf } from '../../src/pod/contact-store.ts';
 import { reasonNotConfined, resourceOf } from '../../src/reconcile/access.ts';
 import { accessOf } from '../../src/reconcile/controller-definition.ts';
+import { providerIdOf } from '../../src/vnode/node-object.ts';
 import { CORE_NAME, DEFINITIONS, PLATFORM } from '../manifests/definitions.ts';
 import { generatedManifests } from '../manifests/manifests.ts';
 import { BY_HAND, kustomizeValues, OF_HELM, renderedManifests } from '../manifests/rendered.ts';
@@ -459,9 +460,14 @@ describe('the policies that confine the accounts', () => {
       found.slice(1),
     );
     const known = new Set(prefixes.filter((prefix) => prefix !== undefined));
-    const names = [labels.nodeNameOf('base-1'), memberLeaseNameOf('Dev env', 'c'), `${recordNameOf('dev')}-0`];
+    const names = [
+      labels.nodeNameOf('base-1'),
+      memberLeaseNameOf('Dev env', 'c'),
+      `${recordNameOf('dev')}-0`,
+      providerIdOf('dev', 'base-1'),
+    ];
     for (const name of names) expect([...known].some((prefix) => name.startsWith(prefix))).toBe(true);
-    expect(known).toEqual(new Set(['vnode.', 'module-controller.', 'module-controller-bases.']));
+    expect(known).toEqual(new Set(['vnode.', 'module-controller.', 'module-controller-bases.', 'koupleless://']));
     expect(text).toContain(`'${labels.COMPONENT_LABEL}'`);
     expect(text).toContain(`'${labels.NODE_LEASE_NAMESPACE}'`);
   });

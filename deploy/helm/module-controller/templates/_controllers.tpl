@@ -222,6 +222,16 @@
 - vnode.koupleless.io/version
 {{- end }}
 
+{{- define "module-controller.fixedNodeLabels" -}}
+- ["base.koupleless.io/stack","java"]
+- ["beta.kubernetes.io/os","linux"]
+- ["kubernetes.io/os","linux"]
+- ["kubernetes.io/role","agent"]
+- ["node.kubernetes.io/exclude-from-external-load-balancers","true"]
+- ["type","virtual-kubelet"]
+- ["virtual-kubelet.koupleless.io/component","vnode"]
+{{- end }}
+
 {{- define "module-platform.crdNames" -}}
 - exportservices.platform.koupleless.io
 - moduledeployments.platform.koupleless.io
