@@ -98,9 +98,9 @@ export class ExportController {
       await this.#delete(stored);
       return { requeueAfterMs: LOOK_AGAIN_MS };
     }
-    const { namespace, name, uid } = entry;
+    const { namespace, name } = entry;
     this.#options.recorder.event(
-      { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid },
+      subjectOf(entry),
       'Warning',
       'OutControl',
       `${EXPORT_SERVICES.kind} ${namespace}/${name} already exists and does not belong to this Service: it is not changed`,
@@ -144,11 +144,11 @@ export class ExportController {
   }
 
   /** Once for each group that does not take the Service any more. */
-  #reportConflicts({ namespace, name, uid, conflicts }: ExportEntry, { status }: CachedExportService): void {
-    for (const [group, { winner, what }] of conflicts) {
+  #reportConflicts(entry: ExportEntry, { status }: CachedExportService): void {
+    for (const [group, { winner, what }] of entry.conflicts) {
       if (status?.leftOutOf.includes(group)) continue;
       this.#options.recorder.event(
-        { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid },
+        subjectOf(entry),
         'Warning',
         'ExportConflict',
         `group ${group} does not take the Service: ${winner} has ${what}`,
@@ -185,6 +185,11 @@ export class ExportController {
   async #delete({ namespace, name, uid }: CachedExportService): Promise<void> {
     await this.#options.client.delete({ namespace, name }, { uid, permit: this.#options.permit });
   }
+}
+
+/** The Service, as its events name it. */
+function subjectOf({ namespace, name, uid }: ExportEntry) {
+  return { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid };
 }
 
 function ownerReferenceTo({ name, uid }: Pick<ExportEntry, 'name' | 'uid'>): OwnerReference {
