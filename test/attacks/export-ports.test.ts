@@ -70,6 +70,8 @@ describe('a tenant with limited host names', () => {
     ['by its protocol', [WEB], '{"web": {"protocol": "tcp"}}'],
     ['by the last of two protocols', [WEB], '{"web": {"protocol": "http", "protocol": "tcp"}}'],
     ['by the last of two ports', [WEB], '{"web": {"protocol": "http"}, "web": {"protocol": "udp"}}'],
+    ['by an empty repetition', [WEB], `{"web": {${HOST}, "protocol": "https"}, "web": {}}`],
+    ['by a repetition before it', [WEB], `{"web": {"protocol": "tcp"}, "web": {${HOST}, "protocol": "https"}}`],
     ['by the name of another port', [{ name: 'x', port: 443 }], `{"web": {${HOST}, "protocol": "https"}}`],
     ['by its number', [WEB], '{"443": {"protocol": "https"}, "web": {"protocol": "tcp"}}'],
     ['by an unknown appProtocol', [{ ...WEB, appProtocol: 'example.com/https' }], `{"web": {${HOST}}}`],
