@@ -19,7 +19,7 @@ export const ERROR_CATALOGUE = {
     'The identity of a base cannot be part of a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',
   'Arklet.IdentityMismatch': 'The identity inside a payload differs from the one in its topic; the message is dropped.',
   'Arklet.AddressRefused':
-    'A heartbeat over HTTP names an address that is not called: none of `HTTP_TUNNEL_BASE_NETWORKS`, or not a base’s.',
+    'A heartbeat over HTTP names an address that is not called: in no network of bases (`BASE_NETWORKS`), or not a base’s.',
   'Arklet.Unauthenticated':
     'A message over HTTP came without `HTTP_TUNNEL_TOKEN` from a base, or from another replica without a proof that this process accepts: made with a key of `MEMBER_TOKEN` for this `ENV` and this process, not used before.',
   'Tunnel.NotConnected':

@@ -142,7 +142,10 @@ export function createMetrics() {
       'Heartbeats of new bases that created no Node, by reason.',
       ['reason'],
     ),
-    unroutableBases: counter(`${PREFIX}unroutable_base_addresses_total`, 'Bases whose address no Service can use.'),
+    unroutableBases: counter(
+      `${PREFIX}unroutable_base_addresses_total`,
+      'Bases whose address no Service can use, or is in no network of bases.',
+    ),
     nodeNameConflicts: counter(
       `${PREFIX}node_name_conflicts_total`,
       'Bases refused because their Node exists and does not belong to this controller and ENV.',

@@ -5,7 +5,8 @@ import type { Tunnel } from '../src/tunnel/tunnel.ts';
 import type { HttpTunnelOptions } from './http/http-tunnel.ts';
 import type { MqttTunnelOptions } from './mqtt/mqtt-tunnel.ts';
 
-export interface MqttSettings extends Pick<MqttTunnelOptions, 'url' | 'username' | 'password' | 'tls'> {
+export interface MqttSettings
+  extends Pick<MqttTunnelOptions, 'url' | 'username' | 'password' | 'tls' | 'baseNetworks'> {
   /** Before `@@@` in the client id, as the bases have it. */
   readonly clientPrefix: string;
 }

@@ -18,18 +18,58 @@ export interface MosquittoAccess {
   settings?: string;
 }
 
+/**
+ * A whole mosquitto.conf as docs/install.md shows it, with a listener for bases (8883) and one for controllers (8884), and
+ * the files below /etc/mosquitto that it names.
+ */
+export interface MosquittoConf {
+  conf: string;
+  acls: Readonly<Record<string, string>>;
+  /** Passwords by name, for each file of users. */
+  users: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export interface ListenerPorts {
+  bases: number;
+  controllers: number;
+}
+
+/** The same for a broker of its own directory and ports, on loopback. */
+export function filesOfConf(
+  directory: string,
+  ports: ListenerPorts,
+  { conf, acls, users }: MosquittoConf,
+): Record<string, string> {
+  const lines = conf
+    .replace('listener 8883\n', `listener ${ports.bases} 127.0.0.1\n`)
+    .replace('listener 8884\n', `listener ${ports.controllers} 127.0.0.1\n`)
+    .replaceAll('/etc/mosquitto/', `${directory}/`);
+  const passwords = Object.entries(users).map(
+    ([name, of]) => [name, Object.entries(of).map(passwordLine).join('')] as const,
+  );
+  return {
+    'mosquitto.conf': `${[...ALWAYS, lines].join('\n')}\n`,
+    ...acls,
+    ...Object.fromEntries(passwords),
+  };
+}
+
+const ALWAYS = [
+  // As root it would become another user, who cannot read these files.
+  'user root',
+  'persistence false',
+  // Unlike its output this is not buffered.
+  'log_dest stderr',
+  'connection_messages false',
+];
+
 /** The content of each file in the broker's directory, by name. */
 export function mosquittoFiles(directory: string, port: number, access: MosquittoAccess): Record<string, string> {
   const { users, acl, settings = RECOMMENDED_SETTINGS } = access;
   const lines = [
     settings,
     `listener ${port} 127.0.0.1`,
-    // As root it would become another user, who cannot read these files.
-    'user root',
-    'persistence false',
-    // Unlike its output this is not buffered.
-    'log_dest stderr',
-    'connection_messages false',
+    ...ALWAYS,
     users ? `password_file ${directory}/passwords` : 'allow_anonymous true',
     acl === undefined ? '' : `acl_file ${directory}/acl`,
   ];

@@ -6,29 +6,39 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { spawnGuarded } from '../control-plane/guard.ts';
-import { PortTakenError, releasePort, withFreshPort } from '../control-plane/ports.ts';
-import { type MosquittoAccess, mosquittoFiles } from './mosquitto-config.ts';
+import { PortTakenError, releasePort, reservePort, withFreshPort } from '../control-plane/ports.ts';
+import {
+  filesOfConf,
+  type ListenerPorts,
+  type MosquittoAccess,
+  type MosquittoConf,
+  mosquittoFiles,
+} from './mosquitto-config.ts';
 import type { MqttBroker } from './mqtt-broker.ts';
 
-export type MosquittoOptions = MosquittoAccess;
+export type MosquittoOptions = MosquittoAccess | MosquittoConf;
 
 const KEPT_LINES = 20;
 
 /** A Mosquitto process on loopback, with a directory of its own. It keeps this process alive until it is stopped. */
 export class Mosquitto implements MqttBroker {
+  /** Where controllers connect. */
   readonly port: number;
+  readonly #basesPort: number;
   readonly #program: string;
   readonly #options: MosquittoOptions;
   #guard: ChildProcessWithoutNullStreams | undefined;
 
-  constructor(program: string, port: number, options: MosquittoOptions) {
+  constructor(program: string, { controllers, bases }: ListenerPorts, options: MosquittoOptions) {
     this.#program = program;
-    this.port = port;
+    this.port = controllers;
+    this.#basesPort = bases;
     this.#options = options;
   }
 
+  /** Where bases connect. */
   get url(): string {
-    return `mqtt://127.0.0.1:${this.port}`;
+    return `mqtt://127.0.0.1:${this.#basesPort}`;
   }
 
   /** Of the shell that stands between this process and Mosquitto; undefined while it is down. */
@@ -49,7 +59,11 @@ export class Mosquitto implements MqttBroker {
   async resume(): Promise<void> {
     if (this.#guard) return;
     const directory = await mkdtemp(join(tmpdir(), 'mosquitto-'));
-    const files = mosquittoFiles(directory, this.port, this.#options);
+    const ports = { bases: this.#basesPort, controllers: this.port };
+    const files =
+      'conf' in this.#options
+        ? filesOfConf(directory, ports, this.#options)
+        : mosquittoFiles(directory, this.port, this.#options);
     for (const [name, content] of Object.entries(files)) {
       await writeFile(join(directory, name), content, { mode: 0o600 });
     }
@@ -60,6 +74,7 @@ export class Mosquitto implements MqttBroker {
   async stop(): Promise<void> {
     await this.pause();
     releasePort(this.port);
+    if (this.#basesPort !== this.port) releasePort(this.#basesPort);
   }
 
   async #running(guard: ChildProcessWithoutNullStreams): Promise<void> {
@@ -86,7 +101,8 @@ export class Mosquitto implements MqttBroker {
 export async function startMosquitto(options: MosquittoOptions = {}): Promise<Mosquitto> {
   const program = await findMosquitto();
   return withFreshPort(async (port) => {
-    const broker = new Mosquitto(program, port, options);
+    const bases = 'conf' in options ? await reservePort() : port;
+    const broker = new Mosquitto(program, { controllers: port, bases }, options);
     await broker.resume();
     return broker;
   });

@@ -131,6 +131,7 @@ export const VK_EVENTS: readonly EventDefinition[] = [
     about: 'Node',
     type: 'Warning',
     reasons: ['UnroutableAddress'],
-    meaning: 'The base reports an address that no Service can use; its Pods get no podIP.',
+    meaning:
+      'The base reports an address that no Service can use: its Pods get no podIP. If it is in no network of bases, the Node shows no address either.',
   },
 ];

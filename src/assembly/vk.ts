@@ -122,11 +122,11 @@ async function build(context: ProcessContext): Promise<BuiltController> {
 
 function mqttSettingsOf({ mqtt }: Config): Parameters<typeof createTunnels>[0]['mqtt'] {
   if (mqtt === undefined) return undefined;
-  const { host, port, username, password, clientPrefix, caPath, clientCertPath, clientKeyPath } = mqtt;
+  const { host, port, username, password, clientPrefix, caPath, clientCertPath, clientKeyPath, baseNetworks } = mqtt;
   const isTls = caPath !== undefined || clientCertPath !== undefined;
   const url = `${isTls ? 'mqtts' : 'mqtt'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const tls = isTls ? { caPath, certPath: clientCertPath, keyPath: clientKeyPath } : undefined;
-  return { url, username, password, clientPrefix, tls };
+  return { url, username, password, clientPrefix, tls, baseNetworks };
 }
 
 function httpSettingsOf(config: Config, replica: Replica): Parameters<typeof createTunnels>[0]['http'] {

@@ -12,6 +12,8 @@ export interface MqttConfig {
   readonly caPath: string | undefined;
   readonly clientCertPath: string | undefined;
   readonly clientKeyPath: string | undefined;
+  /** undefined = anywhere but loopback, link-local and the like. */
+  readonly baseNetworks: readonly Network[] | undefined;
 }
 
 export interface HttpConfig {
@@ -246,6 +248,7 @@ function mqttOf(values: Values, faults: string[]): MqttConfig | undefined {
     caPath: values.MQTT_CA_PATH,
     clientCertPath: values.MQTT_CLIENT_CRT_PATH,
     clientKeyPath: values.MQTT_CLIENT_KEY_PATH,
+    baseNetworks: values.BASE_NETWORKS,
   });
 }
 
@@ -254,7 +257,7 @@ function httpOf(values: Values): HttpConfig | undefined {
   return Object.freeze({
     port: values.HTTP_TUNNEL_LISTEN_PORT,
     tokens: values.HTTP_TUNNEL_TOKEN,
-    baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS,
+    baseNetworks: values.HTTP_TUNNEL_BASE_NETWORKS ?? values.BASE_NETWORKS,
     trustedProxies: values.HTTP_TUNNEL_TRUSTED_PROXIES,
   });
 }

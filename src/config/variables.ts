@@ -37,7 +37,7 @@ export const VARIABLES = {
   ),
   CLIENT_ID: variable(
     rules.clientId,
-    'Name of this replica: `holderIdentity` of its leases and end of its MQTT client id. Default: POD_NAME, else the host name.',
+    'Name of this replica: `holderIdentity` of its leases and part of its MQTT client ids. Default: POD_NAME, else the host name.',
   ),
   IS_CLUSTER: variable(
     rules.boolean,
@@ -83,12 +83,20 @@ export const VARIABLES = {
     'If more new bases come in a minute, each of them has to answer a question before it gets a Node. `0`: every base has to.',
     '60',
   ),
+  BASE_NETWORKS: variable(
+    rules.networks,
+    'Networks of bases, over both tunnels: no other address is stored in Nodes and Pods, and over HTTP none is called. Loopback, link-local, metadata services and the like must be listed explicitly, such as `127.0.0.0/8`. Not set: any address but these.',
+  ),
   ENABLE_MQTT_TUNNEL: variable(rules.boolean, 'Find bases over MQTT.', 'false'),
   MQTT_BROKER: variable(rules.host, 'Host of the broker. Required with the MQTT tunnel.'),
   MQTT_PORT: variable(rules.integer(1, 65535), 'Port of the broker.', '1883'),
   MQTT_USERNAME: variable(rules.text, 'User name for the broker.'),
   MQTT_PASSWORD: variable(rules.text, 'Password for the broker. Never logged.'),
-  MQTT_CLIENT_PREFIX: variable(rules.clientId, 'Start of the MQTT client id: `{prefix}@@@{CLIENT_ID}`.', 'koupleless'),
+  MQTT_CLIENT_PREFIX: variable(
+    rules.clientId,
+    'Start of the MQTT client id: `{prefix}@@@{CLIENT_ID}@@@{random}`.',
+    'koupleless',
+  ),
   MQTT_CA_PATH: variable(
     rules.text,
     'PEM file of the CA that signed the broker’s certificate. Set: the link uses TLS.',
@@ -110,7 +118,7 @@ export const VARIABLES = {
   ),
   HTTP_TUNNEL_BASE_NETWORKS: variable(
     rules.networks,
-    'Networks of bases over HTTP; the controller calls no other address. Loopback, link-local, metadata services and the like must be listed explicitly, such as `127.0.0.0/8`. Not set: any address but these.',
+    'Networks of bases over HTTP, where they are others than those over MQTT. Not set: BASE_NETWORKS.',
   ),
   HTTP_TUNNEL_TRUSTED_PROXIES: variable(
     rules.networks,

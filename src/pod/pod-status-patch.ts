@@ -13,8 +13,8 @@ export function podStatusPatchOf(pod: VPod, next: VPodStatus): Patch & { readonl
   const scalars = ['phase', 'reason', 'message', 'observedGeneration', 'startTime', 'podIP', 'hostIP'] as const;
   for (const field of scalars) if (prev[field] !== next[field]) status[field] = next[field] ?? null;
   // The lists merge by IP: without the directive an old address would stay.
-  if (status.podIP) status.podIPs = [{ ip: next.podIP }, { $patch: 'replace' }];
-  if (status.hostIP) status.hostIPs = [{ ip: next.hostIP }, { $patch: 'replace' }];
+  if ('podIP' in status) status.podIPs = addressesOf(next.podIP);
+  if ('hostIP' in status) status.hostIPs = addressesOf(next.hostIP);
   const conditions = next.conditions.filter(
     (condition) => !prev.conditions.some((entry) => isDeepStrictEqual(entry, condition)),
   );
@@ -25,4 +25,8 @@ export function podStatusPatchOf(pod: VPod, next: VPodStatus): Patch & { readonl
     status.containerStatuses = next.containerStatuses;
   }
   return { metadata: { uid: pod.uid }, status };
+}
+
+function addressesOf(ip: string | undefined): Record<string, string>[] | null {
+  return ip === undefined ? null : [{ ip }, { $patch: 'replace' }];
 }

@@ -9,7 +9,8 @@ import { ruleOf } from './waiting-reason.ts';
 /** What a Pod's status needs to know of the base. */
 export interface BaseFacts {
   readonly identity: string;
-  readonly ip: string;
+  /** undefined: it has none that may be stored. */
+  readonly ip: string | undefined;
   /** A loopback, link-local, … podIP makes Kubernetes refuse the EndpointSlice of every Service that selects it. */
   readonly isRoutable: boolean;
   /** undefined while the base is reachable. */
@@ -53,13 +54,18 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
     message: isUnsupported ? UNSUPPORTED_MESSAGE : base.unreachable?.message,
     observedGeneration: pod.generation,
     startTime: prev.startTime ?? nowText,
-    podIP: isUnsupported || !base.isRoutable ? prev.podIP : base.ip,
+    podIP: isUnsupported ? prev.podIP : podIPOf(base, prev),
     hostIP: base.ip,
     conditions,
     containerStatuses:
       phase === 'Failed' ? containerStatuses.map((status) => terminated(status, nowText)) : containerStatuses,
   };
   return isDeepStrictEqual(asStoredBeside(prev, next), prev) ? prev : next;
+}
+
+/** Pods keep the address of before while their base has one that no Service can use, such as loopback. */
+function podIPOf({ ip, isRoutable }: BaseFacts, prev: VPodStatus): string | undefined {
+  return ip === undefined || isRoutable ? ip : prev.podIP;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
 import { COMPONENT, COMPONENT_LABEL } from '../labels.ts';
+import { plainLine } from '../shortened.ts';
 import { type ModuleId, type ModuleKey, moduleKeyOf } from '../tunnel/module.ts';
 import { ASK_AGAIN_MS, type BasePlan } from './base-plan.ts';
 import { FirstContacts, type FirstContactsOptions } from './first-contacts.ts';
@@ -234,9 +235,11 @@ function wantedByNode(found: readonly VPod[], ownerOf: OwnerOf): WantedByNode {
 }
 
 const MAX_TOLD = 20;
+const MAX_KEY_LENGTH = 128;
 
 /** The first few keys for people, and how many there are besides. */
 function shortened(keys: readonly ModuleKey[]): string[] {
-  if (keys.length <= MAX_TOLD) return [...keys];
-  return [...keys.slice(0, MAX_TOLD), `${keys.length - MAX_TOLD} more`];
+  // Whoever made the jar chose them, or the base invented them.
+  const first = keys.slice(0, MAX_TOLD).map((key) => plainLine(key, MAX_KEY_LENGTH));
+  return keys.length <= MAX_TOLD ? first : [...first, `${keys.length - MAX_TOLD} more`];
 }

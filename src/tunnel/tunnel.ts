@@ -103,6 +103,16 @@ export function isUnsent(error: unknown): boolean {
  */
 export interface Tunnel {
   readonly name: TunnelName;
+  /**
+   * Whether the transport has authenticated who speaks under an identity: with a user for each base at the broker nobody
+   * else can. Such a base takes its identity from one that has proven an address at most.
+   */
+  readonly provesIdentity: boolean;
+  /**
+   * Why an address that a base reports is not stored in its Node and Pods, to be read after "which"; undefined for one
+   * that is.
+   */
+  addressFault(ip: string): string | undefined;
   /** Connects and keeps connected until `signal` is aborted; resolves when all is closed. Called once. */
   run(handler: TunnelHandler, signal: AbortSignal): Promise<void>;
   /** Whether the link is up now and all subscriptions are acknowledged. */

@@ -1,5 +1,8 @@
 import { BlockList, isIPv6 } from 'node:net';
 
+/** Stands for the address of a base that has none which may be stored. */
+export const NO_ADDRESS = '0.0.0.0';
+
 const UNROUTABLE = new BlockList();
 UNROUTABLE.addSubnet('0.0.0.0', 8, 'ipv4');
 UNROUTABLE.addSubnet('127.0.0.0', 8, 'ipv4');

@@ -25,6 +25,8 @@ export class BasePlace implements TunnelClaim {
   #placedAt: number;
   #settledAt: string | undefined;
   #isDisplaced = false;
+  #hasRegained = false;
+  #hasAnswered = false;
   #refusalReportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ base, tunnel, now }: PlaceOptions) {
@@ -57,14 +59,34 @@ export class BasePlace implements TunnelClaim {
     return this.#isDisplaced;
   }
 
+  /** An arklet has answered there since the base came there: until then its port is only what somebody said. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** It was heard at its address after another base had been heard there. */
+  get hasRegained(): boolean {
+    return this.#hasRegained;
+  }
+
   /** The base, or its Node, reports this of the base now. */
   update(base: BaseInfo, tunnel: TunnelName): void {
+    if (base.ip !== this.#base.ip || base.port !== this.#base.port) this.#hasAnswered = false;
     this.#base = base;
     this.#tunnel = tunnel;
   }
 
   move(now: number): void {
     this.#placedAt = now;
+    this.#hasRegained = false;
+    this.#hasAnswered = false;
+  }
+
+  /** An answer came from there. Returns whether it is the first one. Called by the VNodeController. */
+  answer(): boolean {
+    const isFirst = !this.#hasAnswered;
+    this.#hasAnswered = true;
+    return isFirst;
   }
 
   displace(): void {
@@ -73,6 +95,7 @@ export class BasePlace implements TunnelClaim {
 
   regain(): void {
     this.#isDisplaced = false;
+    this.#hasRegained = true;
   }
 
   /** Called by the VNodeStore only. */

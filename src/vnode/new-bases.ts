@@ -95,7 +95,7 @@ export class NewBases {
     if (hasAnswered || (known === undefined && this.#arrivals.isLow(now)))
       return this.#mayBecomeVNode(base.identity, now);
     const { tunnel, source } = envelope;
-    if (known !== undefined && now - known.askedAt < ANSWER_WITHIN_MS) {
+    if (known !== undefined && now - known.askedAt < ANSWER_WITHIN_MS && !this.#outranks(tunnel, known)) {
       // Of another place nothing is taken: whoever answers has not said that.
       if (!isSamePlace(known, { tunnel, base })) return false;
       known.base = base;
@@ -131,6 +131,11 @@ export class NewBases {
       if (unproven.isFailed && now - unproven.lastBeatAt < BINDS_WITHIN_MS) this.#askAgain(unproven, now);
     }
     metrics.unprovenBases.set(store.unproven.size);
+  }
+
+  /** A base whose transport has authenticated it does not wait for the answer of one that has not. */
+  #outranks(tunnel: TunnelName, known: UnprovenBase): boolean {
+    return tunnel !== known.tunnel && (this.#options.tunnels.get(tunnel)?.provesIdentity ?? false);
   }
 
   #askAgain(unproven: UnprovenBase, now: number): void {

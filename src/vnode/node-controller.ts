@@ -271,11 +271,11 @@ export class NodeController {
 
   #factsOf(vnode: VNode): NodeFacts {
     const { env, kubeletVersion } = this.#options;
-    const { base, tunnel } = vnode.place;
+    const { base, tunnel, hasAnswered } = vnode.place;
     const { health, basePod } = vnode.process;
     const { liveness, isSuspended } = vnode.life;
     const reachability = liveness === 'Reachable' ? (isSuspended ? 'Suspended' : 'Reachable') : 'Unreachable';
-    return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability, basePod };
+    return { base, tunnel, env, kubeletVersion: kubeletVersion(), health, reachability, hasAnswered, basePod };
   }
 
   #refuseForeign(vnode: VNode, node: NodeObject): NodeObject {

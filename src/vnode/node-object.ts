@@ -11,8 +11,10 @@ import {
   TAINT,
   VNODE_LABEL,
 } from '../labels.ts';
+import { plainLine } from '../shortened.ts';
 import type { BaseHealth, BaseInfo } from '../tunnel/base.ts';
 import type { TunnelName } from '../tunnel/tunnel.ts';
+import { NO_ADDRESS } from './address.ts';
 
 /** `namespace/name` of the one running Pod that has the address `ip`; undefined: none has it, or several do. */
 export interface BasePod {
@@ -28,6 +30,8 @@ export interface NodeFacts {
   readonly kubeletVersion: string;
   readonly health: BaseHealth | undefined;
   readonly reachability: Reachability;
+  /** An arklet has answered at the address and port of the base, where it is called there. */
+  readonly hasAnswered: boolean;
   /** undefined before it was looked for. */
   readonly basePod: BasePod | undefined;
 }
@@ -41,6 +45,9 @@ const MAX_PODS = '65535';
  * is no place for such a Pod. Not more, since cluster-autoscaler adds up the cores of all Nodes (`--cores-total`).
  */
 const CPU = '64';
+
+/** Name and version of a base, which may have 380 characters. */
+const MAX_OS_IMAGE_LENGTH = 128;
 
 /** Shares of the maximum metaspace that are committed: at the one, pressure begins, and below the other it ends. */
 const PRESSURE_FROM = 0.9;
@@ -116,7 +123,7 @@ export function providerIdOf(env: string, identity: string): string {
 
 export function nodeAddressesOf(base: BaseInfo): NodeAddress[] {
   return [
-    { type: 'InternalIP', address: base.ip },
+    ...(base.ip === NO_ADDRESS ? [] : [{ type: 'InternalIP', address: base.ip }]),
     // A base may claim any host name, so what it calls its host is only a label.
     { type: 'Hostname', address: nodeNameOf(base.identity) },
   ];
@@ -135,9 +142,17 @@ export function nodeAnnotationsOf(health: BaseHealth | undefined): Record<string
   return used === undefined ? {} : { [ANNOTATION.metaspaceUsed]: `${Math.floor(used / 1024)}Ki` };
 }
 
-/** Annotations by which a later process, or another replica, finds the base before it speaks. */
-export function placeAnnotationsOf({ port }: BaseInfo): Record<string, string> {
-  return port === 0 ? {} : { [ANNOTATION.arkletPort]: String(port) };
+/**
+ * Port of the arklet, by which a later process, or another replica, finds the base before it speaks, and which no Service
+ * exports. `shown`: what the Node shows, until an arklet has answered at the port that the base names: another process
+ * may serve there, and its Services would lose the port.
+ */
+export function arkletAnnotationOf(
+  { base: { port }, hasAnswered }: Pick<NodeFacts, 'base' | 'hasAnswered'>,
+  shown?: string,
+): string | undefined {
+  if (port === 0) return undefined;
+  return hasAnswered ? String(port) : shown;
 }
 
 /** 0 where the Node does not show it. */
@@ -162,7 +177,7 @@ export function nodeInfoOf({ base, kubeletVersion }: NodeFacts): Record<string, 
     kubeletVersion,
     machineID: base.identity,
     operatingSystem: 'linux',
-    osImage: `${base.name} ${base.version}`.trim(),
+    osImage: plainLine(`${base.name} ${base.version}`, MAX_OS_IMAGE_LENGTH),
     systemUUID: base.identity,
   };
 }
@@ -240,6 +255,7 @@ function reachable(reachability: Reachability, base: BaseInfo): NodeCondition {
  */
 export function newNodeOf(facts: NodeFacts, nowText: string, ttlSeconds = 0): NodeObject {
   const { base, env, health } = facts;
+  const arkletPort = arkletAnnotationOf(facts);
   return {
     apiVersion: 'v1',
     kind: 'Node',
@@ -249,7 +265,7 @@ export function newNodeOf(facts: NodeFacts, nowText: string, ttlSeconds = 0): No
       annotations: {
         [NODE_TTL_ANNOTATION]: String(ttlSeconds),
         ...nodeAnnotationsOf(health),
-        ...placeAnnotationsOf(base),
+        ...(arkletPort === undefined ? {} : { [ANNOTATION.arkletPort]: arkletPort }),
       },
     },
     spec: { providerID: providerIdOf(env, base.identity), taints: nodeTaintsOf(env) },

@@ -5,6 +5,7 @@ import { ANNOTATION } from '../labels.ts';
 import { isRoutable } from './address.ts';
 import {
   ARCHITECTURE_LABELS,
+  arkletAnnotationOf,
   METASPACE_PRESSURE,
   type NodeFacts,
   nodeAddressesOf,
@@ -15,7 +16,6 @@ import {
   nodeMemoryOf,
   nodeResourcesOf,
   nodeTaintsOf,
-  placeAnnotationsOf,
   providerIdOf,
 } from './node-object.ts';
 
@@ -99,7 +99,7 @@ export function usablePatchOf(node: CachedNode): Patch | undefined {
 /** A base that came over HTTP and now speaks MQTT has no port any more, and one with another address is another Pod. */
 function placePatchOf(node: CachedNode, facts: NodeFacts): Record<string, string | null> | undefined {
   const wanted = {
-    [ANNOTATION.arkletPort]: placeAnnotationsOf(facts.base)[ANNOTATION.arkletPort],
+    [ANNOTATION.arkletPort]: arkletAnnotationOf(facts, node.annotations[ANNOTATION.arkletPort]),
     [ANNOTATION.basePod]: basePodOf(node, facts),
   };
   const changed = Object.entries(wanted).filter(([key, value]) => node.annotations[key] !== value);
@@ -148,7 +148,11 @@ function statusPatchOf(
   if (due.isPeriodic || due.writesMetaspace || changed.length > 0)
     status.conditions = wanted.map((condition) => stamped(condition, node, nowText));
   const addresses = nodeAddressesOf(facts.base);
-  if (!sameEntries(addresses, node.addresses, 'type', 'address')) status.addresses = addresses;
+  if (!sameEntries(addresses, node.addresses, 'type', 'address')) {
+    // The list merges by type: without the directive an address that the base has no longer would stay.
+    const isFewer = node.addresses.some(({ type }) => !addresses.some((address) => address.type === type));
+    status.addresses = isFewer ? [...addresses, { $patch: 'replace' }] : addresses;
+  }
   const nodeInfo = nodeInfoOf(facts);
   const hasOldArchitecture = (node.nodeInfo.architecture ?? '') !== nodeInfo.architecture;
   if (Object.entries(nodeInfo).some(([key, value]) => (node.nodeInfo[key] ?? '') !== value)) status.nodeInfo = nodeInfo;

@@ -17,32 +17,22 @@ export interface HeldClaim {
 
 /**
  * Which base has an identity after a heartbeat. `Same`: the sender has it already. `Moved`: the sender has it from now
- * on, as another process, or over another tunnel. `Refused`: the base that has it still speaks. `couldSpeakSince`: since
- * when the holder could have been heard over its tunnel; undefined while the link may be down.
+ * on, as another process, or over another tunnel. `Refused`: the base that has it still speaks, or has its Node over
+ * another tunnel. `isProven`: the transport has authenticated the sender, so that the identity is the sender's own.
  */
 export function weighClaim(
   { place: held, life }: HeldClaim,
   heard: TunnelClaim,
   now: number,
-  couldSpeakSince: number | undefined,
+  isProven: boolean,
 ): 'Same' | 'Moved' | 'Refused' {
   if (isSamePlace(held, heard)) return 'Same';
-  if (!isByAddress(held.tunnel)) {
-    // The transport authenticates who speaks there; whoever posts a heartbeat has proven an address at most.
-    if (couldSpeakSince === undefined) return 'Refused';
-    return now - Math.max(life.lastHeardAt, couldSpeakSince) >= UNREACHABLE_AFTER_MS ? 'Moved' : 'Refused';
-  }
+  // However silent the holder is: a stranger may speak over the other tunnel, and would get its modules.
+  if (held.tunnel !== heard.tunnel) return isProven ? 'Moved' : 'Refused';
+  // Of a base that is known only from its Node, the place that it shows has to be silent or to refuse a connection: right
+  // after a start, a stranger with an address of its own may be heard before the base. Without a place it is anywhere.
   const isGone = life.isRefusing || now - life.lastHeardAt >= UNREACHABLE_AFTER_MS;
-  return isGone || (!life.wasHeard && isOpen(held, heard)) ? 'Moved' : 'Refused';
-}
-
-/**
- * Whether a base that is known only from its Node may be anywhere: the Node shows no place to ask at, or the transport
- * authenticates who speaks now. Others wait until the place that it shows is silent or refuses a connection: right after
- * a start, a stranger with an address of its own may be heard before the base.
- */
-function isOpen(held: TunnelClaim, heard: TunnelClaim): boolean {
-  return !isByAddress(heard.tunnel) || addressOf(held) === undefined;
+  return isGone || (!life.wasHeard && addressOf(held) === undefined) ? 'Moved' : 'Refused';
 }
 
 /** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */

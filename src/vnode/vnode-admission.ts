@@ -7,11 +7,11 @@ import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
-import { type Envelope, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
-import { isRoutable } from './address.ts';
+import { type Envelope, isByAddress, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
+import { isRoutable, NO_ADDRESS } from './address.ts';
 import type { BaseCandidates } from './base-candidates.ts';
 import type { BaseInquirer } from './base-inquirer.ts';
-import { BRAKE_MAX_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
+import { MISSED_HEARTBEAT_MS, UNREACHABLE_AFTER_MS } from './liveness.ts';
 import { NewBases, type NewBasesOptions } from './new-bases.ts';
 import { arkletPortOf } from './node-object.ts';
 import { addressOf, placeOf, weighClaim } from './tunnel-claim.ts';
@@ -29,6 +29,11 @@ export interface VNodeAdmissionOptions extends NewBasesOptions {
   readonly ledger: LedgerOptions;
 }
 
+interface HeardBase {
+  readonly tunnel: TunnelName;
+  readonly base: BaseInfo;
+}
+
 /** Who gets a VNode, and which of two bases with one identity has it. */
 export class VNodeAdmission {
   readonly #options: VNodeAdmissionOptions;
@@ -40,19 +45,10 @@ export class VNodeAdmission {
     for (const tunnel of TUNNEL_NAMES) options.metrics.refusedBases.inc({ tunnel }, 0);
   }
 
-  /** After 5 min of an outage silence counts although the link is down. */
-  #couldSpeakSince(name: TunnelName): number | undefined {
-    const { tunnels, clock } = this.#options;
-    const tunnel = tunnels.get(name);
-    const upSince = tunnel?.upSince();
-    if (upSince !== undefined) return upSince;
-    const downSince = tunnel?.downSince() ?? clock.now();
-    return clock.now() - downSince >= BRAKE_MAX_MS ? downSince : undefined;
-  }
-
   /** The VNode that a heartbeat is for; undefined when it is refused, or the VNode is being removed. */
-  admit(envelope: Envelope, base: BaseInfo): VNode | undefined {
-    const { store, clock } = this.#options;
+  admit(envelope: Envelope, said: BaseInfo): VNode | undefined {
+    const { store, clock, tunnels } = this.#options;
+    const base = this.#storable(envelope.tunnel, said);
     const vnode = store.get(nodeNameOf(envelope.identity));
     const heard = { tunnel: envelope.tunnel, base };
     const holder = store.heardAt(addressOf(heard));
@@ -61,25 +57,35 @@ export class VNodeAdmission {
       return undefined;
     }
     if (vnode === undefined) {
-      if (!this.#newBases.meet(envelope, base)) return undefined;
-      const found = this.#discover(envelope.tunnel, base);
+      if (!this.#newBases.meet(envelope, said)) return undefined;
+      const found = this.#discover(envelope.tunnel, said);
       this.#options.inquirer.ask(found);
       return this.#settled(found);
     }
     if (vnode.life.liveness === 'Dead') return undefined;
-    const { place } = vnode;
-    const verdict = weighClaim(vnode, heard, clock.now(), this.#couldSpeakSince(place.tunnel));
+    const isProven = tunnels.get(envelope.tunnel)?.provesIdentity ?? false;
+    const verdict = weighClaim(vnode, heard, clock.now(), isProven);
     if (verdict === 'Refused') {
       this.#refuse(vnode, placeOf(heard), envelope.tunnel);
       return undefined;
     }
-    if (place.tunnel === envelope.tunnel && isDeepStrictEqual(place.base, base)) return this.#settled(vnode);
-    const isMove = verdict === 'Moved' || place.base.ip !== base.ip || place.base.port !== base.port;
-    // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels.
-    if (!place.changes.admit(isMove, clock.now())) return verdict === 'Moved' ? undefined : this.#settled(vnode);
-    if (verdict === 'Moved') this.#move(vnode, placeOf(heard));
-    if (place.base.ip !== base.ip) this.#checkAddress(base);
-    place.update(base, envelope.tunnel);
+    return this.#place(vnode, heard, said, verdict === 'Moved');
+  }
+
+  /** The base is at this place now. `hasMoved`: it has the identity from now on. Undefined when it moves too often. */
+  #place(vnode: VNode, heard: HeardBase, said: BaseInfo, hasMoved: boolean): VNode | undefined {
+    const { place } = vnode;
+    const { tunnel, base } = heard;
+    const isTakeover = place.tunnel !== tunnel;
+    if (!isTakeover && isDeepStrictEqual(place.base, base)) return this.#settled(vnode);
+    const isMove = hasMoved || place.base.ip !== base.ip || place.base.port !== base.port;
+    // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels. A base that has proven
+    // itself takes over once, and not back, though a stranger may have used up the changes.
+    if (!isTakeover && !place.changes.admit(isMove, this.#options.clock.now()))
+      return hasMoved ? undefined : this.#settled(vnode);
+    if (hasMoved) this.#move(vnode, placeOf(heard));
+    if (place.base.ip !== base.ip) this.#checkAddress(tunnel, said);
+    place.update(base, tunnel);
     this.#enqueue(vnode);
     return this.#settled(vnode);
   }
@@ -146,7 +152,8 @@ export class VNodeAdmission {
     const ready = node.conditions.find(({ type }) => type === 'Ready');
     // What was unreachable stays so until the base speaks.
     const wasUnreachable = ready?.status === 'False' && ready.reason === 'BaseUnreachable';
-    const vnode = this.#add({ base: baseOf(node, identity), tunnel, adopted: { wasUnreachable } });
+    const base = this.#storable(tunnel, baseOf(node, identity));
+    const vnode = this.#add({ base, tunnel, adopted: { wasUnreachable } });
     const heardThere = store.settle(vnode);
     if (heardThere) {
       store.settle(heardThere);
@@ -163,16 +170,27 @@ export class VNodeAdmission {
     if (vnode === undefined || !leadership.isFollowed(node.name)) return;
     const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     if (tunnel === undefined || tunnels.get(tunnel) === undefined) return;
-    const base = baseOf(node, vnode.identity);
+    const base = this.#storable(tunnel, baseOf(node, vnode.identity));
     if (placeOf({ tunnel, base }) === placeOf(vnode.place)) return;
     vnode.place.update(base, tunnel);
     store.settle(vnode);
   }
 
-  #discover(tunnel: TunnelName, base: BaseInfo, lastBeatAt?: number): VNode {
-    this.#options.logger.info({ node: nodeNameOf(base.identity), tunnel, ip: base.ip }, 'base found');
-    this.#checkAddress(base);
-    return this.#add({ base, tunnel, lastBeatAt });
+  #discover(tunnel: TunnelName, said: BaseInfo, lastBeatAt?: number): VNode {
+    this.#options.logger.info({ node: nodeNameOf(said.identity), tunnel, ip: said.ip }, 'base found');
+    this.#checkAddress(tunnel, said);
+    return this.#add({ base: this.#storable(tunnel, said), tunnel, lastBeatAt });
+  }
+
+  /**
+   * What may be stored of what a base, or its Node, says of its address. Over MQTT a base works without an address, and
+   * a port means nothing: nobody has ever called it there.
+   */
+  #storable(tunnel: TunnelName, said: BaseInfo): BaseInfo {
+    const port = isByAddress(tunnel) ? said.port : 0;
+    if (this.#options.tunnels.get(tunnel)?.addressFault(said.ip) !== undefined)
+      return { ...said, ip: NO_ADDRESS, port: 0 };
+    return port === said.port ? said : { ...said, port };
   }
 
   #add(found: Omit<VNodeOptions, 'now' | 'ledger'>): VNode {
@@ -202,9 +220,12 @@ export class VNodeAdmission {
     if (!this.#countRefusal(vnode, tunnel)) return;
     const held = placeOf(vnode.place);
     logger.warn({ node: vnode.nodeName, held, refused: place }, 'two bases have one identity');
-    const why = vnode.life.wasHeard
-      ? `while the base at ${held} sends messages`
-      : `until ${held}, where its Node shows it, refuses a connection or is silent for 25 s`;
+    const why =
+      vnode.tunnel !== tunnel
+        ? `while its Node is one of ${vnode.tunnel}`
+        : vnode.life.wasHeard
+          ? `while the base at ${held} sends messages`
+          : `until ${held}, where its Node shows it, refuses a connection or is silent for 25 s`;
     const message = `a base at ${place} has the identity ${vnode.identity} too: it is refused ${why}`;
     this.#reportRefusal(vnode, message);
   }
@@ -217,12 +238,21 @@ export class VNodeAdmission {
 
   /** Two identities have one address: nobody is spoken to there until the one that has it is heard again. */
   #refuseAt(holder: VNode, { identity, tunnel }: Envelope): void {
-    holder.displace();
+    if (this.#mayHaveLeft(holder)) holder.displace();
     if (!this.#countRefusal(holder, tunnel)) return;
     const place = placeOf(holder.place);
     this.#options.logger.warn({ node: holder.nodeName, refused: identity, place }, 'two bases have one address');
     const message = `base ${identity} reports ${place} too: it is refused while ${holder.identity} sends heartbeats`;
     this.#reportRefusal(holder, message);
+  }
+
+  /**
+   * A base that went on with its heartbeats after such a claim has shown that the claim is false: more of them are
+   * counted and keep nobody from speaking to it, until it misses a heartbeat.
+   */
+  #mayHaveLeft({ place, life: { lastBeatAt } }: VNode): boolean {
+    const sinceMs = this.#options.clock.now() - (lastBeatAt ?? Number.NEGATIVE_INFINITY);
+    return !place.hasRegained || sinceMs >= MISSED_HEARTBEAT_MS;
   }
 
   /** Whether it is reported, too. */
@@ -236,13 +266,18 @@ export class VNodeAdmission {
     this.#options.recorder.event(nodeSubject(holder.nodeName), 'Warning', 'BaseRefused', message);
   }
 
-  #checkAddress(base: BaseInfo): void {
-    if (isRoutable(base.ip)) return;
-    const { metrics, recorder, logger } = this.#options;
+  #checkAddress(tunnel: TunnelName, base: BaseInfo): void {
+    const { metrics, recorder, logger, tunnels } = this.#options;
+    const fault = tunnels.get(tunnel)?.addressFault(base.ip);
+    if (fault === undefined && isRoutable(base.ip)) return;
     metrics.unroutableBases.inc();
     const nodeName = nodeNameOf(base.identity);
     logger.warn({ node: nodeName, ip: base.ip }, 'base has an address that no Service can use');
-    const message = `base ${base.identity} reports the address ${base.ip}, which no Service endpoint can use: its Pods get no podIP`;
+    const why =
+      fault === undefined
+        ? 'no Service endpoint can use: its Pods get no podIP'
+        : `${fault}: its Node and its Pods show no address`;
+    const message = `base ${base.identity} reports the address ${base.ip}, which ${why}`;
     recorder.event(nodeSubject(nodeName), 'Warning', 'UnroutableAddress', message);
   }
 
@@ -260,7 +295,7 @@ function baseOf(node: CachedNode, identity: string): BaseInfo {
     name: node.labels[BASE_LABEL.name] ?? '',
     version: node.labels[BASE_LABEL.version] ?? '',
     clusterName: node.labels[BASE_LABEL.clusterName] ?? '',
-    ip: addressOf('InternalIP') || '0.0.0.0',
+    ip: addressOf('InternalIP') || NO_ADDRESS,
     hostName: node.labels[BASE_LABEL.hostName] ?? '',
     port: arkletPortOf(node.annotations),
   };

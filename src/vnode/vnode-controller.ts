@@ -270,6 +270,7 @@ export class VNodeController implements TunnelHandler {
     const { place, proof } = vnode;
     if (place.isDisplaced || (askedAt !== undefined && askedAt < place.placedAt)) return undefined;
     if (envelope.answeredBy === identity) proof.named(this.#options.clock.now());
+    if (askedAt !== undefined && place.answer()) this.#options.enqueueNode(vnode.nodeName);
     this.#noteLife(vnode, envelope);
     return vnode;
   }

@@ -8,7 +8,7 @@ import { ReportLimit } from '../report-limit.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
 import type { ModuleKey } from '../tunnel/module.ts';
 import type { BaseAddress, TunnelName } from '../tunnel/tunnel.ts';
-import { isRoutable } from './address.ts';
+import { isRoutable, NO_ADDRESS } from './address.ts';
 import { BaseProcess } from './base-process.ts';
 import { BaseQuestions } from './base-questions.ts';
 import { BaseLife, BasePlace, BaseProof, type FormerLead } from './base-state.ts';
@@ -44,7 +44,7 @@ export class VNode implements LedBase, HeldClaim {
   readonly reports: ReportLimit;
   readonly #work: ModuleWork;
   /** Its address as it was last checked: each plan asks, and it seldom changes. */
-  #checked: Pick<BaseFacts, 'ip' | 'isRoutable'> | undefined;
+  #checked: { readonly ip: string; readonly isRoutable: boolean } | undefined;
 
   constructor({ base, tunnel, now, ledger, lastBeatAt, adopted }: VNodeOptions) {
     this.identity = base.identity;
@@ -97,7 +97,8 @@ export class VNode implements LedBase, HeldClaim {
     const { identity, ip } = base;
     const unreachable = this.life.liveness === 'Reachable' ? undefined : { message: unreachableMessage(base) };
     if (this.#checked?.ip !== ip) this.#checked = { ip, isRoutable: isRoutable(ip) };
-    return { identity, ip, isRoutable: this.#checked.isRoutable, unreachable };
+    const { isRoutable: isUsable } = this.#checked;
+    return { identity, ip: ip === NO_ADDRESS ? undefined : ip, isRoutable: isUsable, unreachable };
   }
 
   operationEnded(now: number): void {

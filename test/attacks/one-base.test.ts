@@ -2,12 +2,11 @@ import { setTimeout } from 'node:timers/promises';
 import { connectAsync, type MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
-import { startMosquitto } from '../../samples/broker/mosquitto.ts';
 import type { NodeObject } from '../../src/kube/objects.ts';
+import { CONTROLLER_ACCESS, passwordOf, startDocumentedMosquitto } from '../support/documented-mosquitto.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findNode, isSchedulable, nodes } from '../support/observe.ts';
-import { pageBlock } from '../support/page-block.ts';
 import { createPod, readyPod, removePod } from '../support/pod-life.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { CONTROLLER_USER, type ControllerProcess, type OwnWorld, startOwnWorld } from '../support/world.ts';
@@ -17,7 +16,6 @@ import { beginAttack } from './begin-attack.ts';
 const HOSTILE = 'mallory';
 const HONEST = 'alice';
 const NEWCOMER = 'bob';
-const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
 const LIST_SIZE = 2_000;
 const ROUND_MS = 50;
 const HONEST_PODS = 10;
@@ -26,22 +24,15 @@ const READY_WITHIN_MS = 8_000;
 /** On a slow machine the limit is this many times what the slowest of three Pods took before the flood. */
 const TIMES_CALM = 10;
 
-const passwordOf = (identity: string): string => `secret of ${identity}`;
-
 let world: OwnWorld;
 let controller: ControllerProcess;
 let honest: Fleet;
 let client: MqttClient;
 
 beforeAll(async () => {
-  const users = Object.fromEntries([HOSTILE, HONEST, NEWCOMER].map((identity) => [identity, passwordOf(identity)]));
-  const broker = await startMosquitto({
-    users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
-    acl: pageBlock('pattern write koupleless_dev/%u/base/+'),
-    settings: pageBlock('allow_anonymous false'),
-  });
+  const broker = await startDocumentedMosquitto([HOSTILE, HONEST, NEWCOMER]);
   world = await startOwnWorld({ auditLog: true }, { transport: new MqttTransport(broker) });
-  controller = await world.startController(CONTROLLER);
+  controller = await world.startController(CONTROLLER_ACCESS);
   honest = await startBase(HONEST);
   client = await connectAsync(broker.url, { username: HOSTILE, password: passwordOf(HOSTILE) });
   await say('heart', heartOf(0));

@@ -1,34 +1,25 @@
 import { connectAsync } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Fleet } from '../../samples/base-simulator/fleet.ts';
-import { startMosquitto } from '../../samples/broker/mosquitto.ts';
+import { CONTROLLER_ACCESS, passwordOf, startDocumentedMosquitto } from '../support/documented-mosquitto.ts';
 import { eventually } from '../support/eventually.ts';
 import { modulePod } from '../support/manifests.ts';
 import { findPod, isReady, isSchedulable, nodes } from '../support/observe.ts';
-import { pageBlock } from '../support/page-block.ts';
 import { startWorld } from '../support/start-world.ts';
 import { MqttTransport } from '../support/transport.ts';
 import { type ControllerProcess, podPath, type World } from '../support/world.ts';
 
 /** Mosquitto as docs/install.md describes it: its ACL, a user for each base, its settings. */
 const BASES = ['b1', 'b2'];
-const CONTROLLER = { MQTT_USERNAME: 'module-controller', MQTT_PASSWORD: 'secret of the controller' };
-
-const passwordOf = (identity: string): string => `secret of ${identity}`;
 
 let world: World;
 let controller: ControllerProcess;
 const fleets = new Map<string, Fleet>();
 
 beforeAll(async () => {
-  const users = Object.fromEntries(BASES.map((identity) => [identity, passwordOf(identity)]));
-  const broker = await startMosquitto({
-    users: { ...users, [CONTROLLER.MQTT_USERNAME]: CONTROLLER.MQTT_PASSWORD },
-    acl: pageBlock('pattern write koupleless_dev/%u/base/+'),
-    settings: pageBlock('allow_anonymous false'),
-  });
+  const broker = await startDocumentedMosquitto(BASES);
   world = await startWorld({ transport: new MqttTransport(broker) });
-  controller = await world.startController(CONTROLLER);
+  controller = await world.startController(CONTROLLER_ACCESS);
   for (const identity of BASES) {
     const fleet = await world.startFleet({
       username: identity,

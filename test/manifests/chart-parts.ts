@@ -22,6 +22,7 @@ const FACTS: NodeFacts = {
   health: undefined,
   reachability: 'Reachable',
   basePod: undefined,
+  hasAnswered: false,
 };
 /** Keys of the labels and annotations that the core writes to a Node, or takes off. */
 const NODE_KEYS = [...Object.keys(nodeLabelsOf(FACTS)), ...ARCHITECTURE_LABELS, ...NODE_ANNOTATIONS].toSorted();

@@ -1,4 +1,5 @@
 import { ControllerError } from '../../src/errors.ts';
+import { AddressPolicy } from '../../src/tunnel/address-policy.ts';
 import {
   type ModuleCommand,
   type ModuleId,
@@ -12,6 +13,10 @@ import type { BaseAddress, Tunnel, TunnelHandler, TunnelName } from '../../src/t
 export class FakeTunnel implements Tunnel {
   readonly name: TunnelName;
   readonly canSwitch: boolean;
+  /** MQTT: whether the broker knows its users. */
+  provesIdentity: boolean;
+  /** Of both. */
+  policy = new AddressPolicy();
   readonly maxOperations = 64;
   readonly sent: string[] = [];
   readonly specs = new Map<ModuleKey, ModuleSpec>();
@@ -26,6 +31,11 @@ export class FakeTunnel implements Tunnel {
   constructor(name: TunnelName = 'mqtt_tunnel_provider') {
     this.name = name;
     this.canSwitch = name === 'http_tunnel_provider';
+    this.provesIdentity = name === 'mqtt_tunnel_provider';
+  }
+
+  addressFault(ip: string): string | undefined {
+    return this.policy.faultOf(ip);
   }
 
   run(_handler: TunnelHandler, _signal: AbortSignal): Promise<void> {

@@ -35,7 +35,7 @@ function firstLineOf(text: string): string {
   // No part of a URL goes on: in half a URL nobody can say what is userinfo.
   const isCut = first.length === MAX_READ_LENGTH && first.includes('/');
   const line = redactUrls(isCut ? first.slice(0, first.lastIndexOf(' ') + 1) : first).slice(0, MAX_LINE_BYTES + 1);
-  return cutToBytes(line.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trimEnd(), MAX_LINE_BYTES);
+  return cutToBytes(line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trimEnd(), MAX_LINE_BYTES);
 }
 
 /** The last `Caused by:` of a Java stack trace, '' where there is none. */

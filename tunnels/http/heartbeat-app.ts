@@ -8,9 +8,9 @@ import express, {
 } from 'express';
 import { canonicalAddress, sourceOf } from '../../src/ip-address.ts';
 import type { Logger } from '../../src/logger.ts';
+import { inAnyOf, type Network } from '../../src/tunnel/address-policy.ts';
 import type { InvalidMessage, TunnelName } from '../../src/tunnel/tunnel.ts';
 import { MAX_HEART_BYTES } from '../arklet/parse.ts';
-import { inAnyOf, type Network } from './addresses.ts';
 import { BodyDropped, type BodyReader } from './body-reader.ts';
 import { MAX_BATCH_BYTES, MEMBERS_PATH } from './member-client.ts';
 import { digestOf, MEMBER_SCHEME, type MemberVerifier } from './member-proof.ts';

@@ -1,11 +1,11 @@
 import type { Clock } from '../../src/clock.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
+import { AddressPolicy, type Network } from '../../src/tunnel/address-policy.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Envelope, InvalidMessage, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
 import { type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
-import { AddressPolicy, type Network } from './addresses.ts';
 import { BodyReader } from './body-reader.ts';
 import { type Answered, ArkletClient, CommandDispatcher, MAX_OPERATIONS } from './command-dispatcher.ts';
 import {
@@ -73,6 +73,8 @@ interface Session {
  */
 export class HttpTunnel implements Tunnel {
   readonly name = 'http_tunnel_provider';
+  /** All bases share the token, and the sender's address proves no more than an address. */
+  readonly provesIdentity = false;
   readonly canSwitch = true;
   readonly maxOperations = MAX_OPERATIONS;
   readonly #options: HttpTunnelOptions;
@@ -125,6 +127,10 @@ export class HttpTunnel implements Tunnel {
       take: (type, hear) => this.#take(type, hear),
     });
     this.#createSeries();
+  }
+
+  addressFault(ip: string): string | undefined {
+    return this.#policy.faultOf(ip);
   }
 
   async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {

@@ -1,9 +1,10 @@
 import { sourceOf } from '../../src/ip-address.ts';
+import type { AddressPolicy } from '../../src/tunnel/address-policy.ts';
 import type { Envelope, InvalidMessage, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { baseInfoOf, isGoingDown } from '../arklet/convert.ts';
 import { MAX_HEART_BYTES, type Parsed, parse, type Read, type Source, sourceFault } from '../arklet/parse.ts';
 import { readBaseMetadata, readHttpHeart } from '../arklet/read.ts';
-import { type AddressPolicy, baseKeyOf } from './addresses.ts';
+import { baseKeyOf } from './addresses.ts';
 
 /** What a base posts. */
 export const MESSAGE_TYPES = ['heart', 'queryBaseline'] as const;

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type IClientOptions, UniqueMessageIdProvider } from 'mqtt';
 import type { Clock, Timer } from '../../src/clock.ts';
 
@@ -8,8 +9,10 @@ export const CONNECT_TIMEOUT_MS = 10_000;
  * s). The broker closes the link after the same time.
  */
 const KEEPALIVE_SECONDS = 5;
+const RANDOM_BYTES = 12;
 
 export interface MqttClientOptions {
+  /** Start of the client id. */
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -20,7 +23,7 @@ export interface MqttClientOptions {
 export function clientOptionsOf(options: MqttClientOptions): IClientOptions {
   const { clientId, username, password, clock } = options;
   return {
-    clientId,
+    clientId: clientIdOf(clientId),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     // 3.1.1, the version of the bases: every broker has it, and a fallback from 5 would hardly ever be tested.
@@ -38,6 +41,14 @@ export function clientOptionsOf(options: MqttClientOptions): IClientOptions {
     // Several lines for each message, which nobody reads.
     log: () => {},
   };
+}
+
+/**
+ * A client id that nobody guesses: at most brokers, whoever connects with the id of another client throws that one out.
+ * Each connection has one of its own, so that an id that has become known is of no use at the next connection.
+ */
+function clientIdOf(name: string): string {
+  return `${name}@@@${randomBytes(RANDOM_BYTES).toString('hex')}`;
 }
 
 type Intervals = Exclude<NonNullable<IClientOptions['timerVariant']>, string>;

@@ -2,6 +2,7 @@ import type { Clock } from '../../src/clock.ts';
 import { ControllerError } from '../../src/errors.ts';
 import type { Logger } from '../../src/logger.ts';
 import type { Metrics } from '../../src/metrics.ts';
+import { AddressPolicy, type Network } from '../../src/tunnel/address-policy.ts';
 import type { ModuleId, ModuleSpec } from '../../src/tunnel/module.ts';
 import type { BaseAddress, Tunnel, TunnelHandler } from '../../src/tunnel/tunnel.ts';
 import { CommandCounter } from '../arklet/command-counter.ts';
@@ -28,8 +29,10 @@ export interface MqttTunnelOptions {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly tls?: BrokerTls | undefined;
-  /** The whole MQTT client id; unique at the broker, or the two throw each other out. */
+  /** Name of this replica at the broker: start of its client ids, and part of the topic on which it talks to itself. */
   readonly clientId: string;
+  /** See `AddressPolicy`. */
+  readonly baseNetworks?: readonly Network[] | undefined;
   readonly env: string;
   /**
    * Whether this replica speaks to a base, asked when a command is about to be written. Where it does not, the lists,
@@ -63,10 +66,12 @@ const LISTS: ReadonlySet<MessageType> = new Set(['simpleBiz', 'biz']);
  */
 export class MqttTunnel implements Tunnel {
   readonly name = 'mqtt_tunnel_provider';
+  readonly provesIdentity: boolean;
   readonly canSwitch = false;
   readonly maxOperations = 64;
   readonly #options: MqttTunnelOptions;
   readonly #topics: Topics;
+  readonly #policy: AddressPolicy;
   readonly #probe: LinkProbe;
   readonly #invalid: InvalidMessages;
   readonly #gate: IntakeGate;
@@ -75,6 +80,9 @@ export class MqttTunnel implements Tunnel {
 
   constructor(options: MqttTunnelOptions) {
     this.#options = options;
+    // A broker that knows this client knows the bases too.
+    this.provesIdentity = options.username !== undefined || options.tls?.certPath !== undefined;
+    this.#policy = new AddressPolicy(options.baseNetworks);
     this.#topics = new Topics(options.env, options.clientId);
     this.#probe = new LinkProbe(options.clock);
     this.#invalid = new InvalidMessages({ tunnel: this.name, ...options });
@@ -82,6 +90,10 @@ export class MqttTunnel implements Tunnel {
     this.#commands = new CommandCounter({ tunnel: this.name, commands: COMMANDS, metrics: options.metrics });
     this.#connection = new MqttConnection({ ...options, filters: this.#topics.filters() });
     this.#createSeries();
+  }
+
+  addressFault(ip: string): string | undefined {
+    return this.#policy.faultOf(ip);
   }
 
   run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {

@@ -46,7 +46,7 @@ export function nodeFactOf({ object: { metadata, status }, at, isGone }: Seen): 
 
 /** undefined: no command of a replica. */
 export function commandFactOf({ clientId = '', topic, payload }: RecordedPublish): CommandFact | undefined {
-  const [, replica] = /@@@(controller-.+)$/.exec(clientId) ?? [];
+  const [, replica] = /@@@(controller-[^@]+)/.exec(clientId) ?? [];
   const [, base, command] = /^koupleless_[^/]+\/([^/]+)\/([^/]+)$/.exec(topic) ?? [];
   if (replica === undefined || base === undefined || command === undefined) return undefined;
   return commandOf(replica, { base, command, ...bizOf(payload) });

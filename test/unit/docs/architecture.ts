@@ -161,6 +161,7 @@ export const PURE = [
   'src/shortened.ts',
   'src/text-pool.ts',
   'src/token-bucket.ts',
+  'src/tunnel/address-policy.ts',
   'src/tunnel/base.ts',
   'src/tunnel/module.ts',
   'src/tunnel/tunnel.ts',

@@ -58,6 +58,16 @@ describe('a module that no Pod asks for', () => {
     expect(rig.events.filter((event) => event === `Warning UnknownModule ${NODE}`)).toHaveLength(1);
   });
 
+  it('is named in plain text, whatever its name is', async () => {
+    const name = `<b>\u001b[2J\u202e${'x'.repeat(4_000)}`;
+    await strangeBase({}, { modules: new Map([[`${name}:1`, 'ACTIVATED']]) });
+    const text = rig.eventTexts.join();
+    expect(text).toMatch(/no Pod asks for b 2J x+…: they will be removed/);
+    expect(text.length).toBeLessThan(300);
+    await rig.pass(15_000);
+    expect(rig.commands()).toEqual([`uninstall b1 ${name}:1`]);
+  });
+
   it('stays while the second list does not come: the first one counts once', async () => {
     const base = await strangeBase();
     base.answersLists = false;

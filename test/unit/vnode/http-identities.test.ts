@@ -184,8 +184,20 @@ describe('a question for the baseline over HTTP', () => {
 });
 
 describe('an identity that a Node says is over MQTT', () => {
-  it('is not taken over HTTP right after a restart, before the base had 25 s to speak', async () => {
+  const isTaken = (): boolean => rig.store.get(NODE)?.tunnel === HTTP;
+
+  /** Another base says each second over HTTP that it is this one. */
+  async function claimFor(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      rig.claim('b1', HTTP, ADDRESS);
+      await rig.pass(1_000);
+      if (isTaken()) return;
+    }
+  }
+
+  it('is never taken over HTTP, also right after a restart, however silent the base is', async () => {
     await rig.foundBase('b1', { tunnel: MQTT });
+    const uid = rig.api.node(NODE)?.metadata.uid;
     const node = rig.api.node(NODE);
     await rig.stop();
     rig = new CoreRig();
@@ -193,29 +205,68 @@ describe('an identity that a Node says is over MQTT', () => {
     rig.tunnel.isLinkUp = false;
     rig.tunnel.brokenAt = rig.clock.now();
     await rig.start();
-    rig.claim('b1', HTTP, ADDRESS);
-    await rig.pass(30_000);
-    rig.claim('b1', HTTP, ADDRESS);
-    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
+    await claimFor(30);
+    expect(isTaken()).toBe(false);
     rig.linkUp();
-    await rig.pass(24_000);
-    rig.claim('b1', HTTP, ADDRESS);
-    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
-    await rig.pass(2_000);
-    rig.claim('b1', HTTP, ADDRESS);
-    expect(rig.store.get(NODE)?.tunnel).toBe(HTTP);
+    await claimFor(50);
+    expect(isTaken()).toBe(false);
+    expect(rig.api.node(NODE)?.metadata.uid).toBe(uid);
+    expect(rig.eventTexts.join()).toContain('is refused while its Node is one of mqtt_tunnel_provider');
   });
 
-  it('may be taken over HTTP when the link has been down for 5 minutes', async () => {
-    await rig.foundBase('b1', { tunnel: MQTT });
-    rig.linkDown();
-    rig.tunnel.brokenAt = rig.clock.now();
-    await rig.pass(290_000);
+  it('has another Node over HTTP when its own was deleted for its silence, until it is heard over MQTT again', async () => {
+    const base = await rig.foundBase('b1', { tunnel: MQTT });
+    const uid = rig.api.node(NODE)?.metadata.uid;
+    base.isSilent = true;
+    await claimFor(59);
+    expect(isTaken()).toBe(false);
+    await claimFor(10);
+    await rig.pass(2_000);
+    expect(isTaken()).toBe(true);
+    expect(rig.api.node(NODE)?.metadata.uid).not.toBe(uid);
     rig.claim('b1', HTTP, ADDRESS);
+    base.isSilent = false;
+    rig.heartbeat('b1');
+    expect(isTaken()).toBe(false);
+    await claimFor(60);
+    expect(isTaken()).toBe(false);
+    expect(rig.api.node(NODE)?.metadata.labels?.['vnode.koupleless.io/tunnel']).toBe(MQTT);
+  });
+
+  it('is taken back at once however often the one over HTTP has moved', async () => {
+    const elsewhere = (port: number) => ({ ...ADDRESS, port });
+    for (let port = 1; port < 20; port++) {
+      rig.claim('b1', HTTP, elsewhere(port));
+      rig.vnodes.onConnectionRefused(HTTP, { identity: 'b1', ...elsewhere(port) });
+    }
+    rig.base('b1', { tunnel: MQTT });
+    rig.heartbeat('b1');
     expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
-    await rig.pass(11_000);
+  });
+
+  it('is not kept back by a stranger over HTTP who does not answer, when all new bases have to', async () => {
+    await rig.stop();
+    rig = new CoreRig({ newBases: { newBasesPerMinute: 0 } });
+    await rig.start();
+    rig.http.onSent = () => {};
     rig.claim('b1', HTTP, ADDRESS);
-    expect(rig.store.get(NODE)?.tunnel).toBe(HTTP);
+    rig.base('b1', { tunnel: MQTT });
+    rig.claim('b1', HTTP, ADDRESS);
+    rig.heartbeat('b1');
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.tunnel).toBe(MQTT);
+  });
+
+  it('is not taken over MQTT from a base over HTTP where the broker lets anybody in', async () => {
+    rig.tunnel.provesIdentity = false;
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(1_000);
+    for (let second = 0; second < 50; second++) {
+      rig.claim('b1', MQTT);
+      await rig.pass(1_000);
+    }
+    expect(isTaken()).toBe(true);
   });
 });
 

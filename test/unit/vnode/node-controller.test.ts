@@ -2,6 +2,7 @@ import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeObject } from '../../../src/kube/objects.ts';
 import { COMPONENT, COMPONENT_LABEL, ENV_LABEL } from '../../../src/labels.ts';
+import { AddressPolicy } from '../../../src/tunnel/address-policy.ts';
 import { providerIdOf } from '../../../src/vnode/node-object.ts';
 import { MIB, makeHealth } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -191,7 +192,10 @@ describe('a base that is found', () => {
     },
   );
 
+  const LOOPBACK = [{ address: '127.0.0.0', prefixLength: 8 }];
+
   it('with an address that no Service can use works, with a warning, and its Pods get no podIP', async () => {
+    rig.tunnel.policy = new AddressPolicy(LOOPBACK);
     const base = rig.base('b1');
     base.info = { ...base.info, ip: '127.0.0.1' };
     rig.heartbeat('b1');
@@ -201,6 +205,44 @@ describe('a base that is found', () => {
     expect((await rig.metrics.unroutableBases.get()).values[0]?.value).toBe(1);
     expect(rig.podState('p1')).toBe('Running True');
     expect(rig.api.pod('p1')?.status?.podIP).toBeUndefined();
+    expect(rig.api.pod('p1')?.status?.hostIP).toBe('127.0.0.1');
+  });
+
+  const HOSTNAME = { type: 'Hostname', address: NODE };
+
+  it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1', '::1', 'fe80::1'])(
+    'over MQTT with the address %s works, with a warning, and neither its Node nor its Pods show it',
+    async (ip) => {
+      const base = rig.base('b1');
+      base.info = { ...base.info, ip, port: 1238 };
+      rig.heartbeat('b1');
+      rig.addPod();
+      await rig.pass(5_000);
+      expect(rig.podState('p1')).toBe('Running True');
+      expect(rig.events).toContain(`Warning UnroutableAddress ${NODE}`);
+      expect(rig.eventTexts.join()).toContain(`the address ${ip}, which is not an address of a base`);
+      expect(rig.api.node(NODE)?.status?.addresses).toEqual([HOSTNAME]);
+      expect(rig.api.node(NODE)?.metadata.annotations?.['platform.koupleless.io/arklet-port']).toBeUndefined();
+      const { podIP, hostIP } = rig.api.pod('p1')?.status ?? {};
+      expect([podIP, hostIP]).toEqual([undefined, undefined]);
+      rig.api.take();
+      await rig.pass(60_000);
+      expect(rig.api.take().filter((request) => /^patch (node|pod)/.test(request))).toEqual([]);
+    },
+  );
+
+  it('over MQTT that changes to an address outside of the networks loses its own in Node and Pods', async () => {
+    rig.tunnel.policy = new AddressPolicy([{ address: '198.51.100.0', prefixLength: 24 }]);
+    const base = await rig.foundBase('b1');
+    rig.addPod();
+    await rig.pass(5_000);
+    expect(rig.api.pod('p1')?.status).toMatchObject({ podIP: base.info.ip, hostIP: base.info.ip });
+    base.info = { ...base.info, ip: '10.0.0.1' };
+    await rig.pass(15_000);
+    expect(rig.api.node(NODE)?.status?.addresses).toEqual([HOSTNAME]);
+    const { podIP, podIPs, hostIP, hostIPs } = rig.api.pod('p1')?.status ?? {};
+    expect([podIP, podIPs ?? [], hostIP, hostIPs ?? []]).toEqual([undefined, [], undefined, []]);
+    expect(rig.podState('p1')).toBe('Running True');
   });
 });
 

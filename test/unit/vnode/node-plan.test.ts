@@ -3,14 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { projectNode } from '../../../src/kinds/vnode-object.ts';
 import type { NodeObject } from '../../../src/kube/objects.ts';
 import { isRoutable } from '../../../src/vnode/address.ts';
-import {
-  arkletPortOf,
-  type NodeFacts,
-  newNodeOf,
-  nodeMemoryOf,
-  placeAnnotationsOf,
-  ttlSecondsOf,
-} from '../../../src/vnode/node-object.ts';
+import { arkletPortOf, type NodeFacts, newNodeOf, nodeMemoryOf, ttlSecondsOf } from '../../../src/vnode/node-object.ts';
 import { type NodePlanInput, planNode, showsMetaspace, usablePatchOf } from '../../../src/vnode/node-plan.ts';
 import { baseInfoOf } from '../../../tunnels/arklet/convert.ts';
 import { parse, published } from '../../../tunnels/arklet/parse.ts';
@@ -24,6 +17,7 @@ const facts = (more: Partial<NodeFacts> = {}): NodeFacts => ({
   kubeletVersion: 'v1.35.4-koupleless-0.1.0',
   health: makeHealth(),
   reachability: 'Reachable',
+  hasAnswered: true,
   basePod: undefined,
   ...more,
 });
@@ -148,8 +142,13 @@ describe('a Node', () => {
 
   it('names the port of a base over HTTP only', () => {
     expect(arkletPortOf({})).toBe(0);
-    expect(placeAnnotationsOf(makeBase('b1', { port: 0 }))).toEqual({});
-    expect(placeAnnotationsOf(makeBase('b1', { port: 1 }))).toEqual({ 'platform.koupleless.io/arklet-port': '1' });
+    const shown = (port: number, hasAnswered: boolean) =>
+      newNodeOf(facts({ base: makeBase('b1', { port }), hasAnswered }), T1).metadata.annotations?.[
+        'platform.koupleless.io/arklet-port'
+      ];
+    expect(shown(0, true)).toBeUndefined();
+    expect(shown(1, true)).toBe('1');
+    expect(shown(1, false)).toBeUndefined();
   });
 
   it('has valid labels whatever a base calls itself', () => {
@@ -385,6 +384,34 @@ describe('the memory of a Node', () => {
   });
 });
 
+describe('the addresses of a Node', () => {
+  it('are replaced as a whole when there are fewer: the list merges by type', () => {
+    const node = projectNode(nodeOf());
+    const status = plan({ node, facts: facts({ base: makeBase('b1', { ip: '0.0.0.0' }) }) }).status?.status;
+    expect(status).toMatchObject({ addresses: [{ type: 'Hostname', address: 'vnode.b1' }, { $patch: 'replace' }] });
+  });
+});
+
+describe('what a base says of itself', () => {
+  const imageOf = (name: string, version = '1.0.0'): string | undefined =>
+    nodeOf(facts({ base: makeBase('b1', { name, version }) })).status?.nodeInfo?.osImage;
+
+  it.each([
+    ['shop', '1.0.0', 'shop 1.0.0'],
+    ['Läden_商店', '2.0+b1', 'Läden_商店 2.0+b1'],
+    ['a\u001b[2J\u0007b\r\nc', '1', 'a 2J b c 1'],
+    ['<img src=x onerror=alert(1)>', '1', 'img src=x onerror=alert(1) 1'],
+    ['[here](http://x) `{{ .Env }}` $HOME &lt;', '1', 'here (http://x) .Env HOME lt 1'],
+    ['a\u202eb\u200bc\ufeffd\ud800', '1', 'a b c d 1'],
+  ])('is shown as plain text: %j', (name, version, shown) => {
+    expect(imageOf(name, version)).toBe(shown);
+  });
+
+  it('is short', () => {
+    expect(imageOf('n'.repeat(253), 'v'.repeat(128))).toHaveLength(128);
+  });
+});
+
 describe('a name with half a character', () => {
   it('is not written again, though the API server stores another character in its place', () => {
     const json = JSON.stringify({
@@ -397,7 +424,7 @@ describe('a name with half a character', () => {
     const node = nodeOf(made);
     const stored: NodeObject = {
       ...node,
-      status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, osImage: '\ufffd' } },
+      status: { ...node.status, nodeInfo: { ...node.status?.nodeInfo, osImage: '' } },
     };
     expect(plan({ node: projectNode(stored), facts: made }).status).toBeUndefined();
   });

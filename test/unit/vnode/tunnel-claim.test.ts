@@ -20,10 +20,8 @@ describe('a heartbeat under an identity that somebody has', () => {
     ['over HTTP at the same address is the same base', held(http), http, 'Same'],
     ['over HTTP at another port is refused', held(http), otherPort, 'Refused'],
     ['over HTTP on another host is refused', held(http), otherHost, 'Refused'],
-    ['over the other tunnel is refused', held(mqtt), http, 'Refused'],
-    ['over the other tunnel is refused (back)', held(http), mqtt, 'Refused'],
-    ['is the base that has moved after 25 s of silence', held(http, { lastHeardAt: NOW - 25_000 }), mqtt, 'Moved'],
     ['is the base that has moved after a refused connection', held(http, { isRefusing: true }), otherPort, 'Moved'],
+    ['is the base that has moved after 25 s of silence', held(http, { lastHeardAt: NOW - 25_000 }), otherHost, 'Moved'],
     [
       'over HTTP elsewhere is refused when a Node shows where it is',
       held(http, { wasHeard: false }),
@@ -31,23 +29,23 @@ describe('a heartbeat under an identity that somebody has', () => {
       'Refused',
     ],
     ['over HTTP is the base when its Node shows no port', held(noPort, { wasHeard: false }), otherHost, 'Moved'],
-    ['over MQTT is the base when only a Node shows it', held(http, { wasHeard: false }), mqtt, 'Moved'],
-    ['over HTTP is refused when a Node told of it over MQTT', held(mqtt, { wasHeard: false }), http, 'Refused'],
     ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
   ])('%s', (_, claim, heard, verdict) => {
-    expect(weighClaim(claim, heard, NOW, 0)).toBe(verdict);
+    expect(weighClaim(claim, heard, NOW, false)).toBe(verdict);
   });
 });
 
-describe('an identity over MQTT', () => {
-  const silent = held(mqtt, { lastHeardAt: NOW - 60_000 });
+describe('a heartbeat over another tunnel than that of the Node', () => {
+  const signs: Partial<HeldClaim['life']>[] = [{}, { wasHeard: false }, { lastHeardAt: 0 }, { isRefusing: true }];
 
-  it.each<[string, number | undefined, string]>([
-    ['not taken over HTTP while its link is down', undefined, 'Refused'],
-    ['not taken over HTTP before it could speak for 25 s', NOW - 24_999, 'Refused'],
-    ['taken over HTTP when it could have spoken for 25 s', NOW - 25_000, 'Moved'],
-  ])('is %s', (_, couldSpeakSince, verdict) => {
-    expect(weighClaim(silent, http, NOW, couldSpeakSince)).toBe(verdict);
+  it.each(signs)('is refused, whatever the base there does, where anybody may have sent it: %o', (life) => {
+    expect(weighClaim(held(mqtt, life), http, NOW, false)).toBe('Refused');
+    expect(weighClaim(held(http, life), mqtt, NOW, false)).toBe('Refused');
+    expect(weighClaim(held(noPort, life), mqtt, NOW, false)).toBe('Refused');
+  });
+
+  it.each(signs)('has the identity at once where the transport has authenticated it: %o', (life) => {
+    expect(weighClaim(held(http, life), mqtt, NOW, true)).toBe('Moved');
   });
 });
 

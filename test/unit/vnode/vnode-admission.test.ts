@@ -34,9 +34,10 @@ async function running(base: Promise<RigBase>): Promise<RigBase> {
 
 describe('of two bases with one identity', () => {
   it.each([
-    ['over the other tunnel', MQTT, ELSEWHERE],
+    ['over the other tunnel, where the broker lets anybody in', MQTT, ELSEWHERE],
     ['over HTTP at another address', HTTP, ELSEWHERE],
   ] as const)('the first one heard keeps it while it speaks: %s', async (_, tunnel, place) => {
+    rig.tunnel.provesIdentity = false;
     await running(httpBase());
     for (let times = 0; times < 10; times++) {
       rig.claim('b1', tunnel, place);
@@ -63,10 +64,10 @@ describe('of two bases with one identity', () => {
   it('the second one does not keep the first one alive', async () => {
     const base = await httpBase();
     base.isSilent = true;
-    rig.claim('b1', MQTT);
+    rig.claim('b1', HTTP, ELSEWHERE);
     await rig.pass(20_000);
-    rig.claim('b1', MQTT);
-    expect(rig.store.get(NODE)?.tunnel).toBe(HTTP);
+    rig.claim('b1', HTTP, ELSEWHERE);
+    expect(rig.store.get(NODE)?.place.base).toMatchObject(ADDRESS);
     await rig.pass(6_000);
     expect(rig.condition(NODE, 'Ready')).toBe('False BaseUnreachable');
   });
@@ -104,7 +105,7 @@ describe('of two bases with one identity', () => {
       rig = await rig.succeededBy(NODE);
     });
 
-    it('whoever is heard first over MQTT has the identity', async () => {
+    it('whoever is heard over MQTT has the identity', async () => {
       rig.claim('b1', MQTT);
       rig.claim('b1', HTTP, ADDRESS);
       await rig.pass(1_000);
@@ -142,12 +143,14 @@ describe('of two bases with one identity', () => {
 });
 
 describe('a base that has moved', () => {
-  it('to the other tunnel after 25 s of silence stays the same Node, with the modules that it still has', async () => {
+  it.each([
+    ['at once', 0],
+    ['after 30 s of silence', 30_000],
+  ])('to MQTT with a user of its own is the same Node, with the modules that it still has: %s', async (_, silentMs) => {
     const base = await running(httpBase());
     const uid = rig.api.node(NODE)?.metadata.uid;
     base.isSilent = true;
-    await rig.pass(30_000);
-    expect(rig.podState('p1')).toBe('Running False BaseUnreachable');
+    await rig.pass(silentMs);
     Object.assign(base, { isSilent: false, tunnel: MQTT, info: makeBase('b1') });
     rig.heartbeat('b1');
     await rig.pass(5_000);
@@ -287,6 +290,37 @@ describe('a Node', () => {
   });
 });
 
+describe('the port of an arklet', () => {
+  const shownPort = () => rig.api.node(NODE)?.metadata.annotations?.['platform.koupleless.io/arklet-port'];
+
+  it('is shown when an arklet has answered there: a base may name the port of another one, or of a module', async () => {
+    const base = await httpBase({ isSilent: true });
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(5_000);
+    expect(rig.api.node(NODE)).toBeDefined();
+    expect(shownPort()).toBeUndefined();
+    base.isSilent = false;
+    rig.claim('b1', HTTP, ADDRESS);
+    await rig.pass(20_000);
+    expect(shownPort()).toBe('1238');
+  });
+
+  it('stays that of before until an arklet has answered at the new one', async () => {
+    const base = await httpBase();
+    expect(shownPort()).toBe('1238');
+    base.isSilent = true;
+    rig.vnodes.onConnectionRefused(HTTP, base.info);
+    rig.claim('b1', HTTP, { ...ADDRESS, port: 8080 });
+    await rig.pass(5_000);
+    expect(rig.store.get(NODE)?.place.base.port).toBe(8080);
+    expect(shownPort()).toBe('1238');
+    Object.assign(base, { isSilent: false, info: makeBase('b1', { ...ADDRESS, port: 8080 }) });
+    rig.heartbeat('b1');
+    await rig.pass(10_000);
+    expect(shownPort()).toBe('8080');
+  });
+});
+
 describe('an address over HTTP that two identities name', () => {
   it('stays the first one’s while that is heard: nothing of it is uninstalled, and the other one gets no Node', async () => {
     await running(httpBase());
@@ -310,6 +344,34 @@ describe('an address over HTTP that two identities name', () => {
     rig.heartbeat('b1');
     await rig.pass(2_000);
     expect(rig.podState('p2')).toBe('Running True');
+  });
+
+  it('is spoken to while the first one goes on: more claims of the other one are only counted', async () => {
+    await running(httpBase());
+    for (let second = 0; second < 24; second++) {
+      rig.claim('ghost', HTTP, ADDRESS);
+      await rig.pass(1_000);
+    }
+    rig.claim('ghost', HTTP, ADDRESS);
+    expect(rig.store.get(NODE)?.place.isDisplaced).toBe(false);
+    rig.addPod({ name: 'p2', modules: ['biz2:1'] });
+    for (let second = 0; second < 5; second++) {
+      rig.claim('ghost', HTTP, ADDRESS);
+      await rig.pass(1_000);
+    }
+    expect(rig.podState('p2')).toBe('Running True');
+    expect(await refused(HTTP)).toBe(30);
+  });
+
+  it('is not spoken to when the first one has missed a heartbeat, though claims were false before', async () => {
+    const base = await running(httpBase());
+    rig.claim('ghost', HTTP, ADDRESS);
+    await rig.pass(12_000);
+    expect(rig.store.get(NODE)?.place.isDisplaced).toBe(false);
+    base.isSilent = true;
+    await rig.pass(15_000);
+    rig.claim('ghost', HTTP, ADDRESS);
+    expect(rig.store.get(NODE)?.place.isDisplaced).toBe(true);
   });
 
   it('is not spoken to before a base is heard there, when two Nodes tell of it', async () => {

@@ -30,7 +30,7 @@ export function bareNodeOf(base: BaseInfo, env: string): string {
 
 function nodeObjectOf(base: BaseInfo, env: string, { now, nodeCount }: { now: Date; nodeCount: number }): NodeObject {
   const facts = { base, tunnel: 'mqtt_tunnel_provider', env, kubeletVersion: HOLDER, health: undefined } as const;
-  const reachable = { ...facts, reachability: 'Reachable', basePod: undefined } as const;
+  const reachable = { ...facts, reachability: 'Reachable', hasAnswered: false, basePod: undefined } as const;
   return newNodeOf(reachable, secondsTime(now), ttlSecondsOf(nodeCount, 0));
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
+import { AddressPolicy } from '../../../../src/tunnel/address-policy.ts';
 
 describe('AddressPolicy', () => {
   it.each([
@@ -102,7 +102,7 @@ describe('AddressPolicy', () => {
       { address: '127.0.0.1', prefixLength: 32 },
       { address: 'fd12::', prefixLength: 16 },
     ]);
-    expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is not in HTTP_TUNNEL_BASE_NETWORKS');
+    expect(policy.faultOf(ip)).toBe(isCalled ? undefined : 'is in no network of bases');
   });
 
   it.each([
@@ -117,7 +117,7 @@ describe('AddressPolicy', () => {
   ])('does not call %s for a wide network', (ip) => {
     for (const address of ['0.0.0.0', '::'])
       expect(new AddressPolicy([{ address, prefixLength: 0 }]).faultOf(ip)).toMatch(
-        /is not an address of a base|is not in HTTP/,
+        /is not an address of a base|is in no network/,
       );
     const all = new AddressPolicy([
       { address: '0.0.0.0', prefixLength: 0 },

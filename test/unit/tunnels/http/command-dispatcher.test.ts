@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
+import { AddressPolicy } from '../../../../src/tunnel/address-policy.ts';
 import { type ArkletRequest, CommandDispatcher } from '../../../../tunnels/http/command-dispatcher.ts';
 import { LIST_COMMAND, uninstallCommand } from '../../../../tunnels/http/commands.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';

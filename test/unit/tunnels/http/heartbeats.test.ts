@@ -89,7 +89,7 @@ describe('heartbeats over HTTP', () => {
     [400, 'Arklet.InvalidMessage', 'port is not a port', heart('base-1', { port: 65_536 })],
     [400, 'Arklet.InvalidMessage', 'port is not a port', heart('base-1', { port: 1.5 })],
     [400, 'Arklet.InvalidIdentity', 'identity is not a lower-case RFC 1123 subdomain', heart('Base_1')],
-    [403, 'Arklet.AddressRefused', 'localIP 10.0.0.1 is not in', heart('base-1', { localIP: '10.0.0.1' })],
+    [403, 'Arklet.AddressRefused', 'localIP 10.0.0.1 is in no network', heart('base-1', { localIP: '10.0.0.1' })],
     [413, 'Arklet.InvalidMessage', 'payload has more than 16384 bytes', heart('x'.repeat(16 * KIB))],
   ])('are refused with %i %s: %s', async (status, code, fault, body) => {
     const answer = await post(world.port(), body);

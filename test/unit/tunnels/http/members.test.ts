@@ -223,7 +223,7 @@ describe('members', () => {
           expect.stringMatching(/127\.0\.0\.1$/),
           'messages[1].type is not one of heart, queryBaseline',
         ],
-        ['Arklet.AddressRefused', 'base-3', expect.stringContaining('localIP 10.0.0.1 is not in')],
+        ['Arklet.AddressRefused', 'base-3', expect.stringContaining('localIP 10.0.0.1 is in no network')],
         ['Arklet.InvalidMessage', '192.0.2.9', 'payload is not JSON'],
       ]);
       expect(await seriesValue(first.metrics.tunnelInvalidMessages, { code: 'Arklet.InvalidMessage' })).toBe(2);

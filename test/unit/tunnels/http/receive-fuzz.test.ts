@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AddressPolicy } from '../../../../tunnels/http/addresses.ts';
+import { AddressPolicy } from '../../../../src/tunnel/address-policy.ts';
 import { type Accepted, MESSAGE_TYPES, receive } from '../../../../tunnels/http/receive.ts';
 import { RecordingHandler } from '../../../contract/tunnel.ts';
 import { heart, TUNNEL } from './http-world.ts';

@@ -1,3 +1,4 @@
+import { connectAsync } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 import { FakeMqttBase } from './fake-mqtt-base.ts';
@@ -259,6 +260,26 @@ describe('the link of a MqttTunnel', () => {
     expect(clock.now()).toBe(600_000);
     expect(tunnel.isUp()).toBe(true);
     expect(handler.calls.filter(({ on }) => on === 'linkDown')).toEqual([]);
+  });
+
+  it('is not thrown out by whoever knows its name, nor at the next connection by whoever has seen its client id', async () => {
+    const ids: string[] = [];
+    broker.aedes.on('clientReady', ({ id }) => ids.push(id));
+    const { handler } = await start();
+    const [first = ''] = ids;
+    const thief = async (clientId: string): Promise<void> => {
+      const client = await connectAsync(broker.url, { clientId, reconnectPeriod: 0 });
+      await client.endAsync(true);
+    };
+    const name = 'module-controller@@@test';
+    for (const clientId of [name, `${name}@@@`]) await thief(clientId);
+    expect(handler.calls.filter(({ on }) => on === 'linkDown')).toEqual([]);
+    await thief(first);
+    await handler.first('linkDown');
+    while (ids.filter((id) => id.startsWith(`${name}@@@`) && id !== first && id !== `${name}@@@`).length === 0) {
+      clock.advance(1_000);
+      await settle();
+    }
   });
 
   it('takes nothing but its own echo, in time, for a proof', async () => {

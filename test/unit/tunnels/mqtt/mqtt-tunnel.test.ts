@@ -191,11 +191,14 @@ describe('MqttTunnel', () => {
     const second = runTestTunnel(broker.url, { clientId: 'prefix@@@second', username: 'user', password: 'secret' });
     await second.handler.first('linkUp');
     const { clientId, username, password, clean, will, protocolVersion, keepalive } = await met;
-    expect([clientId, username, String(password)]).toEqual(['prefix@@@second', 'user', 'secret']);
+    expect([username, String(password)]).toEqual(['user', 'secret']);
+    expect(clientId).toMatch(/^prefix@@@second@@@[0-9a-f]{24}$/);
     // Version 4 of the protocol is MQTT 3.1.1.
     expect({ clean, will, protocolVersion, keepalive }).toEqual({ clean: true, protocolVersion: 4, keepalive: 5 });
     await second.stop();
     expect(JSON.stringify(second.lines)).not.toContain('secret');
+    // Whoever knows it can throw this client out.
+    expect(JSON.stringify(second.lines)).not.toContain(clientId);
   });
 
   describe('when there is too much to read', () => {
