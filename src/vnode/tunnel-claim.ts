@@ -32,7 +32,7 @@ export function weighClaim(
   // Of a base that is known only from its Node, the place that it shows has to be silent or to refuse a connection: right
   // after a start, a stranger with an address of its own may be heard before the base. Without a place it is anywhere.
   const isGone = life.isRefusing || now - life.lastHeardAt >= UNREACHABLE_AFTER_MS;
-  return isGone || (!life.wasHeard && addressOf(held) === undefined) ? 'Moved' : 'Refused';
+  return isGone || addressOf(held) === undefined ? 'Moved' : 'Refused';
 }
 
 /** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */

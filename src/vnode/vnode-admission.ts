@@ -171,7 +171,10 @@ export class VNodeAdmission {
     const tunnel = TUNNEL_NAMES.find((name) => name === node.labels[VNODE_LABEL.tunnel]);
     if (tunnel === undefined || tunnels.get(tunnel) === undefined) return;
     const base = this.#storable(tunnel, baseOf(node, vnode.identity));
-    if (placeOf({ tunnel, base }) === placeOf(vnode.place)) return;
+    const shown = { tunnel, base };
+    if (placeOf(shown) === placeOf(vnode.place)) return;
+    // The leader has no answer yet, so its Node has no port. A heartbeat that came here says more.
+    if (isByAddress(tunnel) && tunnel === vnode.tunnel && addressOf(shown) === undefined) return;
     vnode.place.update(base, tunnel);
     store.settle(vnode);
   }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { NodeObject } from '../../../src/kube/objects.ts';
 import type { Envelope } from '../../../src/tunnel/tunnel.ts';
 import { makeBase, makeHealth } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -627,5 +628,36 @@ describe('a heartbeat from elsewhere for a base that another replica leads', () 
     hint();
     await rig.pass(2_000);
     expect(rig.store.get(NODE)?.life.wasHeard).toBe(true);
+  });
+});
+
+describe('a base that posts to a replica that does not lead it', () => {
+  const OTHER = { id: 'other', nonce: 'other#0', address: undefined, tunnels: [HTTP], isLeaving: false } as const;
+
+  it('keeps its place there while its leader has no answer yet, and so shows no port in the Node', async () => {
+    await running();
+    const shown = rig.api.node(NODE) as NodeObject;
+    const { 'platform.koupleless.io/arklet-port': port, ...annotations } = shown.metadata.annotations ?? {};
+    expect(port).toBe(String(ADDRESS.port));
+    const unanswered = { ...shown, metadata: { ...shown.metadata, annotations } };
+    await rig.stop();
+    rig = new CoreRig({ isCluster: true });
+    rig.membership.others = [OTHER];
+    const labels = { 'virtual-kubelet.koupleless.io/env': 'dev' };
+    const metadata = { name: NODE, namespace: 'kube-node-lease', labels };
+    const spec = { holderIdentity: 'other', leaseTransitions: 1, renewTime: '2026-01-01T00:00:00.000000Z' };
+    rig.api.put('lease', { metadata, spec } as never);
+    rig.api.put('node', unanswered as never);
+    await rig.start();
+    rig.vnodes.onHeartbeat(from(ADDRESS.ip), makeBase('b1', ADDRESS));
+    await rig.pass(1_000);
+    expect(rig.leases.isHeld(NODE)).toBe(false);
+    const told = {
+      ...unanswered,
+      metadata: { ...unanswered.metadata, labels: { ...shown.metadata.labels, told: 'x' } },
+    };
+    rig.api.put('node', told as never);
+    await rig.pass(1_000);
+    expect(rig.store.get(NODE)?.place.base).toMatchObject(ADDRESS);
   });
 });

@@ -28,7 +28,7 @@ describe('a heartbeat under an identity that somebody has', () => {
       otherHost,
       'Refused',
     ],
-    ['over HTTP is the base when its Node shows no port', held(noPort, { wasHeard: false }), otherHost, 'Moved'],
+    ['over HTTP is the base when its Node shows no port', held(noPort), otherHost, 'Moved'],
     ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
   ])('%s', (_, claim, heard, verdict) => {
     expect(weighClaim(claim, heard, NOW, false)).toBe(verdict);
