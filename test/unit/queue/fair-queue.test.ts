@@ -65,6 +65,8 @@ class FairRig {
     this.queue.forget(key);
     this.#dueAt.delete(key);
     if (this.waiting.includes(key)) this.waiting.splice(this.waiting.indexOf(key), 1);
+    const group = groupOf(key);
+    if (!this.waiting.some((one) => groupOf(one) === group)) this.#passedBy.delete(group);
   }
 
   async advance(ms: number): Promise<void> {
