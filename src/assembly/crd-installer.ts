@@ -5,6 +5,7 @@ import type { Resources } from '../kube/resource.ts';
 import { isRetriable } from '../kube/transport/api-error.ts';
 import type { Logger } from '../logger.ts';
 import { aborted } from '../manager.ts';
+import { type BackoffOptions, backoffMs } from '../queue/backoff.ts';
 
 export interface CrdInstallerOptions {
   readonly crds: readonly Crd[];
@@ -15,8 +16,11 @@ export interface CrdInstallerOptions {
 
 /** After an API server that was away or busy. */
 const RETRY_MS = 2_000;
-/** After a refusal, which lasts until somebody grants a right or removes another CRD. */
-const REFUSED_RETRY_MS = 30_000;
+/**
+ * After a refusal. Right after its start an API server refuses everything for seconds; else a refusal lasts until
+ * somebody grants a right or removes another CRD.
+ */
+const REFUSED: BackoffOptions = { baseMs: 2_000, maxMs: 30_000 };
 
 interface Pending {
   readonly crd: Crd;
@@ -67,6 +71,7 @@ export class CrdInstaller {
   async #install(pending: Pending, signal: AbortSignal): Promise<void> {
     const { resources, clock, logger } = this.#options;
     const client = resources.of<Crd>(CRDS);
+    let refusals = 0;
     while (!signal.aborted) {
       try {
         await installCrd(pending.crd, { client, clock, logger }, signal);
@@ -80,7 +85,8 @@ export class CrdInstaller {
         const level = isTransient ? 'warn' : 'error';
         const fields = { crd: pending.crd.metadata.name, reason: pending.failure };
         logger[level](fields, 'CRD not installed: its controller waits, and it is tried again');
-        await sleep(clock, isTransient ? RETRY_MS : REFUSED_RETRY_MS, signal);
+        if (!isTransient) refusals++;
+        await sleep(clock, isTransient ? RETRY_MS : backoffMs(refusals, REFUSED), signal);
       }
     }
   }

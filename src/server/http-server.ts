@@ -1,4 +1,4 @@
-import { createServer, type Server as PlainServer, type RequestListener } from 'node:http';
+import { createServer, type Server as PlainServer, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import express, { type Express } from 'express';
 import type { Clock } from '../clock.ts';
@@ -18,6 +18,8 @@ export interface ServerLimits {
   readonly maxConnections: number;
   /** The same for one source. Behind SNAT a stranger and those who have to come may share one. */
   readonly maxConnectionsOfSource: number;
+  /** Connections of one source beyond these that get 429, and are closed then; further ones are closed at once. */
+  readonly surplusOfSource: number;
   /** Timeout of the handshake, and again from the first byte of a request to the end of its body. */
   readonly requestTimeoutMs: number;
   /** How often that is looked at: Node's default of 30 s would make 40 s of 10 s. */
@@ -30,6 +32,7 @@ export interface ServerLimits {
 const LIMITS: ServerLimits = {
   maxConnections: 1_000,
   maxConnectionsOfSource: 250,
+  surplusOfSource: 0,
   requestTimeoutMs: 10_000,
   checkIntervalMs: 1_000,
   silenceTimeoutMs: 60_000,
@@ -83,15 +86,15 @@ export class HttpServer implements Runnable {
       maxHeaderSize: MAX_HEADER_BYTES,
     };
     const listener = answersPipelined ? app : oneAtATime(app);
-    if (tls === undefined) return this.#limited(createServer(options, listener), limits);
+    if (tls === undefined) return this.#limited(createServer(options), listener, limits);
     const minVersion = 'TLSv1.2';
     const handshakeTimeout = limits.requestTimeoutMs;
-    const server = createTlsServer({ ...tls.current(), ...options, handshakeTimeout, minVersion }, listener);
+    const server = createTlsServer({ ...tls.current(), ...options, handshakeTimeout, minVersion });
     tls.onChange((pair) => server.setSecureContext({ ...pair, minVersion }));
-    return this.#limited(server, limits);
+    return this.#limited(server, listener, limits);
   }
 
-  #limited<S extends PlainServer | TlsServer>(server: S, limits: ServerLimits): S {
+  #limited<S extends PlainServer | TlsServer>(server: S, listener: RequestListener, limits: ServerLimits): S {
     const { name, clock, logger, metrics } = this.#options;
     const lines = new Map(REFUSALS.map((reason) => [reason, new ReportLimit(clock.now(), REFUSAL_LINES)]));
     for (const reason of REFUSALS) metrics.connectionsRefused.inc({ server: name, reason }, 0);
@@ -103,14 +106,26 @@ export class HttpServer implements Runnable {
     server.timeout = limits.silenceTimeoutMs;
     server.maxConnections = limits.maxConnections;
     server.on('drop', (connection) => refuse('Total', canonicalAddress(connection?.remoteAddress ?? '')));
-    limitSources(server, {
+    const isSurplus = limitSources(server, {
       max: limits.maxConnectionsOfSource,
+      surplus: limits.surplusOfSource,
       // Not its /64 network, which Pods and API servers of a cluster may share.
       sourceOf: canonicalAddress,
       onRefused: (source) => refuse('Source', source),
     });
+    server.on('request', (request, response) => {
+      if (isSurplus(request.socket)) refuseConnection(response, limits.maxConnectionsOfSource);
+      else listener(request, response);
+    });
     return server;
   }
+}
+
+const RETRY_AFTER_SECONDS = '10';
+
+function refuseConnection(response: ServerResponse, max: number): void {
+  const headers = { 'Retry-After': RETRY_AFTER_SECONDS, 'Content-Type': 'text/plain', Connection: 'close' };
+  response.writeHead(429, headers).end(`your address has more than ${max} connections: close some of them\n`);
 }
 
 /**

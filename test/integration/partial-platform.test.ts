@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reservePort } from '../../samples/control-plane/ports.ts';
 import { eventually } from '../support/eventually.ts';
-import { moduleWorkload } from '../support/manifests.ts';
-import { isSchedulable, nodes } from '../support/observe.ts';
+import { modulePod, moduleWorkload } from '../support/manifests.ts';
+import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
 import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
@@ -12,6 +12,12 @@ import type { ControllerProcess, World } from '../support/world.ts';
 
 const execFileAsync = promisify(execFile);
 const ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/module-platform';
+const BINDINGS = [
+  '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/module-platform',
+  '/apis/rbac.authorization.k8s.io/v1/namespaces/koupleless-system/rolebindings/module-platform',
+  '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/module-controller',
+  '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-node-lease/rolebindings/module-controller',
+];
 const CRD = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/moduledeployments.platform.koupleless.io';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 const MODULE_DEPLOYMENTS = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduledeployments';
@@ -20,6 +26,7 @@ const BASES = 2;
 
 let world: World;
 let platform: Platform;
+let core: ControllerProcess;
 let port: number;
 
 async function readyz(process: ControllerProcess): Promise<string> {
@@ -40,7 +47,7 @@ const exported = {
 beforeAll(async () => {
   world = await startWorld();
   platform = await Platform.install(world);
-  await world.startController();
+  core = await world.startController();
   await world.startFleet({ count: BASES });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
   port = await reservePort();
@@ -104,5 +111,34 @@ describe('the webhooks of controllers that are off', () => {
     ).toBe(1);
     await world.admin.delete(`${MODULE_DEPLOYMENTS}/cart`);
     await world.admin.delete(`${SERVICES}/exported`);
+    await process.stop();
+  });
+});
+
+/** An API server that has just started answers 403 to everybody for seconds, until it has read the roles. */
+describe('accounts that have no rights for a while', () => {
+  it('keep their processes, which go on by themselves', async () => {
+    await platform.installWebhook(port);
+    const subjects = await Promise.all(BINDINGS.map(async (path) => (await world.admin.get(path)).subjects));
+    const bind = (isBound: boolean): Promise<unknown> =>
+      Promise.all(
+        BINDINGS.map((path, index) => world.admin.mergePatch(path, { subjects: isBound ? subjects[index] : [] })),
+      );
+    await bind(false);
+    const process = await start('refused', 'peer,rollout,export,admission');
+    const latecomer = await world.launchController({ CLIENT_ID: 'controller-1', ENV: 'other' });
+    const all = [process, latecomer, core];
+    for (const one of [process, latecomer]) await one.line(({ reason }) => /forbidden/.test(String(reason)));
+    await world.admin.post('/api/v1/namespaces/default/pods', modulePod('late', [{ name: 'late' }]));
+    // The watches of the core go on: its own writes are what fails.
+    await core.line(({ reason }) => /forbidden/.test(String(reason)));
+    expect(all.map(({ child }) => child.exitCode)).toEqual([null, null, null]);
+    await bind(true);
+    await eventually(async () => expect(await readyz(process)).toContain('readyz check passed'), 60_000);
+    await eventually(async () => {
+      expect((await pods(world.admin)).filter(isReady).map(({ metadata }) => metadata.name)).toEqual(['late']);
+    }, 60_000);
+    expect(all.map(({ child }) => child.exitCode)).toEqual([null, null, null]);
+    expect(all.flatMap(({ lines }) => lines.filter(({ level }) => level === 'fatal'))).toEqual([]);
   });
 });

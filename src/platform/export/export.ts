@@ -36,8 +36,8 @@ import { FeedWatches } from './feed-watches.ts';
 const NAME = 'export';
 const WORKERS = 4;
 const SERVER = 'feed';
-/** Connections of one source: all balancers that may watch can be behind one gateway. */
-const LIMITS = { maxConnectionsOfSource: 500 };
+/** Connections of one source: all balancers that may watch can be behind one gateway. The next ones learn why. */
+const LIMITS = { maxConnectionsOfSource: 500, surplusOfSource: 50 };
 
 const REVIEW: WebhookRule = {
   name: SERVICES.plural,

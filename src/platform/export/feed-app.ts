@@ -48,13 +48,13 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     if (response.socket === null) return refuse(response, 400, 'must not be pipelined behind another request');
     response.set('Cache-Control', 'private, no-cache').set('Vary', 'Authorization');
     const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
-    answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
+    await answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
   });
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
-  function answer(request: Request, response: Response, scope: FeedScope, watcher: Watcher): void {
-    if (!isWatch(request)) list(request, response, scope, watcher.isBalancer);
+  async function answer(request: Request, response: Response, scope: FeedScope, watcher: Watcher): Promise<void> {
+    if (!isWatch(request)) await list(request, response, scope, watcher.isBalancer);
     else if (request.method === 'HEAD') response.type(NDJSON).end();
     else watch(response, scope, watcher);
   }
@@ -67,13 +67,23 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     else response.once('close', close);
   }
 
-  function list(request: Request, response: Response, scope: FeedScope, isBalancer: boolean): void {
+  async function list(request: Request, response: Response, scope: FeedScope, isBalancer: boolean): Promise<void> {
+    response.vary('Accept-Encoding');
     const { etag, bytes } = lists.of(scope);
     if (isKnown(request, etag)) {
       response.set('ETag', etag).status(304).end();
-    } else if (lists.hold(response, bytes, isBalancer)) {
-      response.set('ETag', etag).type('application/json').send(bytes);
-    } else refuse(response, 503, 'too much of the lists is unread: ask another replica');
+      return;
+    }
+    const compressed = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? lists.compressedOf(scope) : undefined;
+    const body = compressed === undefined ? bytes : await compressed;
+    if (response.closed) return;
+    if (!lists.hold(response, body, isBalancer)) {
+      return refuse(response, 503, 'too much of the lists is unread: ask another replica');
+    }
+    // A strong ETag stands for one sequence of bytes (RFC 9110, 8.8.1).
+    response.set('ETag', compressed === undefined ? etag : `W/${etag}`).type('application/json');
+    if (compressed !== undefined) response.set('Content-Encoding', 'gzip');
+    response.send(body);
   }
 }
 

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import type { Clock } from '../../clock.ts';
 import type { ExportTable } from './export-table.ts';
 import { type FeedScope, scopeKey } from './feed-access.ts';
@@ -24,6 +26,18 @@ export interface FeedList {
   readonly etag: string;
 }
 
+interface KeptList extends FeedList {
+  /** Made for the first client that takes gzip. */
+  compressed: Promise<Buffer> | undefined;
+  /** What it adds to the size of the lists that are kept. */
+  compressedLength: number;
+}
+
+const compress = promisify(gzip);
+/** The level of the API server for its lists: a higher one takes several times as long. */
+const COMPRESSION = { level: constants.Z_BEST_SPEED };
+/** A shorter list fits into one packet. */
+const MIN_COMPRESSED_BYTES = 1024;
 const MIB = 1024 * 1024;
 /** Lists that are kept: whoever asks for many groups that there are not costs no memory. */
 const MAX_LISTS = 100;
@@ -46,7 +60,7 @@ const MAX_UNREAD_MS = 60_000;
 export class FeedLists {
   readonly #options: FeedListsOptions;
   /** Lists by scope, the one made first in front. */
-  readonly #lists = new Map<string, FeedList>();
+  readonly #lists = new Map<string, KeptList>();
   /** Total size of `#lists`. */
   #bytes = 0;
   readonly #balancers = { unreadBytes: 0, maxUnreadBytes: MAX_UNREAD_BYTES_OF_BALANCERS };
@@ -64,15 +78,35 @@ export class FeedLists {
     const json = entriesIn(table, scope).map(({ view }) => view.json);
     const bytes = Buffer.from(`[${json.join(',')}]`);
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
-    const list = { version: table.version, bytes, etag };
+    const list: KeptList = { version: table.version, bytes, etag, compressed: undefined, compressedLength: 0 };
     this.#drop(name);
     this.#lists.set(name, list);
     this.#bytes += bytes.length;
+    this.#dropSurplus(name);
+    return list;
+  }
+
+  /** The same with gzip, made once for each version; undefined for a list that is too short for that. */
+  compressedOf(scope: FeedScope): Promise<Buffer> | undefined {
+    this.of(scope);
+    const name = scopeKey(scope);
+    const list = this.#lists.get(name);
+    if (list === undefined || list.bytes.length < MIN_COMPRESSED_BYTES) return undefined;
+    list.compressed ??= compress(list.bytes, COMPRESSION).then((bytes) => {
+      if (this.#lists.get(name) !== list) return bytes;
+      list.compressedLength = bytes.length;
+      this.#bytes += bytes.length;
+      this.#dropSurplus(name);
+      return bytes;
+    });
+    return list.compressed;
+  }
+
+  #dropSurplus(newest: string): void {
     for (const oldest of this.#lists.keys()) {
-      if (oldest === name || (this.#lists.size <= MAX_LISTS && this.#bytes <= MAX_BYTES)) break;
+      if (oldest === newest || (this.#lists.size <= MAX_LISTS && this.#bytes <= MAX_BYTES)) break;
       this.#drop(oldest);
     }
-    return list;
   }
 
   /**
@@ -92,7 +126,9 @@ export class FeedLists {
   }
 
   #drop(name: string): void {
-    this.#bytes -= this.#lists.get(name)?.bytes.length ?? 0;
+    const list = this.#lists.get(name);
+    if (list === undefined) return;
+    this.#bytes -= list.bytes.length + list.compressedLength;
     this.#lists.delete(name);
   }
 }

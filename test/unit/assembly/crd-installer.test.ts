@@ -69,6 +69,19 @@ it('a CRD that is refused holds up itself alone, says what is missing, and is in
   await stop();
 });
 
+it('a CRD is tried again soon after a refusal of an API server that has just started, and later less often', async () => {
+  const startsFor = async (refusals: number, ms: number): Promise<boolean> => {
+    let left = refusals;
+    const { installer, pass, stop } = installerOf([crdOf('a')], () => (left-- > 0 ? forbidden() : undefined));
+    await pass(ms);
+    const isInstalled = installer.readiness()['CRD a.example.com'] === true;
+    await stop();
+    return isInstalled;
+  };
+  expect([await startsFor(1, 4_000), await startsFor(2, 8_000)]).toEqual([true, true]);
+  expect([await startsFor(6, 55_000), await startsFor(6, 100_000)]).toEqual([false, true]);
+});
+
 it('a CRD is tried again soon after an answer that does not last', async () => {
   let left = 2;
   const busy = new ApiError('busy', { status: 500, reason: '', retryAfterMs: undefined, causes: undefined });

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
+import { get as getTls } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import express from 'express';
 import { Gauge } from 'prom-client';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createCertificateAuthority } from '../../../samples/control-plane/certificates.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { HttpServer, type HttpServerOptions, metricsApp, probesApp } from '../../../src/server/http-server.ts';
@@ -200,6 +201,39 @@ describe('a server that a stranger floods', () => {
     expect(await refused()).toEqual([2, 0]);
     expect(both.map(({ closed }) => closed)).toEqual([false, false]);
     for (const socket of both) socket.destroy();
+  });
+
+  it.each(['http', 'https'])('answers a few more why they are refused, over %s', async (scheme) => {
+    const authority = createCertificateAuthority('test-ca');
+    const { certificate, privateKey } = authority.issue({ commonName: 'x', hosts: ['127.0.0.1'] });
+    const tls = { current: () => ({ cert: certificate, key: privateKey }), onChange: () => {} };
+    const limits = { maxConnectionsOfSource: 1, surplusOfSource: 1, requestTimeoutMs: 3_000 };
+    const { listening, refused } = await serve(
+      probesApp(() => ({})),
+      { limits, ...(scheme === 'https' ? { tls } : {}) },
+    );
+    const port = await listening();
+    const options = { port, host: '127.0.0.1', ca: authority.certificate, agent: false };
+    const answer = async () => {
+      const asked =
+        scheme === 'https' ? getTls({ ...options, path: '/healthz' }) : get({ ...options, path: '/healthz' });
+      const [response] = await once(asked, 'response');
+      let text = '';
+      for await (const chunk of response) text += chunk;
+      return [response.statusCode, response.headers['retry-after'], response.headers.connection, text];
+    };
+    expect((await answer())[0]).toBe(200);
+    const first = await connected(port);
+    const why = 'your address has more than 1 connections: close some of them\n';
+    for (let times = 0; times < 3; times++) expect(await answer()).toEqual([429, '10', 'close', why]);
+    const surplus = await connected(port);
+    await untilClosed(await connected(port));
+    expect(await refused()).toEqual([5, 0]);
+    for (const socket of [surplus, first]) {
+      socket.destroy();
+      await untilClosed(socket);
+    }
+    await vi.waitFor(async () => expect((await answer())[0]).toBe(200));
   });
 
   it.each([

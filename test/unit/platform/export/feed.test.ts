@@ -1,5 +1,7 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
+import { get as getPlain } from 'node:http';
 import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
 import type { ExportTable } from '../../../../src/platform/export/export-table.ts';
 import type { Access } from '../../../../src/platform/export/feed-access.ts';
@@ -48,6 +50,35 @@ describe('the feed', () => {
     expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(200);
     own.put(podOf('shop', 'shop-1'));
     expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(304);
+  });
+
+  it('is compressed for who takes gzip, once for each version, and has a weak ETag then', async () => {
+    const own = world().put(...fleet('shop', 40));
+    const { port, lists } = await serve(own);
+    const ask = async (headers: Record<string, string>) => {
+      const asked = getPlain({ port, host: '127.0.0.1', path: '/v1/exportservices?group=external', headers });
+      const [response] = await once(asked, 'response');
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      const { etag, vary, 'content-encoding': encoding } = response.headers;
+      return { status: response.statusCode, etag, vary, encoding, bytes: Buffer.concat(chunks) };
+    };
+    const plain = await ask({});
+    expect([plain.encoding, plain.vary]).toEqual([undefined, 'Authorization, Accept-Encoding']);
+    for (const accepted of ['identity', 'br', 'gzip;q=0'])
+      expect(await ask({ 'accept-encoding': accepted })).toEqual(plain);
+    const first = lists.compressedOf(SCOPE);
+    const compressed = await ask({ 'accept-encoding': 'gzip, deflate, br' });
+    expect(lists.compressedOf(SCOPE)).toBe(first);
+    expect(compressed).toMatchObject({ encoding: 'gzip', etag: `W/${plain.etag}`, vary: plain.vary });
+    expect(compressed.bytes.length).toBeLessThan(plain.bytes.length / 2);
+    expect(gunzipSync(compressed.bytes)).toEqual(plain.bytes);
+    const known = { 'if-none-match': compressed.etag ?? '', 'accept-encoding': 'gzip' };
+    expect(await ask(known)).toMatchObject({ status: 304, etag: plain.etag, vary: plain.vary });
+    own.put(podOf('shop', 'shop-1', { isReady: false }));
+    const changed = await ask({ 'accept-encoding': 'gzip' });
+    expect(gunzipSync(changed.bytes)).toEqual((await ask({})).bytes);
+    expect(gunzipSync(changed.bytes)).not.toEqual(plain.bytes);
   });
 
   it.each([
