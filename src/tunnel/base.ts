@@ -12,6 +12,20 @@ export interface BaseInfo {
   readonly port: number;
 }
 
+/** Whether a base says the same of itself. Asked for each heartbeat, so it makes no garbage. */
+export function isSameBase(a: BaseInfo, b: BaseInfo): boolean {
+  return (
+    a === b ||
+    (a.identity === b.identity &&
+      a.name === b.name &&
+      a.version === b.version &&
+      a.clusterName === b.clusterName &&
+      a.ip === b.ip &&
+      a.hostName === b.hostName &&
+      a.port === b.port)
+  );
+}
+
 /**
  * The part of a base's health that the controller uses. Bytes; undefined where the base did not say or has no limit.
  */

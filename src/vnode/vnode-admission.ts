@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { CachedNode } from '../kinds/vnode-object.ts';
 import { nodeSubject } from '../kube/events/event-object.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
@@ -6,7 +5,7 @@ import { BASE_LABEL, identityFault, identityOf, nodeNameOf, VNODE_LABEL } from '
 import type { Leadership } from '../leadership.ts';
 import type { NodeLeaseController } from '../lease/node-lease-controller.ts';
 import type { LedgerOptions } from '../module/module-ledger.ts';
-import type { BaseInfo } from '../tunnel/base.ts';
+import { type BaseInfo, isSameBase } from '../tunnel/base.ts';
 import { type Envelope, isByAddress, TUNNEL_NAMES, type TunnelName } from '../tunnel/tunnel.ts';
 import { isRoutable, NO_ADDRESS } from './address.ts';
 import type { BaseCandidates } from './base-candidates.ts';
@@ -48,8 +47,10 @@ export class VNodeAdmission {
   /** The VNode that a heartbeat is for; undefined when it is refused, or the VNode is being removed. */
   admit(envelope: Envelope, said: BaseInfo): VNode | undefined {
     const { store, clock, tunnels } = this.#options;
-    const base = this.#storable(envelope.tunnel, said);
     const vnode = store.get(nodeNameOf(envelope.identity));
+    // Nearly every heartbeat says what the one before said, and that was checked.
+    const isKnown = vnode?.tunnel === envelope.tunnel && isSameBase(vnode.place.base, said);
+    const base = isKnown ? vnode.place.base : this.#storable(envelope.tunnel, said);
     const heard = { tunnel: envelope.tunnel, base };
     const holder = store.heardAt(addressOf(heard));
     if (holder && holder !== vnode && this.#stillBeats(holder)) {
@@ -77,7 +78,7 @@ export class VNodeAdmission {
     const { place } = vnode;
     const { tunnel, base } = heard;
     const isTakeover = place.tunnel !== tunnel;
-    if (!isTakeover && isDeepStrictEqual(place.base, base)) return this.#settled(vnode);
+    if (!isTakeover && isSameBase(place.base, base)) return this.#settled(vnode);
     const isMove = hasMoved || place.base.ip !== base.ip || place.base.port !== base.port;
     // Nobody is spoken to at a place that changes all the time, and the Node keeps its labels. A base that has proven
     // itself takes over once, and not back, though a stranger may have used up the changes.
@@ -93,7 +94,7 @@ export class VNodeAdmission {
   /** What a base at its former address says of itself now. */
   update(vnode: VNode, base: BaseInfo): void {
     const { place } = vnode;
-    if (isDeepStrictEqual(place.base, base) || !place.changes.admit(false, this.#options.clock.now())) return;
+    if (isSameBase(place.base, base) || !place.changes.admit(false, this.#options.clock.now())) return;
     place.update(base, place.tunnel);
     this.#enqueue(vnode);
   }

@@ -270,7 +270,8 @@ export class VNodeController implements TunnelHandler {
     const { place, proof } = vnode;
     if (place.isDisplaced || (askedAt !== undefined && askedAt < place.placedAt)) return undefined;
     if (envelope.answeredBy === identity) proof.named(this.#options.clock.now());
-    if (askedAt !== undefined && place.answer()) this.#options.enqueueNode(vnode.nodeName);
+    // Its Node shows the port from now on. There is none where bases are not called by their addresses.
+    if (askedAt !== undefined && isByAddress(tunnel) && place.answer()) this.#options.enqueueNode(vnode.nodeName);
     this.#noteLife(vnode, envelope);
     return vnode;
   }
