@@ -10,6 +10,7 @@ export const REGISTRY: Registry = new Map([
   ['vk', async () => (await import('./vk.ts')).VK],
   ['peer', async () => (await import('../platform/peer/peer.ts')).PEER],
   ['rollout', async () => (await import('../platform/rollout/rollout.ts')).ROLLOUT],
+  ['catalog', async () => (await import('../platform/catalog/catalog.ts')).CATALOG],
   ['export', async () => (await import('../platform/export/export.ts')).EXPORT],
   ['admission', async () => (await import('../platform/admission/admission.ts')).ADMISSION],
 ]);

@@ -15,6 +15,11 @@ export interface KindAccess {
   readonly names?: readonly string[];
   /** The only namespace that it concerns; `own` is that of the Pod. Default: all. */
   readonly namespace?: string;
+  /**
+   * It concerns only namespaces in which an admin has bound the role of that name to the account. Default: no such role
+   * is needed.
+   */
+  readonly optInRole?: string;
   /** Variable of the configuration with which the controller does not do it. Default: it always does. */
   readonly unless?: string;
   /** Which part of the program uses it, for what: the comment of the rule. */

@@ -51,6 +51,9 @@ export function chartParts(): string {
       define(`module-controller.rules.${namespace}`, rulesOf(core, namespace).map(ruleText)),
     ),
     define('module-platform.clusterRules', rulesOf(PLATFORM, undefined).map(conditionalRule)),
+    ...optInRoles(PLATFORM).map((role) =>
+      define(`${role}.rules`, rulesOf(PLATFORM, undefined, role).map(conditionalRule)),
+    ),
     define('module-platform.ownRules', rulesOf(PLATFORM, 'own').map(conditionalRule)),
     define(
       'module-controller.nodeKeys',
@@ -75,15 +78,22 @@ export function chartParts(): string {
   ].join('\n');
 }
 
+function optInRoles(definitions: readonly Definition[]): string[] {
+  return [...new Set(definitions.flatMap(({ access }) => access.flatMap(({ optInRole }) => optInRole ?? [])))];
+}
+
 function define(name: string, blocks: readonly string[]): string {
   return [`{{- define "${name}" -}}`, ...blocks, '{{- end }}', ''].join('\n');
 }
 
-/** Equal rules of several controllers are one. `namespace` undefined: of the whole cluster. */
-function rulesOf(definitions: readonly Definition[], namespace: string | undefined): Rule[] {
+/**
+ * Equal rules of several controllers are one. `namespace` undefined: of the whole cluster. `role`: of namespaces in which
+ * this role is bound.
+ */
+function rulesOf(definitions: readonly Definition[], namespace: string | undefined, role?: string): Rule[] {
   const rules = new Map<string, Rule>();
   for (const definition of definitions) {
-    for (const access of accessOf(definition).filter((one) => one.namespace === namespace)) {
+    for (const access of accessOf(definition).filter((one) => one.namespace === namespace && one.optInRole === role)) {
       const { kind, subresource, verbs, names } = access;
       // CRDs of several controllers differ in names only.
       const key = JSON.stringify([kind.group, kind.plural, subresource, verbs, names]);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
 import type { JsonPatchOperation, ObjectRef, ResourceClient, Scale } from '../../src/kube/resource.ts';
 import { ApiError } from '../../src/kube/transport/api-error.ts';
@@ -20,6 +21,10 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
   readonly #options: FakeObjectsOptions<C>;
   readonly #stored = new Map<string, T>();
   readonly #listeners: ((event: WatchEvent) => void)[] = [];
+  /** What was applied last, by name. There is one manager. */
+  readonly #applied = new Map<string, unknown>();
+  /** Changes each applied object, as a mutating webhook does. */
+  onApply: (object: T) => T = (object) => object;
   informer: FakeInformer<C>;
 
   constructor(options: FakeObjectsOptions<C>) {
@@ -79,6 +84,16 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
       },
       update: async (object) =>
         changed(object.metadata, (before) => ({ ...before, ...object, metadata: before.metadata })),
+      // Lists are one value.
+      apply: async (object) => {
+        const { name } = object.metadata;
+        const before = this.#stored.get(name);
+        const kept = without(before, this.#applied.get(name), object);
+        const after = this.onApply(merged(kept, object) as T);
+        this.#applied.set(name, copyOf(object));
+        if (before !== undefined && isDeepStrictEqual(copyOf(after), before)) return copyOf(before);
+        return this.#write(() => this.put(after));
+      },
       mergePatch: async (ref, patch) =>
         changed(ref, (object) => {
           checkVersion(object, patch.metadata as KubeObject['metadata'] | undefined);
@@ -134,6 +149,21 @@ function checkVersion({ metadata }: KubeObject, wanted: KubeObject['metadata'] |
     (wanted?.resourceVersion !== undefined && wanted.resourceVersion !== metadata.resourceVersion) ||
     (wanted?.uid !== undefined && wanted.uid !== metadata.uid);
   if (isOther) throw errorOf(409, 'Conflict');
+}
+
+/** `stored` without what was applied before and is not any more. */
+function without(stored: unknown, applied: unknown, next: unknown): unknown {
+  if (!isRecord(stored) || !isRecord(applied)) return stored;
+  const entries = Object.entries(stored).flatMap(([key, value]) => {
+    if (!(key in applied)) return [[key, value]];
+    if (!isRecord(next) || !(key in next)) return [];
+    return [[key, without(value, applied[key], next[key])]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function merged(before: unknown, patch: unknown): unknown {

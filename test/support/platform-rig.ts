@@ -207,7 +207,8 @@ export class PlatformRig {
         const subresource = args.find((arg) => arg?.subresource !== undefined)?.subresource;
         const access = { kind, ...(subresource && { subresource }) };
         this.#note(access, verb);
-        if (verb !== 'get' && verb !== 'list') this.#checkPermit(access, verb, args);
+        if (method === 'apply') this.#noteApply(access, args[0] as unknown as KubeObject);
+        this.#checkPermit(access, verb, args);
         if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
         const call = (): Promise<unknown> | undefined => calls[method]?.(...args);
         return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
@@ -232,6 +233,13 @@ export class PlatformRig {
     throw new ControllerError('Kube.ConnectionFailed', 'no answer');
   }
 
+  /** The API server asks for both rights where a server-side apply creates the object. */
+  #noteApply(access: Pick<KindAccess, 'kind' | 'subresource'>, object: KubeObject): void {
+    if (this.#storeOf(access.kind).all.some(({ metadata }) => metadata.name === object.metadata.name)) return;
+    this.#note(access, 'create');
+    this.#noteOwners(object);
+  }
+
   /** An owner reference that holds up a deletion needs a right about the owner. */
   #noteOwners({ metadata }: KubeObject): void {
     for (const { kind, blockOwnerDeletion } of (metadata.ownerReferences ?? []) as OwnerReference[]) {
@@ -241,6 +249,7 @@ export class PlatformRig {
   }
 
   #checkPermit(access: Pick<KindAccess, 'kind' | 'subresource'>, verb: string, args: readonly unknown[]): void {
+    if (verb === 'get' || verb === 'list') return;
     const hasPermit = args.some((arg) => typeof (arg as { permit?: unknown } | undefined)?.permit === 'function');
     if (!hasPermit) this.unpermitted.add(`${resourceOf(access)} ${verb}`);
   }

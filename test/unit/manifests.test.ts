@@ -157,7 +157,9 @@ describe('the chart', () => {
         .map(({ name }) => name);
     const rightsOf = (objects: readonly KubeObject[]): string[] =>
       objects
-        .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === 'module-platform')
+        .filter(
+          ({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && /^module-platform(-catalog)?$/.test(metadata.name),
+        )
         .flatMap(({ rules }) => rules ?? [])
         .flatMap(({ resources, verbs }: { resources: string[]; verbs: string[] }) =>
           resources.flatMap((resource) => verbs.map((verb) => `${resource} ${verb}`)),

@@ -3,11 +3,12 @@ import { crdOf } from '../../kinds/crd.ts';
 import { withoutNulls } from '../../kinds/pod-form.ts';
 import { podSchemaOf, type Structural, withFields } from '../../kinds/pod-schema.ts';
 import { annotationMap, countOrPercent, enumOf, labelMap, rules, time } from '../../kinds/schema.ts';
+import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
 import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
-import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import { ANNOTATION, COMPONENT, COMPONENT_LABEL, PLATFORM_GROUP, REVISION_LABEL } from '../../labels.ts';
+import { ANNOTATION, COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
 
 /** One source of the type, the CRD and the table in docs/module-deployments.md. */
@@ -273,14 +274,6 @@ export interface ModuleDeploymentObject extends KubeObject {
 }
 
 export const MODULE_DEPLOYMENT_SCHEMAS = { spec, status };
-
-export const MODULE_DEPLOYMENTS: ResourceKind = {
-  group: PLATFORM_GROUP,
-  version: 'v1alpha1',
-  kind: 'ModuleDeployment',
-  plural: 'moduledeployments',
-  isNamespaced: true,
-};
 
 /** Its Pods have this name and 17 characters more, and its name is a value of labels elsewhere. */
 const MAX_NAME_LENGTH = 63;

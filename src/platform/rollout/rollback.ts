@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../errors.ts';
+import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { ApiError, isConflict } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
 import {
   type CachedModuleDeployment,
-  MODULE_DEPLOYMENTS,
   type ModuleDeploymentObject,
   projectModuleDeployment,
 } from './module-deployment.ts';

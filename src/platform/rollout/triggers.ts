@@ -1,9 +1,10 @@
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, isReadyNode } from '../../kinds/vnode-object.ts';
+import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
 import { isSameForPeers, matchesLabels } from '../../kube/placement.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { controllerKeyOf } from '../../reconcile/reconciler.ts';
-import { type CachedModuleDeployment, MODULE_DEPLOYMENTS } from './module-deployment.ts';
+import type { CachedModuleDeployment } from './module-deployment.ts';
 import type { Revision } from './revision.ts';
 import { conditionOf } from './rollout-status.ts';
 

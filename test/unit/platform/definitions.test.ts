@@ -4,12 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { isCollectionOf } from '../../../src/assembly/controller-parts.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { MODULE_TENANCIES } from '../../../src/kinds/module-tenancy.ts';
+import { MODULE_DEPLOYMENTS } from '../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
+import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module.ts';
+import { MODULE_RELEASES } from '../../../src/platform/catalog/module-release.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
-import { MODULE_DEPLOYMENTS } from '../../../src/platform/rollout/module-deployment.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
 import { resourceOf } from '../../../src/reconcile/access.ts';
 import { accessOf, type ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
@@ -104,6 +106,23 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
         await edit(rig, { rollbackTo: {} });
         for (let step = 0; step < 3; step++) await run(rig);
         await edit(rig, { peer: true, replicas: 1 });
+      },
+    },
+    catalog: {
+      run: async (rig) => {
+        await rig.put(MODULE_RELEASES, {
+          metadata: { name: 'shop-cart', namespace: 'default' },
+          spec: { releases: [{ id: 'r1', image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar' }] },
+        } as never);
+        for (const workload of WORKLOADS) {
+          const ports = [{ name: 'http', port: 8080 }];
+          const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, ports, deploy: { workload } };
+          const module = { metadata: { name: 'shop-cart', namespace: 'default', generation: 1 }, spec };
+          await rig.put(MODULES, { ...module, spec: { ...spec, release: { id: 'r1' } } } as never);
+          const next = { ...rig.all(MODULES)[0], spec: { ...spec, ports: [] } } as KubeObject;
+          await rig.put(MODULES, { ...next, metadata: { ...next.metadata, generation: 2 } });
+          await rig.remove(MODULES, 'shop-cart');
+        }
       },
     },
     export: {
@@ -248,7 +267,7 @@ describe('definitions', () => {
   it('declare no right twice, and no verb twice', () => {
     for (const definition of DEFINITIONS) {
       const rights = accessOf(definition).map(
-        (access) => `${resourceOf(access)} ${access.namespace ?? ''} ${access.names ?? ''}`,
+        (access) => `${resourceOf(access)} ${access.namespace ?? ''} ${access.names ?? ''} ${access.optInRole ?? ''}`,
       );
       expect([definition.name, rights.length]).toEqual([definition.name, new Set(rights).size]);
       for (const { verbs } of definition.access) expect(new Set(verbs).size).toBe(verbs.length);

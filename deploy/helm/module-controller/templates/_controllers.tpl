@@ -43,8 +43,9 @@
   resources: [nodes]
   verbs: [list, watch]
 {{- end }}
-{{- if has "peer" .Values.platform.controllers }}
+{{- if or (has "peer" .Values.platform.controllers) (has "catalog" .Values.platform.controllers) }}
 # SharedInformer: Deployments with the label `strategy: peer`.
+# SharedInformer: what Modules have composed.
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [list, watch]
@@ -55,7 +56,7 @@
   resources: [deployments/scale]
   verbs: [patch]
 {{- end }}
-{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
+{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
 # EventRecorder: Events about objects in any namespace.
 - apiGroups: [""]
   resources: [events]
@@ -97,7 +98,7 @@
   resources: [controllerrevisions]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
-{{- if or (has "rollout" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
+{{- if or (has "rollout" .Values.platform.controllers) (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
 # installCrd: a CRD cannot be limited by name before it exists.
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
@@ -108,6 +109,61 @@
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   resourceNames: [moduledeployments.platform.koupleless.io]
+  verbs: [get, patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: Modules.
+- apiGroups: [platform.koupleless.io]
+  resources: [modules]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ModuleController: their status.
+- apiGroups: [platform.koupleless.io]
+  resources: [modules/status]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: owner references of workloads and Services that hold up the deletion of their Module.
+- apiGroups: [platform.koupleless.io]
+  resources: [modules/finalizers]
+  verbs: [update]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: published releases.
+- apiGroups: [platform.koupleless.io]
+  resources: [modulereleases]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: what Modules have composed.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduledeployments]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: what Modules have composed.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: what Modules have composed.
+- apiGroups: [apps]
+  resources: [daemonsets]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: what Modules have composed.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# installCrd: the CRDs of the platform.
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io]
   verbs: [get, patch]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
@@ -181,8 +237,41 @@
 {{- end }}
 {{- end }}
 
+{{- define "module-platform-catalog.rules" -}}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: what Modules compose.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduledeployments]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: what Modules compose.
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: what Modules compose.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: what Modules compose.
+- apiGroups: [apps]
+  resources: [daemonsets]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# Composer: what Modules compose.
+- apiGroups: [""]
+  resources: [services]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- end }}
+
 {{- define "module-platform.ownRules" -}}
-{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) (has "export" .Values.platform.controllers) (has "admission" .Values.platform.controllers) }}
+{{- if or (has "peer" .Values.platform.controllers) (has "rollout" .Values.platform.controllers) (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) (has "admission" .Values.platform.controllers) }}
 # Leader: which process acts. A Lease cannot be limited by name before it exists.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
@@ -235,17 +324,19 @@
 {{- define "module-platform.crdNames" -}}
 - exportservices.platform.koupleless.io
 - moduledeployments.platform.koupleless.io
+- modulereleases.platform.koupleless.io
+- modules.platform.koupleless.io
 {{- end }}
 
 {{- define "module-platform.editRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [moduledeployments, moduledeployments/scale]
+  resources: [moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]
 {{- end }}
 
 {{- define "module-platform.viewRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [exportservices, moduledeployments, moduledeployments/scale, moduletenancies]
+  resources: [exportservices, moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, moduletenancies]
   verbs: [get, list, watch]
 {{- end }}
 

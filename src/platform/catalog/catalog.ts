@@ -1,0 +1,101 @@
+import type { KubeObject } from '../../kube/objects.ts';
+import { SERVICES } from '../../kube/resource.ts';
+import { objectKey } from '../../kube/watch/informer-types.ts';
+import { type KindAccess, READ } from '../../reconcile/access.ts';
+import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { ledReconciler } from '../../reconcile/led.ts';
+import { controllerKeyOf } from '../../reconcile/reconciler.ts';
+import { WORKLOAD_KINDS } from './compose.ts';
+import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
+import { Composer } from './composer.ts';
+import { CACHED_MODULES, isSameModule, MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
+import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
+import { CACHED_MODULE_RELEASES, MODULE_RELEASE_CRD, MODULE_RELEASES } from './module-release.ts';
+
+const NAME = 'catalog';
+const WORKERS = 8;
+/** An admin binds it in the namespaces whose Modules the platform may compose. */
+const OPT_IN_ROLE = 'module-platform-catalog';
+
+const COMPOSED_KINDS = [...WORKLOADS.map((kind) => WORKLOAD_KINDS[kind]), SERVICES];
+
+/** Modules and their releases. The leader of several processes acts. */
+export const CATALOG: ControllerDefinition = {
+  name: NAME,
+  summary: 'Modules: what runs, where, and which release; each makes its workload and its Service',
+  access: [
+    {
+      kind: MODULES,
+      verbs: ['list', 'watch'],
+      use: 'SharedInformer: Modules.',
+    },
+    { kind: MODULES, subresource: 'status', verbs: ['patch'], use: 'ModuleController: their status.' },
+    {
+      kind: MODULES,
+      subresource: 'finalizers',
+      verbs: ['update'],
+      use: 'Composer: owner references of workloads and Services that hold up the deletion of their Module.',
+    },
+    { kind: MODULE_RELEASES, verbs: READ, use: 'SharedInformer: published releases.' },
+    ...COMPOSED_KINDS.flatMap((kind): KindAccess[] => [
+      { kind, verbs: READ, use: 'SharedInformer: what Modules have composed.' },
+      {
+        kind,
+        verbs: ['get', 'create', 'patch', 'delete'],
+        optInRole: OPT_IN_ROLE,
+        use: 'Composer: what Modules compose.',
+      },
+    ]),
+  ],
+  isPreview: true,
+  leads: true,
+  crds: [
+    { crd: MODULE_CRD, usersMay: 'edit' },
+    { crd: MODULE_RELEASE_CRD, usersMay: 'edit' },
+  ],
+  events: MODULE_EVENTS,
+  build: (context) => {
+    const { config, informers, resources, permit, ...shared } = context;
+    const modules = informers.get(CACHED_MODULES);
+    const releases = informers.get(CACHED_MODULE_RELEASES);
+    const composerOf = (watched: (typeof COMPOSED_WORKLOADS)[keyof typeof COMPOSED_WORKLOADS], kind: typeof SERVICES) =>
+      new Composer({
+        informer: informers.get(watched),
+        client: resources.of<KubeObject>(kind),
+        permit,
+        clock: shared.clock,
+      });
+    const workloads = {
+      ModuleDeployment: composerOf(COMPOSED_WORKLOADS.ModuleDeployment, WORKLOAD_KINDS.ModuleDeployment),
+      Deployment: composerOf(COMPOSED_WORKLOADS.Deployment, WORKLOAD_KINDS.Deployment),
+      StatefulSet: composerOf(COMPOSED_WORKLOADS.StatefulSet, WORKLOAD_KINDS.StatefulSet),
+      DaemonSet: composerOf(COMPOSED_WORKLOADS.DaemonSet, WORKLOAD_KINDS.DaemonSet),
+    };
+    const controller = new ModuleController({
+      modules,
+      releases,
+      workloads,
+      services: composerOf(COMPOSED_SERVICES, SERVICES),
+      client: resources.of<ModuleObject>(MODULES),
+      permit,
+      env: config.env,
+      ...shared,
+    });
+    const reconcile = controller.reconcile.bind(controller);
+    const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
+    reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: isSameModule });
+    reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)] });
+    for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {
+      reconciler.watch({ informer: informers.get(watched), keysOf: keysOfComposed, isSame: isSameComposed });
+    }
+    return { groups: [groupOf({ Modules: reconciler })] };
+  },
+};
+
+/** That of its own Module, and that of a Module with its name. */
+function keysOfComposed(object: CachedComposed): string[] {
+  const { namespace, controller } = object;
+  const owners = controller === undefined ? [] : [controller];
+  const owner = controllerKeyOf({ namespace, owners }, MODULES);
+  return [...new Set([objectKey(object), ...(owner === undefined ? [] : [owner])])];
+}

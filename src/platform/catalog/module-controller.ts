@@ -1,0 +1,251 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../clock.ts';
+import { messageOf } from '../../errors.ts';
+import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { secondsTime } from '../../kube/micro-time.ts';
+import type { ResourceClient } from '../../kube/resource.ts';
+import { ApiError, isConflict, isForbidden, isRetriable } from '../../kube/transport/api-error.ts';
+import type { Permit } from '../../kube/transport/rest-lane.ts';
+import type { Informer } from '../../kube/watch/informer-types.ts';
+import type { Logger } from '../../logger.ts';
+import type { EventDefinition } from '../../reconcile/controller-definition.ts';
+import type { Result } from '../../reconcile/reconciler.ts';
+import {
+  type ComposedObject,
+  type ComposedRelease,
+  compose,
+  composeService,
+  replicaFaultsOf,
+  selectorLabelsOf,
+  workloadOf,
+} from './compose.ts';
+import { podCountsOf } from './composed-object.ts';
+import type { Composed, Composer } from './composer.ts';
+import { type CachedModule, type ModuleObject, type ModuleStatus, moduleSubject, type WorkloadKind } from './module.ts';
+import type { CachedModuleRelease } from './module-release.ts';
+import { moduleStatusOf, type Outcome } from './module-status.ts';
+import { releaseInForce } from './release-in-force.ts';
+
+export interface ModuleControllerOptions {
+  readonly modules: Informer<CachedModule>;
+  readonly releases: Informer<CachedModuleRelease>;
+  readonly workloads: Readonly<Record<WorkloadKind, Composer>>;
+  readonly services: Composer;
+  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch'>;
+  readonly permit: Permit;
+  readonly recorder: EventRecorder;
+  /** ENV of Modules that name none. */
+  readonly env: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export const MODULE_EVENTS: readonly EventDefinition[] = [
+  {
+    about: 'Module',
+    type: 'Normal',
+    reasons: ['Released'],
+    meaning: 'A release has come into force: the workload has its jar now.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['ReleaseMissing'],
+    meaning: 'Nobody has published the release that the Module names. What was in force runs on.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['Restored'],
+    meaning: 'Somebody else has changed a field that the Module composes. The change was undone.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['Contested'],
+    meaning: 'Somebody else changes a field that the Module composes again and again. It is left alone for a minute.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['NotComposed'],
+    meaning: 'The workload or the Service of a Module could not be written. The message says why.',
+  },
+];
+
+/** A right that is missing may be granted at any time, and nothing shows that. */
+const LOOK_AGAIN_MS = 30_000;
+
+interface Reconciled {
+  readonly outcome: Outcome;
+  readonly release?: ComposedRelease | undefined;
+  readonly missing?: string | undefined;
+  readonly contested?: string | undefined;
+  readonly requeueAfterMs?: number | undefined;
+}
+
+interface Wanted {
+  readonly outcome: Outcome;
+  /** Undefined: it stays as it is. */
+  readonly workload?: ComposedObject | 'Remove';
+}
+
+/** Brings the workload and the Service of each Module to what it says. A key is that of all three. */
+export class ModuleController {
+  readonly #options: ModuleControllerOptions;
+
+  constructor(options: ModuleControllerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string): Promise<Result | undefined> {
+    const module = this.#options.modules.get(key);
+    // The API server deletes what it owns.
+    if (module === undefined || module.isDeleting) return undefined;
+    const result = await this.#compose(key, module);
+    await this.#report(key, module, result);
+    return result.requeueAfterMs === undefined ? undefined : { requeueAfterMs: result.requeueAfterMs };
+  }
+
+  async #compose(key: string, module: CachedModule): Promise<Reconciled> {
+    const { releases, env } = this.#options;
+    const { spec, annotations, status } = module;
+    const published = releases.get(key)?.spec;
+    const inForce = releaseInForce({ spec, annotations, before: status?.release, published });
+    const missing = inForce.state === 'Missing' ? inForce.id : undefined;
+    if (inForce.state === 'None') {
+      const outcome: Outcome = { reason: 'NoRelease', message: 'release is not set: there are no Pods' };
+      return this.#write(key, module, { outcome, workload: 'Remove' });
+    }
+    const { release } = inForce;
+    if (release === undefined) {
+      const message = `release ${missing} has no image, and no ModuleRelease ${module.name} has it`;
+      return { ...(await this.#write(key, module, { outcome: { reason: 'ReleaseMissing', message } })), missing };
+    }
+    const composition = compose({ module, release, env });
+    if ('fault' in composition) {
+      const outcome: Outcome = { reason: 'NotComposable', message: composition.fault };
+      return { ...(await this.#write(key, module, { outcome })), missing, release: status?.release };
+    }
+    const outcome: Outcome = { reason: 'Composed', message: '' };
+    const written = await this.#write(key, module, { outcome, workload: composition.workload });
+    return { ...written, missing, release: { ...release, version: composition.version } };
+  }
+
+  /** Writes the Service, and the workload unless it stays as it is. */
+  async #write(key: string, module: CachedModule, { outcome, workload }: Wanted): Promise<Reconciled> {
+    const { workloads, services } = this.#options;
+    const composer = workloads[workloadOf(module.spec)];
+    const service = composeService(module);
+    try {
+      const results: Composed[] = [];
+      if (workload === 'Remove') await this.#remove(composer, key, module);
+      else if (workload !== undefined) results.push(await composer.compose(workload));
+      if (service === undefined) await this.#remove(services, key, module);
+      else results.push(await services.compose(service));
+      return this.#resultOf(module, outcome, results);
+    } catch (error) {
+      if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) throw error;
+      return { outcome: refusalOf(error, module), requeueAfterMs: LOOK_AGAIN_MS };
+    }
+  }
+
+  #resultOf(module: CachedModule, outcome: Outcome, results: readonly Composed[]): Reconciled {
+    const { name } = module;
+    for (const result of results) {
+      if (result.state === 'Taken') {
+        const message = `another object has the name ${name}: rename it, or delete it`;
+        return { outcome: { reason: 'NameTaken', message }, requeueAfterMs: LOOK_AGAIN_MS };
+      }
+      if (result.state === 'Deleting') {
+        return { outcome: { reason: 'Deleting', message: 'its former workload or Service is still being deleted' } };
+      }
+    }
+    const contested = results.find((result) => result.state === 'Contested');
+    for (const result of results) if (result.state === 'Current') this.#reportRestored(module, result);
+    if (contested?.state !== 'Contested') return { outcome };
+    const contestedWhat = `somebody changes ${contested.live.object.kind} ${name} again and again: it is left as it is for a minute`;
+    return { outcome, contested: contestedWhat, requeueAfterMs: contested.forMs };
+  }
+
+  #reportRestored(module: CachedModule, { restored, live }: Extract<Composed, { state: 'Current' }>): void {
+    if (restored === undefined) return;
+    const { field, manager } = restored;
+    const message = `${manager} has changed ${field} of ${live.object.kind} ${live.name}, which this Module composes: it was changed back`;
+    this.#options.recorder.event(moduleSubject(module), 'Warning', 'Restored', message);
+  }
+
+  async #remove(composer: Composer, key: string, module: CachedModule): Promise<void> {
+    const live = composer.find(key);
+    if (live !== undefined) await composer.remove(live, module.uid);
+  }
+
+  async #report(key: string, module: CachedModule, result: Reconciled): Promise<void> {
+    const { workloads, clock, client, permit, modules } = this.#options;
+    const kind = workloadOf(module.spec);
+    const live = workloads[kind].find(key);
+    const isOwn = live !== undefined && live.controller?.uid === module.uid;
+    const { outcome, release, missing, contested } = result;
+    const status = moduleStatusOf({
+      generation: module.generation,
+      before: module.status,
+      selector: selectorOf(module),
+      outcome: withWarnings(outcome, module),
+      counts: isOwn && live ? podCountsOf(kind, live) : undefined,
+      release,
+      missing,
+      contested,
+      now: secondsTime(clock.wallTime()),
+    });
+    if (isDeepStrictEqual(status, module.status)) return;
+    const { namespace, name, uid } = module;
+    const patch = { metadata: { uid }, status: withRemovals(status, module.status) };
+    const answer = await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit });
+    modules.upsert(answer);
+    this.#reportChange(module, status);
+  }
+
+  /** Events for the changes between two statuses. */
+  #reportChange(module: CachedModule, status: ModuleStatus): void {
+    const { recorder } = this.#options;
+    const subject = moduleSubject(module);
+    const before = module.status;
+    const { release } = status;
+    if (release !== undefined && release.id !== before?.release?.id) {
+      recorder.event(subject, 'Normal', 'Released', `release ${release.id} is in force: ${release.image}`);
+    }
+    for (const { type, status: value, reason, message } of status.conditions) {
+      const former = before?.conditions.find((condition) => condition.type === type);
+      if (former?.status === value && former.reason === reason) continue;
+      if (type === 'ReleaseFound' && value === 'False') recorder.event(subject, 'Warning', 'ReleaseMissing', message);
+      if (type === 'Contested') recorder.event(subject, 'Warning', 'Contested', message);
+      if (type === 'Ready' && ['NotComposable', 'NameTaken', 'NotPermitted', 'Refused'].includes(reason)) {
+        recorder.event(subject, 'Warning', 'NotComposed', message);
+      }
+    }
+  }
+}
+
+function refusalOf(error: ApiError, { namespace }: CachedModule): Outcome {
+  if (!isForbidden(error)) return { reason: 'Refused', message: messageOf(error) };
+  const how = `bind the ClusterRole module-platform-catalog to the platform in namespace ${namespace}, or see what else refuses it`;
+  return { reason: 'NotPermitted', message: `the platform may not write there: ${how}: ${messageOf(error)}` };
+}
+
+function selectorOf({ spec }: CachedModule): string {
+  return Object.entries(selectorLabelsOf(spec))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}
+
+function withWarnings(outcome: Outcome, { annotations }: CachedModule): Outcome {
+  const faults = replicaFaultsOf(annotations);
+  if (faults.length === 0 || outcome.message !== '') return outcome;
+  return { ...outcome, message: `without effect, since they are no counts: the annotations ${faults.join(', ')}` };
+}
+
+/** A merge patch removes what is null. */
+function withRemovals(status: ModuleStatus, before: ModuleStatus | undefined): Record<string, unknown> {
+  const gone = Object.keys(before ?? {}).filter((key) => !(key in status));
+  return { ...status, ...Object.fromEntries(gone.map((key) => [key, null])) };
+}

@@ -1,0 +1,127 @@
+import Type, { type Static } from 'typebox';
+import { crdOf } from '../../kinds/crd.ts';
+import { rules, time } from '../../kinds/schema.ts';
+import type { KubeObject } from '../../kube/objects.ts';
+import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
+import { PLATFORM_GROUP } from '../../labels.ts';
+import type { WatchedKind } from '../../reconcile/informers.ts';
+import { RELEASE_ID, SHA256 } from './module.ts';
+
+/** One source of the type, the CRD and the table in docs/catalog.md. */
+
+/** Bound for the size of the object. */
+const MAX_RELEASES = 120;
+
+const entry = Type.Object({
+  id: Type.String({ maxLength: 63, pattern: RELEASE_ID, description: 'What `release.id` of a Module names.' }),
+  image: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: 'Address of the jar.',
+    ...rules({
+      rule: "self.contains('.jar')",
+      message: 'image must be the address of a jar, such as https://jars.example.com/shop-1.0.0-ark-biz.jar',
+    }),
+  }),
+  version: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 63,
+      description: 'Version in the manifest of the jar. Not set: that in the name of the jar.',
+    }),
+  ),
+  sha256: Type.Optional(Type.String({ pattern: SHA256, description: 'Digest of the jar, in hex.' })),
+  baseVersions: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+      maxItems: 16,
+      'x-kubernetes-list-type': 'set',
+      description: 'Versions of bases that it fits. Not set: those of the Module.',
+    }),
+  ),
+  person: Type.Optional(Type.String({ maxLength: 100, description: 'Who published it.' })),
+  time: Type.Optional(time({ description: 'When it was published.' })),
+  remark: Type.Optional(Type.String({ maxLength: 1600, description: 'Changes since the release before.' })),
+});
+
+const spec = Type.Object({
+  default: Type.Optional(
+    Type.String({ maxLength: 63, pattern: RELEASE_ID, description: 'The release of Modules that ask for any.' }),
+  ),
+  releases: Type.Array(entry, {
+    maxItems: MAX_RELEASES,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['id'],
+    description: 'Published releases. An id is there once.',
+  }),
+});
+
+const status = Type.Object({
+  firstSeen: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string', format: 'date-time' },
+      description: 'When each release was first seen, by its id.',
+    }),
+  ),
+  inUse: Type.Optional(
+    Type.Array(Type.String(), {
+      'x-kubernetes-list-type': 'set',
+      description: 'Ids that a Module, its history or a Pod names. They are never removed.',
+    }),
+  ),
+});
+
+export type Release = Static<typeof entry>;
+export type ModuleReleaseSpec = Static<typeof spec>;
+export type ModuleReleaseStatus = Static<typeof status>;
+
+export interface ModuleReleaseObject extends KubeObject {
+  readonly spec: ModuleReleaseSpec;
+  readonly status?: ModuleReleaseStatus;
+}
+
+export const MODULE_RELEASE_SCHEMAS = { spec, status };
+
+export const MODULE_RELEASES: ResourceKind = {
+  group: PLATFORM_GROUP,
+  version: 'v1alpha1',
+  kind: 'ModuleRelease',
+  plural: 'modulereleases',
+  isNamespaced: true,
+};
+
+export const MODULE_RELEASE_CRD = crdOf({
+  kind: MODULE_RELEASES,
+  shortNames: ['mrel'],
+  description: 'Published releases of the Module with its name.',
+  schemaRevision: 1,
+  spec,
+  status,
+  columns: [
+    { name: 'Default', type: 'string', jsonPath: '.spec.default' },
+    { name: 'Newest', type: 'string', jsonPath: '.spec.releases[0].id' },
+    { name: 'In-Use', type: 'string', jsonPath: '.status.inUse' },
+  ],
+  rules: [
+    {
+      rule: '!has(self.spec.default) || self.spec.releases.exists(r, r.id == self.spec.default)',
+      message: 'spec.default names no release of spec.releases',
+    },
+  ],
+});
+
+/** The part of a ModuleRelease that the informer keeps. */
+export interface CachedModuleRelease extends CachedObject {
+  readonly spec: ModuleReleaseSpec;
+  readonly status: ModuleReleaseStatus | undefined;
+}
+
+export const CACHED_MODULE_RELEASES: WatchedKind<CachedModuleRelease> = {
+  kind: MODULE_RELEASES.kind,
+  path: collectionPathOf(MODULE_RELEASES),
+  project: (object) => {
+    const { spec, status } = object as ModuleReleaseObject;
+    return { ...metaOf(object), spec, status };
+  },
+};

@@ -1,0 +1,96 @@
+import type { ComposedRelease } from './compose.ts';
+import type { PodCounts } from './composed-object.ts';
+import type { ModuleCondition, ModuleStatus } from './module.ts';
+
+/** What has come of a Module, in one word, and in words for people. */
+export interface Outcome {
+  readonly reason:
+    | 'Composed'
+    | 'NoRelease'
+    | 'ReleaseMissing'
+    | 'NotComposable'
+    | 'NameTaken'
+    | 'NotPermitted'
+    | 'Refused'
+    | 'Deleting';
+  readonly message: string;
+}
+
+export interface ModuleStatusInput {
+  readonly generation: number;
+  readonly before: ModuleStatus | undefined;
+  /** Selector of its Pods, for the scale subresource. */
+  readonly selector: string;
+  readonly outcome: Outcome;
+  /** Undefined: there is no workload. */
+  readonly counts: PodCounts | undefined;
+  /** The release that was composed. Undefined: none. */
+  readonly release: (ComposedRelease & { readonly version?: string | undefined }) | undefined;
+  /** Id of a release that nobody has published. */
+  readonly missing: string | undefined;
+  /** What somebody else changes again and again. Undefined: nothing. */
+  readonly contested: string | undefined;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+/** The status of a Module; conditions that have not changed keep their times. */
+export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
+  const { generation, before, selector, counts, release, now } = input;
+  const { replicas = 0, ready = 0, updated = 0 } = counts ?? {};
+  const inForce = release && {
+    id: release.id,
+    image: release.image,
+    ...(release.version !== undefined && { version: release.version }),
+    time: before?.release?.id === release.id ? before.release.time : now,
+  };
+  return {
+    observedGeneration: generation,
+    replicas,
+    readyReplicas: ready,
+    updatedReplicas: updated,
+    selector,
+    ...(inForce && { release: inForce }),
+    conditions: conditionsOf(input).map((condition) => timed(condition, before, now)),
+  };
+}
+
+type Untimed = Omit<ModuleCondition, 'lastTransitionTime'>;
+
+function conditionsOf(input: ModuleStatusInput): Untimed[] {
+  const { missing, contested } = input;
+  return [
+    readyOf(input),
+    {
+      type: 'ReleaseFound',
+      ...(missing === undefined
+        ? { status: 'True', reason: 'Found', message: '' }
+        : { status: 'False', reason: 'NotPublished', message: `nobody has published release ${missing}` }),
+    },
+    ...(contested === undefined
+      ? []
+      : [{ type: 'Contested' as const, status: 'True' as const, reason: 'ChangedByOthers', message: contested }]),
+  ];
+}
+
+function readyOf({ outcome, counts }: ModuleStatusInput): Untimed {
+  if (outcome.reason !== 'Composed') return { type: 'Ready', status: 'False', ...outcome };
+  if (counts === undefined || !counts.isObserved) {
+    return { type: 'Ready', status: 'False', reason: 'Progressing', message: 'the workload is being created' };
+  }
+  const { desired, replicas, ready, updated, message } = counts;
+  const isDone = replicas === desired && ready >= desired && updated >= desired;
+  if (isDone) return { type: 'Ready', status: 'True', reason: 'Released', message: `${ready} of ${desired} are Ready` };
+  const rest = message === undefined ? '' : `: ${message}`;
+  return {
+    type: 'Ready',
+    status: 'False',
+    reason: message === undefined ? 'Progressing' : 'Stalled',
+    message: `${ready} of ${desired} are Ready, ${updated} are of the newest release${rest}`,
+  };
+}
+
+function timed(condition: Untimed, before: ModuleStatus | undefined, now: string): ModuleCondition {
+  const known = before?.conditions.find(({ type }) => type === condition.type);
+  return { ...condition, lastTransitionTime: known?.status === condition.status ? known.lastTransitionTime : now };
+}

@@ -1,0 +1,51 @@
+import { CATALOG_ANNOTATION, type ComposedRelease } from './compose.ts';
+import type { ModuleSpec, ModuleStatus } from './module.ts';
+import type { ModuleReleaseSpec } from './module-release.ts';
+
+export interface ReleaseInput {
+  readonly spec: Pick<ModuleSpec, 'release'>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** What was in force before. */
+  readonly before: ModuleStatus['release'];
+  /** The ModuleRelease of the same name. Undefined: there is none. */
+  readonly published: ModuleReleaseSpec | undefined;
+}
+
+/**
+ * Which release runs. `Found`: it. `None`: the Module asks for none, so there are no Pods. `Missing`: nobody has
+ * published the id; what was in force runs on, if anything was.
+ */
+export type ReleaseInForce =
+  | { readonly state: 'Found'; readonly release: ComposedRelease }
+  | { readonly state: 'None' }
+  | { readonly state: 'Missing'; readonly id: string; readonly release: ComposedRelease | undefined };
+
+export function releaseInForce({ spec, annotations, before, published }: ReleaseInput): ReleaseInForce {
+  const wanted = spec.release ?? automatic(annotations, published);
+  if (wanted === undefined) return { state: 'None' };
+  const { id, image, version, sha256 } = wanted;
+  const entry = published?.releases.find((one) => one.id === id);
+  const address = image ?? entry?.image;
+  if (address === undefined) return { state: 'Missing', id, release: before };
+  // An address of the Module's own may be of another jar than the published one.
+  const isPublished = entry !== undefined && address === entry.image;
+  return {
+    state: 'Found',
+    release: {
+      id,
+      image: address,
+      version: version ?? (isPublished ? entry.version : undefined),
+      sha256: sha256 ?? (isPublished ? entry.sha256 : undefined),
+      baseVersions: isPublished ? entry.baseVersions : undefined,
+    },
+  };
+}
+
+function automatic(
+  annotations: Readonly<Record<string, string>>,
+  published: ModuleReleaseSpec | undefined,
+): ModuleSpec['release'] {
+  const value = annotations[CATALOG_ANNOTATION.autoRelease];
+  if (value === undefined || value === 'false' || published?.default === undefined) return undefined;
+  return { id: published.default };
+}
