@@ -23,9 +23,11 @@ export async function kustomizeValues(): Promise<object> {
   return parse(await readFile(VALUES, 'utf8'));
 }
 
-/** The files that kustomize uses, by path, made from the chart. */
-export async function renderedManifests(): Promise<Record<string, string>> {
-  const text = await renderChart({ values: await kustomizeValues() });
+/** The files that kustomize uses, by path, made from the chart. `controllers`: those of the platform that are on. */
+export async function renderedManifests(controllers?: readonly string[]): Promise<Record<string, string>> {
+  const values = await kustomizeValues();
+  const platform = { enabled: true, controllers };
+  const text = await renderChart({ values: controllers === undefined ? values : { ...values, platform } });
   const documents = text.split(/^---\n# Source: module-controller\/templates\//m).slice(1);
   const byFile = Map.groupBy(documents, (document) => document.slice(0, document.indexOf('\n')));
   const files = [...byFile].map(([template, parts]) => {

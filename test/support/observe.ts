@@ -19,9 +19,9 @@ export const findPod = (admin: Admin, name: string) => find<PodObject>(admin, po
 export const findNode = (admin: Admin, identity: string) => find<NodeObject>(admin, nodePath(identity));
 export const findLease = (admin: Admin, identity: string) => find(admin, leasePath(identity));
 
-export async function pods(admin: Admin, selector = ''): Promise<PodObject[]> {
+export async function pods(admin: Admin, selector = '', namespace = 'default'): Promise<PodObject[]> {
   const query = selector === '' ? '' : `?labelSelector=${encodeURIComponent(selector)}`;
-  return (await admin.list(`/api/v1/namespaces/default/pods${query}`)) as PodObject[];
+  return (await admin.list(`/api/v1/namespaces/${namespace}/pods${query}`)) as PodObject[];
 }
 
 export async function nodes(admin: Admin, selector = ''): Promise<NodeObject[]> {
@@ -55,7 +55,7 @@ export function kibOf(quantity: string | null | undefined): number {
 /** `Type Reason` of the events about an object. */
 export async function eventsOf(
   admin: Admin,
-  kind: 'Deployment' | 'ModuleDeployment' | 'Node' | 'Pod' | 'ReplicaSet',
+  kind: 'Deployment' | 'Module' | 'ModuleDeployment' | 'Node' | 'Pod' | 'ReplicaSet',
   name: string,
 ): Promise<EventObject[]> {
   const query = encodeURIComponent(`involvedObject.kind=${kind},involvedObject.name=${name}`);

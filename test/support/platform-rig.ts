@@ -132,6 +132,11 @@ export class PlatformRig {
     this.#lost.add(kind);
   }
 
+  /** Changes each applied object of a kind, as a mutating webhook does; what it throws is the answer. */
+  changeApplied(kind: ResourceKind, change: (object: KubeObject) => KubeObject): void {
+    this.#storeOf(kind).onApply = change;
+  }
+
   /** What the API server answers to each create of a kind that it does not store. */
   answer({ kind }: ResourceKind, status: object): void {
     this.#statuses.set(kind, status);

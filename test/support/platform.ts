@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 import { messageOf } from '../../src/errors.ts';
+import { renderedManifests } from '../manifests/rendered.ts';
 import { eventually } from './eventually.ts';
 import { ControllerProcess, type World } from './world.ts';
 
@@ -36,8 +37,12 @@ export class Platform {
     this.#world = world;
   }
 
-  static async install(world: World): Promise<Platform> {
-    for (const name of ['module-tenancy', 'rbac', 'confinement']) await world.controlPlane.apply(await manifest(name));
+  /** `controllers`: those with rights. Default: those that are on in `deploy/platform`. */
+  static async install(world: World, controllers?: readonly string[]): Promise<Platform> {
+    const rendered = controllers && (await renderedManifests(controllers));
+    for (const name of ['module-tenancy', 'rbac', 'confinement']) {
+      await world.controlPlane.apply(rendered?.[`deploy/platform/${name}.yaml`] ?? (await manifest(name)));
+    }
     return new Platform(world);
   }
 

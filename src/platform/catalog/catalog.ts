@@ -5,10 +5,11 @@ import { type KindAccess, READ } from '../../reconcile/access.ts';
 import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
 import { controllerKeyOf } from '../../reconcile/reconciler.ts';
+import { CACHED_MODULES, isSameModule } from './cached-module.ts';
 import { WORKLOAD_KINDS } from './compose.ts';
 import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
 import { Composer } from './composer.ts';
-import { CACHED_MODULES, isSameModule, MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
+import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
 import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
 import { CACHED_MODULE_RELEASES, MODULE_RELEASE_CRD, MODULE_RELEASES } from './module-release.ts';
 

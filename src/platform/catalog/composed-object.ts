@@ -15,7 +15,9 @@ export interface PodCounts {
   readonly updated: number;
   /** Its controller has seen its newest specification. */
   readonly isObserved: boolean;
-  /** What holds it up, in words. */
+  /** It makes no progress by itself. */
+  readonly isStalled: boolean;
+  /** Why not all Pods are Ready and of its newest template, as far as it says so. */
   readonly message: string | undefined;
 }
 
@@ -146,20 +148,25 @@ export function podCountsOf(kind: WorkloadKind, { object }: Pick<CachedComposed,
       ready: status.numberReady ?? 0,
       updated: status.updatedNumberScheduled ?? 0,
       isObserved,
+      isStalled: false,
       message: undefined,
     };
   }
-  const stalled = (status.conditions ?? []).find(
+  const { conditions = [] } = status;
+  const failure = conditions.find(
     ({ type, status: value }) =>
       (type === 'ReplicaFailure' && value === 'True') || (type === 'Progressing' && value === 'False'),
   );
+  // Of a ModuleDeployment; a Deployment has none.
+  const ready = conditions.find(({ type, status: value }) => type === 'Ready' && value === 'False');
   return {
     desired: spec.replicas ?? 1,
     replicas: status.replicas ?? 0,
     ready: status.readyReplicas ?? 0,
     updated: status.updatedReplicas ?? 0,
     isObserved,
-    message: stalled?.message,
+    isStalled: failure !== undefined,
+    message: failure?.message ?? ready?.message,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Informer } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
+import { type CachedModule, moduleSubject } from './cached-module.ts';
 import {
   type ComposedObject,
   type ComposedRelease,
@@ -21,7 +22,7 @@ import {
 } from './compose.ts';
 import { podCountsOf } from './composed-object.ts';
 import type { Composed, Composer } from './composer.ts';
-import { type CachedModule, type ModuleObject, type ModuleStatus, moduleSubject, type WorkloadKind } from './module.ts';
+import type { ModuleObject, ModuleStatus, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
 import { moduleStatusOf, type Outcome } from './module-status.ts';
 import { releaseInForce } from './release-in-force.ts';

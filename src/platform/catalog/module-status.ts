@@ -78,14 +78,14 @@ function readyOf({ outcome, counts }: ModuleStatusInput): Untimed {
   if (counts === undefined || !counts.isObserved) {
     return { type: 'Ready', status: 'False', reason: 'Progressing', message: 'the workload is being created' };
   }
-  const { desired, replicas, ready, updated, message } = counts;
+  const { desired, replicas, ready, updated, isStalled, message } = counts;
   const isDone = replicas === desired && ready >= desired && updated >= desired;
   if (isDone) return { type: 'Ready', status: 'True', reason: 'Released', message: `${ready} of ${desired} are Ready` };
   const rest = message === undefined ? '' : `: ${message}`;
   return {
     type: 'Ready',
     status: 'False',
-    reason: message === undefined ? 'Progressing' : 'Stalled',
+    reason: isStalled ? 'Stalled' : 'Progressing',
     message: `${ready} of ${desired} are Ready, ${updated} are of the newest release${rest}`,
   };
 }

@@ -1,13 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../kinds/crd.ts';
 import { countOrPercent, enumOf, rules, time } from '../../kinds/schema.ts';
-import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { KubeObject } from '../../kube/objects.ts';
-import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
+import type { ResourceKind } from '../../kube/resource.ts';
 import { PLATFORM_GROUP } from '../../labels.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
 
 /** One source of the type, the CRD and the table in docs/catalog.md. */
 
@@ -25,29 +21,30 @@ export const SHA256 = '^[0-9a-f]{64}$';
 export const WORKLOADS = ['ModuleDeployment', 'Deployment', 'StatefulSet', 'DaemonSet'] as const;
 export type WorkloadKind = (typeof WORKLOADS)[number];
 
-/** Fields of a Pod or a container that a module cannot have, with the reason. */
-const REFUSED = {
-  env: 'no environment reaches a module: use args',
-  envFrom: 'no environment reaches a module: use args',
-  command: 'a base installs the jar of a module: use args',
-  resources: 'a module shares the memory and the processors of its base',
-  volumes: 'a module has no file system of its own',
-  mounts: 'a module has no file system of its own',
-  hostNetwork: 'a module has the network of its base',
-  hostIPC: 'a module has the process of its base',
-  hostPorts: 'a module has the network of its base',
-  serviceAccount: 'a module has the credentials of its base',
-  initContainers: 'a module is a jar in its base, not a container',
-  imagePullPolicy: 'a base fetches the jar whenever it installs it',
-  launcherType: 'the agent of the base guards the module',
-} as const;
+const ANY_OBJECT = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+const ANY_LIST = { type: 'array', maxItems: 64, items: ANY_OBJECT };
 
-/** A field that is known only so that it can be refused with a reason. */
-function refused() {
-  return Type.Optional(Type.Unsafe<unknown>({ 'x-kubernetes-preserve-unknown-fields': true }));
-}
+/** Fields of a Pod or a container that a module cannot have, with their schemas and the reasons. */
+const REFUSED: Readonly<Record<string, readonly [schema: object, why: string]>> = {
+  env: [ANY_LIST, 'no environment reaches a module: use args'],
+  envFrom: [ANY_LIST, 'no environment reaches a module: use args'],
+  command: [
+    { type: 'array', maxItems: 64, items: { type: 'string' } },
+    'a base installs the jar of a module: use args',
+  ],
+  resources: [ANY_OBJECT, 'a module shares the memory and the processors of its base'],
+  volumes: [ANY_LIST, 'a module has no file system of its own'],
+  mounts: [ANY_LIST, 'a module has no file system of its own'],
+  hostNetwork: [{ type: 'boolean' }, 'a module has the network of its base'],
+  hostIPC: [{ type: 'boolean' }, 'a module is a part of the process of its base'],
+  hostPorts: [ANY_LIST, 'a module has the network of its base'],
+  serviceAccount: [{ type: 'string' }, 'a module has the credentials of its base'],
+  initContainers: [ANY_LIST, 'a module is a jar in its base, not a container'],
+  imagePullPolicy: [{ type: 'string' }, 'a base fetches the jar whenever it installs it'],
+  launcherType: [{ type: 'string' }, 'the agent of the base guards the module'],
+};
 
-const refusals = Object.entries(REFUSED).map(([field, why]) => ({
+const refusals = Object.entries(REFUSED).map(([field, [, why]]) => ({
   rule: `!has(self.${field})`,
   message: `${field} has no effect on a module: ${why}`,
 }));
@@ -169,7 +166,10 @@ const deploy = Type.Object(
         description: 'Conditions that a Pod needs to be Ready, besides those of the module.',
       }),
     ),
-    ...Object.fromEntries(Object.keys(REFUSED).map((field) => [field, refused()])),
+    // Known only so that they can be refused with a reason.
+    ...Object.fromEntries(
+      Object.entries(REFUSED).map(([field, [schema]]) => [field, Type.Optional(Type.Unsafe<unknown>(schema))]),
+    ),
   },
   {
     default: {},
@@ -366,41 +366,3 @@ export const MODULE_CRD = crdOf({
     },
   ],
 });
-
-/** The part of a Module that the informer keeps. */
-export interface CachedModule extends CachedObject {
-  readonly generation: number;
-  readonly isDeleting: boolean;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly spec: ModuleSpec;
-  readonly status: ModuleStatus | undefined;
-}
-
-export const CACHED_MODULES: WatchedKind<CachedModule> = {
-  kind: MODULES.kind,
-  path: collectionPathOf(MODULES),
-  indexers: { namespace: ({ namespace }) => namespace },
-  project: (object) => {
-    const { metadata, spec, status } = object as ModuleObject;
-    return {
-      ...metaOf(object),
-      generation: metadata.generation ?? 0,
-      isDeleting: metadata.deletionTimestamp !== undefined,
-      annotations: metadata.annotations ?? {},
-      spec,
-      status,
-    };
-  },
-};
-
-/** Subject of the events of a Module. */
-export function moduleSubject({ namespace, name, uid }: CachedModule): EventSubject {
-  return { apiVersion: apiVersionOf(MODULES), kind: MODULES.kind, namespace, name, uid };
-}
-
-/** Whether two versions differ in nothing that a reconcile reads. Its own status is written by the catalog. */
-export function isSameModule(a: CachedModule, b: CachedModule): boolean {
-  return (
-    a.generation === b.generation && a.isDeleting === b.isDeleting && isDeepStrictEqual(a.annotations, b.annotations)
-  );
-}

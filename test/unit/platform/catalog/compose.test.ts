@@ -80,15 +80,18 @@ describe('the workload of a Module', () => {
     });
   });
 
-  it.each(WORKLOADS)('as a %s has Pods that its selector matches, and that no webhook completes further', (workload) => {
-    const composition = composed({ deploy: { workload } });
-    const { selector } = composition.workload.spec as { selector: { matchLabels: object } };
-    const pod = podOf(composition);
-    expect(pod.metadata.labels).toMatchObject(selector.matchLabels);
-    const owner = { apiVersion: 'apps/v1', kind: workload, name: 'shop-cart', uid: 'u', controller: true };
-    const withOwner = { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
-    expect(completePod(withOwner, 'prod')).toEqual(withOwner);
-  });
+  it.each(WORKLOADS)(
+    'as a %s has Pods that its selector matches, and that no webhook completes further',
+    (workload) => {
+      const composition = composed({ deploy: { workload } });
+      const { selector } = composition.workload.spec as { selector: { matchLabels: object } };
+      const pod = podOf(composition);
+      expect(pod.metadata.labels).toMatchObject(selector.matchLabels);
+      const owner = { apiVersion: 'apps/v1', kind: workload, name: 'shop-cart', uid: 'u', controller: true };
+      const withOwner = { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } };
+      expect(completePod(withOwner, 'prod')).toEqual(withOwner);
+    },
+  );
 
   it('is the same bytes for the same input, and has another digest for another', () => {
     expect(JSON.stringify(composed())).toBe(JSON.stringify(composed()));
@@ -124,8 +127,9 @@ describe('the workload of a Module', () => {
   });
 
   it('keeps two copies of a version off one base, unless they may share it', () => {
-    const apart = (deploy: ModuleSpec['deploy']) => podOf(composed({ deploy })).spec.affinity?.podAntiAffinity;
-    expect(apart(undefined)?.requiredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
+    const apart = (deploy: NonNullable<ModuleSpec['deploy']>) =>
+      podOf(composed({ deploy })).spec.affinity?.podAntiAffinity;
+    expect(apart({})?.requiredDuringSchedulingIgnoredDuringExecution).toHaveLength(1);
     expect(apart({ notStacked: false })).toEqual({});
     expect(apart({ workload: 'DaemonSet' })).toEqual({});
   });
@@ -136,14 +140,19 @@ describe('the workload of a Module', () => {
   });
 
   it('as a Deployment never waits for a place that does not come', () => {
-    const strategyOf = (deploy: ModuleSpec['deploy']): unknown => composed({ deploy }).workload.spec.strategy;
+    const strategyOf = (deploy: NonNullable<ModuleSpec['deploy']>): unknown =>
+      composed({ deploy }).workload.spec.strategy;
     const inPlace = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
     expect(strategyOf({ workload: 'Deployment' })).toEqual(inPlace);
     expect(strategyOf({ workload: 'Deployment', strategy: { type: 'Recreate' } })).toEqual({ type: 'Recreate' });
   });
 
   it.each<[string, Partial<ModuleSpec>, ComposedRelease]>([
-    ['release.version: the name of the jar does not say', {}, { id: 'r1', image: 'https://jars.example.com/latest.jar' }],
+    [
+      'release.version: the name of the jar does not say',
+      {},
+      { id: 'r1', image: 'https://jars.example.com/latest.jar' },
+    ],
     ['base.versions: none of them', { base: { name: 'b', versions: ['1'] } }, { ...RELEASE, baseVersions: ['2'] }],
     ['base.ability: the label', { app: 'A'.repeat(60), base: { name: 'b', ability: 'AppRequired' } }, RELEASE],
   ])('is not composed: %s', (fault, spec, release) => {

@@ -48,7 +48,15 @@ describe('the counts of a workload', () => {
 
   it('are those of its status', () => {
     const status = { observedGeneration: 2, replicas: 3, readyReplicas: 2, updatedReplicas: 1 };
-    const counts = { desired: 3, replicas: 3, ready: 2, updated: 1, isObserved: true, message: undefined };
+    const counts = {
+      desired: 3,
+      replicas: 3,
+      ready: 2,
+      updated: 1,
+      isObserved: true,
+      isStalled: false,
+      message: undefined,
+    };
     expect(podCountsOf('Deployment', objectOf({ replicas: 3 }, status))).toEqual(counts);
   });
 
@@ -60,7 +68,15 @@ describe('the counts of a workload', () => {
       numberReady: 2,
       updatedNumberScheduled: 1,
     };
-    const counts = { desired: 4, replicas: 3, ready: 2, updated: 1, isObserved: false, message: undefined };
+    const counts = {
+      desired: 4,
+      replicas: 3,
+      ready: 2,
+      updated: 1,
+      isObserved: false,
+      isStalled: false,
+      message: undefined,
+    };
     expect(podCountsOf('DaemonSet', objectOf({}, status))).toEqual(counts);
   });
 
@@ -69,6 +85,14 @@ describe('the counts of a workload', () => {
       { type: 'Available', status: 'False', message: 'no' },
       { type: 'Progressing', status: 'False', message: 'deadline' },
     ];
-    expect(podCountsOf('ModuleDeployment', objectOf({}, { conditions }))).toMatchObject({ message: 'deadline' });
+    expect(podCountsOf('ModuleDeployment', objectOf({}, { conditions }))).toMatchObject({
+      isStalled: true,
+      message: 'deadline',
+    });
+    const waits = [{ type: 'Ready', status: 'False', message: 'base-1 is silent' }];
+    expect(podCountsOf('ModuleDeployment', objectOf({}, { conditions: waits }))).toMatchObject({
+      isStalled: false,
+      message: 'base-1 is silent',
+    });
   });
 });

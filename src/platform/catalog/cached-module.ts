@@ -1,0 +1,44 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EventSubject } from '../../kube/events/event-correlator.ts';
+import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
+import type { WatchedKind } from '../../reconcile/informers.ts';
+import { MODULES, type ModuleObject, type ModuleSpec, type ModuleStatus } from './module.ts';
+
+/** The part of a Module that the informer keeps. */
+export interface CachedModule extends CachedObject {
+  readonly generation: number;
+  readonly isDeleting: boolean;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: ModuleSpec;
+  readonly status: ModuleStatus | undefined;
+}
+
+export const CACHED_MODULES: WatchedKind<CachedModule> = {
+  kind: MODULES.kind,
+  path: collectionPathOf(MODULES),
+  indexers: { namespace: ({ namespace }) => namespace },
+  project: (object) => {
+    const { metadata, spec, status } = object as ModuleObject;
+    return {
+      ...metaOf(object),
+      generation: metadata.generation ?? 0,
+      isDeleting: metadata.deletionTimestamp !== undefined,
+      annotations: metadata.annotations ?? {},
+      spec,
+      status,
+    };
+  },
+};
+
+/** Subject of the events of a Module. */
+export function moduleSubject({ namespace, name, uid }: CachedModule): EventSubject {
+  return { apiVersion: apiVersionOf(MODULES), kind: MODULES.kind, namespace, name, uid };
+}
+
+/** Whether two versions differ in nothing that a reconcile reads. Its own status is written by the catalog. */
+export function isSameModule(a: CachedModule, b: CachedModule): boolean {
+  return (
+    a.generation === b.generation && a.isDeleting === b.isDeleting && isDeepStrictEqual(a.annotations, b.annotations)
+  );
+}

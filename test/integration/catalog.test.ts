@@ -1,0 +1,272 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
+import { messageOf } from '../../src/errors.ts';
+import { collectionPathOf } from '../../src/kube/resource.ts';
+import { WORKLOAD_KINDS } from '../../src/platform/catalog/compose.ts';
+import { WORKLOADS, type WorkloadKind } from '../../src/platform/catalog/module.ts';
+import { eventually } from '../support/eventually.ts';
+import { eventsOf, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { Platform } from '../support/platform.ts';
+import { startWorld } from '../support/start-world.ts';
+import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
+import type { ControllerProcess, World } from '../support/world.ts';
+
+const GROUP = 'platform.koupleless.io/v1alpha1';
+const JARS = 'https://jars.example.com';
+const BASES = 3;
+const CONTROLLERS = ['rollout', 'catalog'];
+const MODULES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modules`;
+const RELEASES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modulereleases`;
+const MODULE_DEPLOYMENTS = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/moduledeployments`;
+const SERVICES = `/api/v1/namespaces/${TENANT_NAMESPACE}/services`;
+const BINDINGS = `/apis/rbac.authorization.k8s.io/v1/namespaces/${TENANT_NAMESPACE}/rolebindings`;
+const BINDING = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  metadata: { name: 'catalog', namespace: TENANT_NAMESPACE },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'module-platform-catalog' },
+  subjects: [{ kind: 'ServiceAccount', name: 'module-platform', namespace: 'koupleless-system' }],
+};
+
+let world: World;
+let platform: Platform;
+let controller: ControllerProcess;
+let tenant: ApiClient;
+/** The platform's account in the hands of a thief. */
+let thief: ApiClient;
+
+function moduleOf(module: string, spec: Record<string, unknown> = {}): KubeObject {
+  const metadata = { name: `shop-${module}`, namespace: TENANT_NAMESPACE };
+  const ports = [{ name: 'http', port: 8080 }];
+  return {
+    apiVersion: GROUP,
+    kind: 'Module',
+    metadata,
+    spec: { app: 'Shop', module, base: { name: 'base' }, ports, release: { id: 'r1' }, ...spec },
+  };
+}
+
+function jarOf(module: string, version: string): string {
+  return `${JARS}/${module}-${version}-ark-biz.jar`;
+}
+
+function releaseOf(module: string, ...versions: readonly string[]): KubeObject {
+  const metadata = { name: `shop-${module}`, namespace: TENANT_NAMESPACE };
+  const releases = versions.map((version, index) => ({ id: `r${index + 1}`, image: jarOf(module, version) }));
+  return { apiVersion: GROUP, kind: 'ModuleRelease', metadata, spec: { releases } };
+}
+
+function answerTo(object: KubeObject): Promise<string> {
+  return tenant.post(`${MODULES}?dryRun=All`, object).then(() => 'accepted', messageOf);
+}
+
+function workloadPath(kind: WorkloadKind, module: string): string {
+  const collection = collectionPathOf(WORKLOAD_KINDS[kind], TENANT_NAMESPACE);
+  return `${collection}/shop-${module}`;
+}
+
+/** Reason of the condition Ready. */
+async function stateOf(module: string): Promise<unknown> {
+  const { status } = await tenant.get(`${MODULES}/shop-${module}`);
+  return status?.conditions.find(({ type }: { type: string }) => type === 'Ready')?.reason;
+}
+
+async function versionsOf(module: string): Promise<(string | undefined)[]> {
+  const all = await pods(world.admin, `module.koupleless.io/name=${module}`, TENANT_NAMESPACE);
+  return all.filter(isReady).map(({ metadata }) => metadata.labels?.['module.koupleless.io/version']);
+}
+
+beforeAll(async () => {
+  world = await startWorld();
+  platform = await Platform.install(world, CONTROLLERS);
+  await platform.installPolicies();
+  await world.startController();
+  await world.startFleet({ count: BASES, installMs: 100, activateNewModule: true });
+  await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
+  tenant = await createTenant(world.controlPlane);
+  thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
+  controller = await platform.start('catalog-1', CONTROLLERS.join());
+  await controller.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog');
+});
+
+afterAll(async () => {
+  await platform?.stop();
+  await world?.stop();
+});
+
+describe('a namespace that has not opted in', () => {
+  it('gets nothing composed, and its Modules say what is missing', async () => {
+    await tenant.post(RELEASES, releaseOf('early', '1.0.0'));
+    await tenant.post(MODULES, moduleOf('early'));
+    await eventually(async () => expect(await stateOf('early')).toBe('NotPermitted'));
+    expect((await tenant.get(MODULE_DEPLOYMENTS)).items).toEqual([]);
+    await world.controlPlane.apply(BINDING as KubeObject);
+    await eventually(async () => expect(await stateOf('early')).toBe('Released'), 60_000);
+    await tenant.delete(`${MODULES}/shop-early`);
+    await eventually(async () => expect(await versionsOf('early')).toEqual([]));
+  });
+});
+
+describe('a Module', () => {
+  beforeAll(async () => {
+    await world.controlPlane.apply(BINDING as KubeObject);
+  });
+
+  it('is published, scaled, released, taken back, and deleted with all that it made', async () => {
+    await tenant.post(RELEASES, releaseOf('cart', '1.0.0', '2.0.0'));
+    await tenant.post(MODULES, moduleOf('cart', { deploy: { replicas: 2 } }));
+    await eventually(async () => expect(await stateOf('cart')).toBe('Released'), 60_000);
+    expect(await versionsOf('cart')).toEqual(['1.0.0', '1.0.0']);
+    expect((await tenant.get(`${SERVICES}/shop-cart`)).spec).toMatchObject({ clusterIP: 'None' });
+
+    await tenant.mergePatch(`${MODULES}/shop-cart/scale`, { spec: { replicas: 3 } });
+    await eventually(async () => expect(await versionsOf('cart')).toHaveLength(3));
+    await tenant.mergePatch(`${MODULES}/shop-cart`, { spec: { release: { id: 'r2' } } });
+    await eventually(async () => expect(await versionsOf('cart')).toEqual(['2.0.0', '2.0.0', '2.0.0']), 60_000);
+    await tenant.mergePatch(`${MODULES}/shop-cart`, { spec: { release: { id: 'r9' } } });
+    await eventually(async () => {
+      const { status } = await tenant.get(`${MODULES}/shop-cart`);
+      expect(status.conditions.find(({ type }: { type: string }) => type === 'ReleaseFound').status).toBe('False');
+      expect(status.release.id).toBe('r2');
+    });
+    await tenant.mergePatch(`${MODULES}/shop-cart`, { spec: { release: { id: 'r1' } } });
+    await eventually(async () => expect(await versionsOf('cart')).toEqual(['1.0.0', '1.0.0', '1.0.0']), 60_000);
+    await eventually(async () => {
+      const reasons = (await eventsOf(world.admin, 'Module', 'shop-cart')).map(({ reason }) => reason);
+      expect(new Set(reasons)).toEqual(new Set(['Released', 'ReleaseMissing']));
+    });
+
+    await tenant.delete(`${MODULES}/shop-cart`);
+    await eventually(async () => {
+      expect((await tenant.get(MODULE_DEPLOYMENTS)).items).toEqual([]);
+      expect((await tenant.get(SERVICES)).items).toEqual([]);
+      expect(await versionsOf('cart')).toEqual([]);
+    }, 60_000);
+    expect((await tenant.get(`${RELEASES}/shop-cart`)).spec.releases).toHaveLength(2);
+  });
+
+  it.each(WORKLOADS)('works as a %s', async (workload) => {
+    const name = workload.toLowerCase();
+    const copies = workload === 'DaemonSet' ? BASES : 2;
+    const release = { id: 'r1', image: jarOf(name, '1.0.0') };
+    await tenant.post(MODULES, moduleOf(name, { deploy: { workload, replicas: 2 }, release }));
+    await eventually(async () => expect(await stateOf(name)).toBe('Released'), 60_000);
+    expect(await versionsOf(name)).toHaveLength(copies);
+    const path = workloadPath(workload, name);
+    expect((await tenant.get(path)).metadata.generation).toBe(1);
+    const next = { id: 'r2', image: jarOf(name, '2.0.0') };
+    await tenant.mergePatch(`${MODULES}/shop-${name}`, { spec: { release: next } });
+    await eventually(async () => expect(new Set(await versionsOf(name))).toEqual(new Set(['2.0.0'])), 60_000);
+    await eventually(async () => expect(await stateOf(name)).toBe('Released'), 60_000);
+    // One write for the release, however many statuses of the workload come.
+    expect((await tenant.get(path)).metadata.generation).toBe(2);
+    await tenant.delete(`${MODULES}/shop-${name}`);
+    await eventually(async () => expect(await versionsOf(name)).toEqual([]), 60_000);
+  });
+
+  it('gets its Service and its workload back, and what others change in them', async () => {
+    await tenant.post(MODULES, moduleOf('kept', { release: { id: 'r1', image: jarOf('kept', '1.0.0') } }));
+    await eventually(async () => expect(await stateOf('kept')).toBe('Released'), 60_000);
+    const { uid } = (await tenant.get(`${SERVICES}/shop-kept`)).metadata;
+    await tenant.delete(`${SERVICES}/shop-kept`);
+    await eventually(async () => expect((await tenant.get(`${SERVICES}/shop-kept`)).metadata.uid).not.toBe(uid), 5_000);
+    await tenant.mergePatch(`${MODULE_DEPLOYMENTS}/shop-kept`, { spec: { replicas: 2, minReadySeconds: 1 } });
+    await eventually(async () => {
+      const { spec } = await tenant.get(`${MODULE_DEPLOYMENTS}/shop-kept`);
+      expect([spec.replicas, spec.minReadySeconds]).toEqual([1, 1]);
+    });
+    await eventually(async () => {
+      const events = await eventsOf(world.admin, 'Module', 'shop-kept');
+      const texts = events.filter(({ reason }) => reason === 'Restored').map(({ message }) => message);
+      expect(texts.join()).toMatch(/has changed spec\.replicas of ModuleDeployment shop-kept/);
+    });
+    await tenant.delete(`${MODULES}/shop-kept`);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['metadata.name must be {app}-{module}', { module: 'other' }],
+    ['two of them have the same number', { ports: ['a', 'b'].map((name) => ({ name, port: 8080 })) }],
+    ['hostNetwork has no effect on a module', { deploy: { hostNetwork: true } }],
+    ['no environment reaches a module', { deploy: { env: [{ name: 'A', value: 'b' }] } }],
+    ['must be the address of a jar', { release: { id: 'r1', image: 'nginx:1' } }],
+    ['strategy.type must be one of the workload', { deploy: { workload: 'DaemonSet', strategy: { type: 'Batch' } } }],
+    ['peer needs workload: ModuleDeployment', { deploy: { workload: 'Deployment', peer: true } }],
+    ['spec.base', { base: {} }],
+  ])('is refused: %s', async (message, spec) => {
+    expect(await answerTo({ ...moduleOf('refused', spec), metadata: { name: 'shop-refused' } })).toContain(message);
+  });
+
+  it('keeps its application, its name and its kind of workload', async () => {
+    await tenant.post(MODULES, moduleOf('fixed', { release: undefined }));
+    const refusal = (spec: object): Promise<string> =>
+      tenant.mergePatch(`${MODULES}/shop-fixed`, { spec }).then(() => 'accepted', messageOf);
+    expect(await refusal({ app: 'SHOP' })).toContain('app cannot be changed');
+    expect(await refusal({ deploy: { workload: 'Deployment' } })).toContain('deploy.workload cannot be changed');
+    await eventually(async () => expect(await stateOf('fixed')).toBe('NoRelease'));
+    await tenant.delete(`${MODULES}/shop-fixed`);
+  });
+
+  it('has a release once', async () => {
+    const twice = releaseOf('twice', '1.0.0', '2.0.0');
+    for (const release of twice.spec.releases) release.id = 'r1';
+    const refusal = await tenant.post(`${RELEASES}?dryRun=All`, twice).then(() => 'accepted', messageOf);
+    expect(refusal).toContain('Duplicate value');
+  });
+});
+
+describe('whoever has stolen the token of the platform', () => {
+  const workload = (metadata: object, labels: object): KubeObject =>
+    ({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'evil', namespace: TENANT_NAMESPACE, ...metadata },
+      spec: {
+        selector: { matchLabels: { app: 'evil' } },
+        template: {
+          metadata: { labels: { app: 'evil', ...labels } },
+          spec: { containers: [{ name: 'evil', image: 'nginx' }] },
+        },
+      },
+    }) as unknown as KubeObject;
+  const owned = {
+    ownerReferences: [{ apiVersion: GROUP, kind: 'Module', name: 'x', uid: 'x', controller: true }],
+  };
+  const refusalOf = (path: string, object: KubeObject): Promise<string> =>
+    thief.post(`${path}?dryRun=All`, object).then(() => 'accepted', messageOf);
+
+  it.each<[string, object, object]>([
+    [
+      'makes no workload of nobody where a namespace has opted in',
+      {},
+      { 'virtual-kubelet.koupleless.io/component': 'module' },
+    ],
+    ['makes no workload of ordinary Pods there', owned, {}],
+    [
+      'makes no workload there of modules that a kubelet would run',
+      owned,
+      { 'virtual-kubelet.koupleless.io/component': 'module' },
+    ],
+  ])('%s', async (_, metadata, labels) => {
+    await world.controlPlane.apply(BINDING as KubeObject);
+    const path = `/apis/apps/v1/namespaces/${TENANT_NAMESPACE}/deployments`;
+    await eventually(async () =>
+      expect(await refusalOf(path, workload(metadata, labels))).toMatch(/Forbidden|Invalid|denied|forbidden/),
+    );
+  });
+
+  it('makes no workload where none has opted in', async () => {
+    const refusal = await refusalOf('/apis/apps/v1/namespaces/default/deployments', {
+      ...workload(owned, { 'virtual-kubelet.koupleless.io/component': 'module' }),
+      metadata: { name: 'evil', namespace: 'default', ...owned },
+    } as KubeObject);
+    expect(refusal).toContain('cannot create resource');
+  });
+
+  it('loses the right with the binding', async () => {
+    await world.admin.delete(`${BINDINGS}/catalog`);
+    const path = `/apis/apps/v1/namespaces/${TENANT_NAMESPACE}/deployments`;
+    await eventually(async () =>
+      expect(await refusalOf(path, workload(owned, {}))).toContain('cannot create resource'),
+    );
+  });
+});

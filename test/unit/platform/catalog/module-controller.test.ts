@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MODULE_DEPLOYMENTS } from '../../../../src/kinds/workload-kinds.ts';
+import type { KubeObject } from '../../../../src/kube/objects.ts';
+import { SERVICES } from '../../../../src/kube/resource.ts';
+import { ApiError } from '../../../../src/kube/transport/api-error.ts';
+import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
+import { MODULES, type ModuleObject, type ModuleSpec } from '../../../../src/platform/catalog/module.ts';
+import { MODULE_RELEASES } from '../../../../src/platform/catalog/module-release.ts';
+import { DEFINITIONS } from '../../../manifests/definitions.ts';
+import { PlatformRig } from '../../../support/platform-rig.ts';
+
+const JAR = 'https://jars.example.com/cart-1.0.0-ark-biz.jar';
+const NEXT = 'https://jars.example.com/cart-2.0.0-ark-biz.jar';
+const KNOWN = DEFINITIONS.map(({ name }) => name);
+
+interface Workload extends KubeObject {
+  spec: { replicas?: number; paused?: boolean; template: { spec: { containers: { image: string }[] } } };
+}
+
+let rig: PlatformRig;
+let generation: number;
+
+beforeEach(async () => {
+  generation = 0;
+  rig = new PlatformRig(CATALOG, KNOWN);
+  await rig.start();
+});
+
+afterEach(() => rig.stop());
+
+/** Applies the Module as a user does. */
+async function put(spec: Partial<ModuleSpec> = {}): Promise<void> {
+  const before = rig.all(MODULES)[0] as ModuleObject | undefined;
+  const metadata = { ...before?.metadata, name: 'shop-cart', namespace: 'default', generation: ++generation };
+  const full = { app: 'shop', module: 'cart', base: { name: 'base' }, release: { id: 'r1', image: JAR }, ...spec };
+  await rig.put(MODULES, { ...before, metadata, spec: full } as never);
+}
+
+async function publish(...releases: { id: string; image: string }[]): Promise<void> {
+  const metadata = { name: 'shop-cart', namespace: 'default' };
+  await rig.put(MODULE_RELEASES, { metadata, spec: { releases } } as never);
+}
+
+const workload = (): Workload | undefined => rig.all(MODULE_DEPLOYMENTS)[0] as Workload | undefined;
+const image = (): string | undefined => workload()?.spec.template.spec.containers[0]?.image;
+const version = (): string | undefined => workload()?.metadata.resourceVersion;
+const status = () => (rig.all(MODULES)[0] as ModuleObject).status;
+const condition = (type: string): string | undefined => {
+  const found = status()?.conditions.find((one) => one.type === type);
+  return found && `${found.status} ${found.reason}`;
+};
+
+/** Writes the workload as somebody else. */
+async function change(by: (object: Workload) => void): Promise<void> {
+  const object = structuredClone(workload()) as Workload;
+  by(object);
+  await rig.put(MODULE_DEPLOYMENTS, object);
+}
+
+describe('a Module', () => {
+  it('has its workload and its Service, and says which release is in force', async () => {
+    await put({ ports: [{ name: 'http', port: 8080 }] });
+    expect(image()).toBe(JAR);
+    expect(rig.all(SERVICES)).toHaveLength(1);
+    expect(status()?.release).toMatchObject({ id: 'r1', image: JAR, version: '1.0.0' });
+    expect(condition('Ready')).toBe('False Progressing');
+    const counts = { observedGeneration: 9, replicas: 1, readyReplicas: 1, updatedReplicas: 1 };
+    await rig.put(MODULE_DEPLOYMENTS, { ...workload(), status: counts } as never);
+    expect(condition('Ready')).toBe('True Released');
+    expect(rig.events).toEqual(['Module Normal Released']);
+  });
+
+  it('writes nothing twice', async () => {
+    await put();
+    const written = [version(), (rig.all(MODULES)[0] as ModuleObject).metadata.resourceVersion];
+    await publish({ id: 'other', image: NEXT });
+    await rig.rest();
+    expect([version(), (rig.all(MODULES)[0] as ModuleObject).metadata.resourceVersion]).toEqual(written);
+  });
+
+  it('takes the jar of a published release, and keeps what runs when an id is not published', async () => {
+    await put({ release: { id: 'r2' } });
+    expect([workload(), condition('Ready')]).toEqual([undefined, 'False ReleaseMissing']);
+    await publish({ id: 'r1', image: JAR }, { id: 'r2', image: NEXT });
+    expect([image(), condition('ReleaseFound')]).toEqual([NEXT, 'True Found']);
+    await put({ release: { id: 'r3' }, deploy: { replicas: 2 } });
+    expect([image(), workload()?.spec.replicas]).toEqual([NEXT, 2]);
+    expect([status()?.release?.id, condition('ReleaseFound')]).toEqual(['r2', 'False NotPublished']);
+    expect(rig.events.filter((event) => event.endsWith('ReleaseMissing'))).toHaveLength(2);
+  });
+
+  it('has no Pods without a release, and a Service only with ports', async () => {
+    await put({ ports: [{ name: 'http', port: 8080 }] });
+    const { release: _, ...spec } = (rig.all(MODULES)[0] as ModuleObject).spec;
+    const { metadata } = rig.all(MODULES)[0] as ModuleObject;
+    await rig.put(MODULES, { metadata: { ...metadata, generation: 9 }, spec } as never);
+    expect([rig.all(MODULE_DEPLOYMENTS), rig.all(SERVICES).length]).toEqual([[], 1]);
+    expect(condition('Ready')).toBe('False NoRelease');
+    await rig.put(MODULES, { metadata: { ...metadata, generation: 10 }, spec: { ...spec, ports: [] } } as never);
+    expect(rig.all(SERVICES)).toEqual([]);
+  });
+});
+
+describe('a composed workload', () => {
+  it('is there again when somebody deletes it', async () => {
+    await put();
+    await rig.remove(MODULE_DEPLOYMENTS, 'shop-cart');
+    expect(image()).toBe(JAR);
+  });
+
+  it('gets a composed field back that somebody changes, and keeps the others', async () => {
+    await put();
+    await change((object) => {
+      object.spec.replicas = 7;
+      object.spec.paused = true;
+    });
+    expect([workload()?.spec.replicas, workload()?.spec.paused]).toEqual([1, true]);
+    expect(rig.events.filter((event) => event.endsWith('Restored'))).toEqual(['Module Warning Restored']);
+  });
+
+  it('is left alone for a minute when somebody changes it again and again', async () => {
+    await put();
+    const scale = (object: Workload): void => {
+      object.spec.replicas = 7;
+    };
+    for (let times = 0; times < 4; times++) await change(scale);
+    expect([workload()?.spec.replicas, condition('Contested')]).toEqual([7, 'True ChangedByOthers']);
+    for (let times = 0; times < 13; times++) await rig.rest();
+    expect([workload()?.spec.replicas, condition('Contested')]).toEqual([1, undefined]);
+    expect(rig.events.filter((event) => event.endsWith('Contested'))).toHaveLength(1);
+  });
+
+  it('is not written again and again where a webhook changes what is written', async () => {
+    rig.changeApplied(MODULE_DEPLOYMENTS, (object) => {
+      const changed = structuredClone(object) as Workload;
+      for (const container of changed.spec.template.spec.containers) container.image = `${container.image}?mirror`;
+      return changed;
+    });
+    await put();
+    const written = version();
+    await rig.rest();
+    expect([image(), version()]).toEqual([`${JAR}?mirror`, written]);
+    await change((object) => {
+      for (const container of object.spec.template.spec.containers) container.image = 'file:///evil.jar';
+    });
+    expect(image()).toBe(`${JAR}?mirror`);
+    await put({ release: { id: 'r2', image: NEXT } });
+    expect(image()).toBe(`${NEXT}?mirror`);
+  });
+
+  it('is somebody else’s where the name is taken', async () => {
+    await rig.put(MODULE_DEPLOYMENTS, { metadata: { name: 'shop-cart', namespace: 'default' }, spec: {} } as never);
+    await put();
+    expect([workload()?.spec, condition('Ready')]).toEqual([{}, 'False NameTaken']);
+    await rig.remove(MODULE_DEPLOYMENTS, 'shop-cart');
+    for (let times = 0; times < 7; times++) await rig.rest();
+    expect(image()).toBe(JAR);
+  });
+
+  it('waits for the right to write it, and says which', async () => {
+    let isForbidden = true;
+    rig.changeApplied(MODULE_DEPLOYMENTS, (object) => {
+      if (isForbidden) throw new ApiError('no', { status: 403, reason: 'Forbidden' });
+      return object;
+    });
+    await put();
+    expect(condition('Ready')).toBe('False NotPermitted');
+    expect(status()?.conditions[0]?.message).toContain('bind the ClusterRole module-platform-catalog');
+    isForbidden = false;
+    for (let times = 0; times < 7; times++) await rig.rest();
+    expect(image()).toBe(JAR);
+  });
+});
