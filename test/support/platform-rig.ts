@@ -4,7 +4,7 @@ import { type Config, loadConfig } from '../../src/config/config.ts';
 import { ControllerError } from '../../src/errors.ts';
 import type { KubeObject, OwnerReference } from '../../src/kube/objects.ts';
 import { apiVersionOf, type ResourceClient, type ResourceKind } from '../../src/kube/resource.ts';
-import { type CachedObject, metaOf } from '../../src/kube/watch/informer-types.ts';
+import { type CachedObject, metaOf, objectKey } from '../../src/kube/watch/informer-types.ts';
 import { Manager } from '../../src/manager.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { type KindAccess, resourceOf } from '../../src/reconcile/access.ts';
@@ -54,7 +54,9 @@ export class PlatformRig {
   readonly #definition: ControllerDefinition;
   readonly #config: Config;
   /** By `group/plural`. */
-  readonly #stored = new Map<string, Stored>();
+  readonly #stored: Map<string, Stored>;
+  /** The next write of a controller gets no answer: before it has happened (false), or after it (true). */
+  readonly #fault: { next: boolean | undefined };
   readonly #kinds = new Map<string, ResourceKind>();
   readonly #informers = new Map<object, FakeInformer<CachedObject>>();
   readonly #lost = new Set<string>();
@@ -64,8 +66,16 @@ export class PlatformRig {
   #running: Promise<unknown> = Promise.resolve();
   #isLeader = false;
 
-  constructor(definition: ControllerDefinition, known: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  /** `former`: a process that has ended, whose objects this one finds. */
+  constructor(
+    definition: ControllerDefinition,
+    known: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    former?: PlatformRig,
+  ) {
     this.#definition = definition;
+    this.#stored = former === undefined ? new Map() : former.#stored;
+    this.#fault = former === undefined ? { next: undefined } : former.#fault;
     this.#config = loadConfig({ ...ENVIRONMENT, ...env }, 'host', known);
   }
 
@@ -137,6 +147,11 @@ export class PlatformRig {
     this.#storeOf(kind).onApply = change;
   }
 
+  /** The next write of a controller gets no answer. `isDone`: it happens all the same. Undefined: it gets one. */
+  loseNextAnswer(isDone: boolean | undefined): void {
+    this.#fault.next = isDone;
+  }
+
   /** What the API server answers to each create of a kind that it does not store. */
   answer({ kind }: ResourceKind, status: object): void {
     this.#statuses.set(kind, status);
@@ -187,16 +202,25 @@ export class PlatformRig {
     for (const object of stored.all) if (fits(object)) informer.deliver({ type: 'PUT', object });
     stored.addListener((event) => {
       if (fits(event.object)) informer.deliver(event);
+      // As the API server: what is not selected any more is deleted for this watch.
+      else if (informer.get(objectKey(metaOf(event.object))))
+        informer.deliver({ type: 'DELETED', object: event.object });
     });
     this.#informers.set(watched, informer);
     return informer;
+  }
+
+  #onWrite(isDone: boolean): void {
+    if (this.#fault.next !== isDone) return;
+    this.#fault.next = undefined;
+    throw new ControllerError('Kube.ConnectionFailed', 'no answer');
   }
 
   #storeOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>): Stored {
     const key = `${group}/${plural}`;
     const known = this.#stored.get(key);
     if (known) return known;
-    const created: Stored = new FakeObjects({ project: metaOf, onWrite: () => {} });
+    const created: Stored = new FakeObjects({ project: metaOf, onWrite: (isDone) => this.#onWrite(isDone) });
     this.#stored.set(key, created);
     return created;
   }

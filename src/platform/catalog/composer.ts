@@ -147,8 +147,10 @@ function digestIn({ metadata }: ComposedObject): string {
   return Object.values(metadata.annotations ?? {})[0] ?? '';
 }
 
-function isOwnedBy({ controller }: CachedComposed, { metadata }: ComposedObject): boolean {
-  return controller !== undefined && controller.uid === metadata.ownerReferences?.[0]?.uid;
+/** One without a controller that has the digest is its own too: somebody has removed the owner reference. */
+function isOwnedBy({ controller, digest }: CachedComposed, { metadata }: ComposedObject): boolean {
+  if (controller === undefined) return digest !== undefined;
+  return controller.uid === metadata.ownerReferences?.[0]?.uid;
 }
 
 interface ManagedFields {
