@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
@@ -11,6 +13,7 @@ import { startWorld } from '../support/start-world.ts';
 import { createTenant, TENANT_NAMESPACE } from '../support/tenant.ts';
 import type { ControllerProcess, World } from '../support/world.ts';
 
+const execFileAsync = promisify(execFile);
 const GROUP = 'platform.koupleless.io/v1alpha1';
 const JARS = 'https://jars.example.com';
 const BASES = 3;
@@ -181,6 +184,33 @@ describe('a Module', () => {
       expect(texts.join()).toMatch(/has changed spec\.replicas of ModuleDeployment shop-kept/);
     });
     await tenant.delete(`${MODULES}/shop-kept`);
+  });
+
+  it('goes back by rollbackTo, and takes the manifest of its user after that', async () => {
+    const manifest = (id: string): KubeObject => moduleOf('back', { release: { id } });
+    const kubeconfig = await world.controlPlane.kubeconfig({ user: 'admin' });
+    const apply = async (id: string, ...flags: string[]): Promise<string> => {
+      const applied = execFileAsync('kubectl', [`--kubeconfig=${kubeconfig}`, 'apply', ...flags, '-f', '-']);
+      applied.child.stdin?.end(JSON.stringify(manifest(id)));
+      return (await applied).stdout;
+    };
+    const inForce = async (): Promise<unknown> => (await tenant.get(`${MODULES}/shop-back`)).status?.release?.id;
+    await tenant.post(RELEASES, releaseOf('back', '1.0.0', '2.0.0'));
+    for (const flags of [['--server-side'], []]) {
+      await apply('r1', ...flags);
+      await eventually(async () => expect(await inForce()).toBe('r1'));
+      await apply('r2', ...flags);
+      await eventually(async () => expect(await inForce()).toBe('r2'));
+      await tenant.mergePatch(`${MODULES}/shop-back`, { spec: { rollbackTo: {} } });
+      await eventually(async () => {
+        const { spec } = await tenant.get(`${MODULES}/shop-back`);
+        expect([spec.release, spec.rollbackTo, await inForce()]).toEqual([{ id: 'r1' }, undefined, 'r1']);
+      });
+      await apply('r2', ...flags);
+      await eventually(async () => expect(await inForce()).toBe('r2'));
+      await tenant.delete(`${MODULES}/shop-back`);
+      await eventually(async () => expect((await tenant.get(MODULE_DEPLOYMENTS)).items).toEqual([]));
+    }
   });
 
   it.each<[string, Record<string, unknown>]>([

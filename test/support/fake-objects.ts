@@ -97,7 +97,9 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
       mergePatch: async (ref, patch) =>
         changed(ref, (object) => {
           checkVersion(object, patch.metadata as KubeObject['metadata'] | undefined);
-          return merged(object, patch) as T;
+          const { generation } = object.metadata as { readonly generation?: number };
+          const isOfSpec = patch.spec !== undefined && generation !== undefined;
+          return merged(merged(object, patch), isOfSpec ? { metadata: { generation: generation + 1 } } : {}) as T;
         }),
       strategicPatch: async (ref, patch) =>
         changed(ref, (object) => {

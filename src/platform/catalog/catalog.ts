@@ -30,6 +30,12 @@ export const CATALOG: ControllerDefinition = {
       verbs: ['list', 'watch'],
       use: 'SharedInformer: Modules.',
     },
+    {
+      kind: MODULES,
+      verbs: ['patch'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ModuleController: their release, to roll it back.',
+    },
     { kind: MODULES, subresource: 'status', verbs: ['patch'], use: 'ModuleController: their status.' },
     {
       kind: MODULES,

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
+import { managersOf } from '../../kube/field-managers.ts';
 import type { KubeObject } from '../../kube/objects.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { isConflict, isFieldConflict, isNotFound } from '../../kube/transport/api-error.ts';
@@ -121,7 +122,7 @@ export class Composer {
       return { state: 'Contested', live, forMs: (recent[0] ?? now) + CONTEST_MS - now };
     }
     const { namespace, name } = live;
-    const manager = managerOf(await client.get({ namespace, name }), client.fieldManager);
+    const manager = otherManagerOf(await client.get({ namespace, name }), client.fieldManager);
     const result = await this.#apply(composed, true);
     // Right after a start it is not known what a webhook makes of it: nothing has changed then.
     const isChanged = result.state === 'Current' && result.live.resourceVersion !== live.resourceVersion;
@@ -153,15 +154,8 @@ function isOwnedBy({ controller, digest }: CachedComposed, { metadata }: Compose
   return controller.uid === metadata.ownerReferences?.[0]?.uid;
 }
 
-interface ManagedFields {
-  readonly manager?: string;
-  readonly subresource?: string;
-  readonly time?: string;
-}
-
-/** Name of the newest other writer of an object, as `metadata.managedFields` says it. */
-function managerOf({ metadata }: KubeObject, own: string): string {
-  const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
-  const others = managedFields.filter(({ manager, subresource = '' }) => manager !== own && subresource === '');
+/** Name of the newest other writer of an object. */
+function otherManagerOf(object: KubeObject, own: string): string {
+  const others = managersOf(object).filter(({ manager, subresource = '' }) => manager !== own && subresource === '');
   return others.toSorted((a, b) => (a.time ?? '').localeCompare(b.time ?? '')).at(-1)?.manager ?? 'somebody';
 }

@@ -24,6 +24,7 @@ import { podCountsOf } from './composed-object.ts';
 import type { Composed, Composer } from './composer.ts';
 import type { ModuleObject, ModuleStatus, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
+import { MODULE_ROLLBACK_EVENTS, type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
 import { moduleStatusOf, type Outcome } from './module-status.ts';
 import { releaseInForce } from './release-in-force.ts';
 
@@ -32,7 +33,7 @@ export interface ModuleControllerOptions {
   readonly releases: Informer<CachedModuleRelease>;
   readonly workloads: Readonly<Record<WorkloadKind, Composer>>;
   readonly services: Composer;
-  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch'>;
+  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch' | 'fieldManager'>;
   readonly permit: Permit;
   readonly recorder: EventRecorder;
   /** ENV of Modules that name none. */
@@ -42,6 +43,7 @@ export interface ModuleControllerOptions {
 }
 
 export const MODULE_EVENTS: readonly EventDefinition[] = [
+  ...MODULE_ROLLBACK_EVENTS,
   {
     about: 'Module',
     type: 'Normal',
@@ -103,6 +105,15 @@ export class ModuleController {
     const module = this.#options.modules.get(key);
     // The API server deletes what it owns.
     if (module === undefined || module.isDeleting) return undefined;
+    if (module.spec.rollbackTo !== undefined) {
+      const { client, permit, recorder, releases } = this.#options;
+      const subject = moduleSubject(module);
+      const published = releases.get(key)?.spec;
+      const report: ModuleRollbackOptions['report'] = (...event) => recorder.event(subject, ...event);
+      // The watch brings what was written.
+      await rollBack(module, { client, published, permit, report });
+      return undefined;
+    }
     const result = await this.#compose(key, module);
     await this.#report(key, module, result);
     return result.requeueAfterMs === undefined ? undefined : { requeueAfterMs: result.requeueAfterMs };

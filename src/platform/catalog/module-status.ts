@@ -1,6 +1,7 @@
 import type { ComposedRelease } from './compose.ts';
 import type { PodCounts } from './composed-object.ts';
 import type { ModuleCondition, ModuleStatus } from './module.ts';
+import { historyWith } from './module-history.ts';
 
 /** What has come of a Module, in one word, and in words for people. */
 export interface Outcome {
@@ -51,8 +52,16 @@ export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
     updatedReplicas: updated,
     selector,
     ...(inForce && { release: inForce }),
+    ...historyOf(input),
     conditions: conditionsOf(input).map((condition) => timed(condition, before, now)),
   };
+}
+
+/** What was composed is in it; a release that could not be written is not. */
+function historyOf({ outcome, before, release, now }: ModuleStatusInput): Pick<ModuleStatus, 'history'> {
+  const history = before?.history ?? [];
+  const next = outcome.reason === 'Composed' && release ? historyWith(history, release, now) : history;
+  return next.length === 0 ? {} : { history: [...next] };
 }
 
 type Untimed = Omit<ModuleCondition, 'lastTransitionTime'>;

@@ -274,6 +274,12 @@ const spec = Type.Object(
     ),
     deploy: Type.Optional(deploy),
     release: Type.Optional(release),
+    rollbackTo: Type.Optional(
+      Type.Object(
+        { revision: Type.Optional(Type.Integer({ minimum: 0, description: '0 (default): the previous one.' })) },
+        { description: 'Restores the release of `status.history`; the controller removes the field then.' },
+      ),
+    ),
   },
   {
     description: 'What there should be.',
@@ -290,6 +296,15 @@ const condition = Type.Object({
   reason: Type.String(),
   message: Type.String(),
   lastTransitionTime: time(),
+});
+
+const revision = Type.Object({
+  revision: Type.Integer({ description: 'Counts up. A release that comes back gets a new number.' }),
+  id: Type.String(),
+  image: Type.String(),
+  version: Type.Optional(Type.String()),
+  sha256: Type.Optional(Type.String()),
+  time: time({ description: 'When it came into force.' }),
 });
 
 const status = Type.Object({
@@ -309,12 +324,20 @@ const status = Type.Object({
       { description: 'The release in force.' },
     ),
   ),
+  history: Type.Optional(
+    Type.Array(revision, {
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['revision'],
+      description: 'Releases that were in force, the newest first; 10 at most.',
+    }),
+  ),
   conditions: Type.Array(condition, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
 });
 
 export type ModuleSpec = Static<typeof spec>;
 export type ModuleStatus = Static<typeof status>;
 export type ModuleCondition = Static<typeof condition>;
+export type ModuleRevision = Static<typeof revision>;
 
 export interface ModuleObject extends KubeObject {
   readonly spec: ModuleSpec;
@@ -336,7 +359,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   subresources: {

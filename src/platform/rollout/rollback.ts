@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../errors.ts';
 import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
+import { type FieldManager, managersWithout } from '../../kube/field-managers.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { ApiError, isConflict } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
@@ -52,7 +53,7 @@ export async function rollBack(deployment: CachedModuleDeployment, options: Roll
   const restored = await restore(deployment, target, options);
   if (restored === undefined) return;
   const version = restored.metadata.resourceVersion ?? resourceVersion;
-  await removeField(deployment, version, options, givenUp(restored, options.client.fieldManager));
+  await removeField(deployment, version, options, managersWithout(restored, options.client.fieldManager));
   report(['Normal', 'RollbackDone', `template of revision ${target.number} is restored`]);
 }
 
@@ -118,23 +119,7 @@ async function removeField(
   await client.mergePatch(deployment, { metadata, spec: { rollbackTo: null } }, { permit });
 }
 
-/** The managers of the fields without this program. Undefined where it owns none, or nobody else owns any. */
-function givenUp({ metadata }: ModuleDeploymentObject, fieldManager: string): readonly FieldManager[] | undefined {
-  const all = (metadata.managedFields ?? []) as readonly FieldManager[];
-  const others = all.filter(
-    ({ manager, operation, subresource }) =>
-      manager !== fieldManager || operation !== 'Update' || subresource !== undefined,
-  );
-  return others.length === 0 || others.length === all.length ? undefined : others;
-}
-
 /** A policy, a webhook or the schema does not allow it (403, 422): the same patch is refused again. */
 function isRefused(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 403 || error.status === 422);
-}
-
-interface FieldManager {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly subresource?: string;
 }

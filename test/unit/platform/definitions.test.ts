@@ -123,6 +123,9 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
           await rig.put(MODULES, { ...next, metadata: { ...next.metadata, generation: 2 } });
           await rig.remove(MODULES, 'shop-cart');
         }
+        const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, rollbackTo: {} };
+        const metadata = { name: 'shop-cart', namespace: 'default', generation: 1 };
+        await rig.put(MODULES, { metadata, spec } as never);
       },
     },
     export: {

@@ -239,6 +239,12 @@
 
 {{- define "module-platform-catalog.rules" -}}
 {{- if has "catalog" .Values.platform.controllers }}
+# ModuleController: their release, to roll it back.
+- apiGroups: [platform.koupleless.io]
+  resources: [modules]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
 # Composer: what Modules compose.
 - apiGroups: [platform.koupleless.io]
   resources: [moduledeployments]

@@ -28,6 +28,7 @@ const happening = fc.oneof(
   { weight: 3, arbitrary: fc.record({ release: fc.constantFrom(undefined, ...IDS) }) },
   fc.record({ replicas: fc.nat(3) }),
   fc.record({ hasPorts: fc.boolean() }),
+  fc.record({ rollbackTo: fc.nat(3) }),
   { weight: 2, arbitrary: fc.record({ published: fc.subarray([...IDS]) }) },
   { weight: 3, arbitrary: fc.record({ tampering: fc.constantFrom(...TAMPERINGS) }) },
   fc.record({ deleted: fc.constantFrom('workload', 'Service') }),
@@ -40,7 +41,6 @@ type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
 class Model {
   rig = new PlatformRig(CATALOG, KNOWN);
   #spec: ModuleSpec = { app: 'shop', module: 'cart', base: { name: 'base' } };
-  #generation = 0;
 
   async start(): Promise<void> {
     await this.rig.start();
@@ -50,6 +50,7 @@ class Model {
   async happen(what: Happening): Promise<void> {
     if ('release' in what) await this.#apply({ release: what.release && { id: what.release } });
     else if ('replicas' in what) await this.#apply({ deploy: { replicas: what.replicas } });
+    else if ('rollbackTo' in what) await this.#rollBack(what.rollbackTo);
     else if ('hasPorts' in what) await this.#apply({ ports: what.hasPorts ? [{ name: 'http', port: 8080 }] : [] });
     else if ('published' in what) await this.#publish(what.published);
     else if ('tampering' in what) await this.#tamper(what.tampering);
@@ -102,8 +103,18 @@ class Model {
     const { release, ...spec } = { ...this.#spec, ...change };
     this.#spec = { ...spec, ...(release && { release }) } as ModuleSpec;
     const before = this.#find(MODULES);
-    const metadata = { ...before?.metadata, name: NAME, namespace: 'default', generation: ++this.#generation };
+    const { generation = 0 } = (before?.metadata ?? {}) as { generation?: number };
+    const metadata = { ...before?.metadata, name: NAME, namespace: 'default', generation: generation + 1 };
     await this.rig.put(MODULES, { ...before, metadata, spec: this.#spec } as never);
+  }
+
+  /** The controller writes the specification, as long as no other answer is lost. */
+  async #rollBack(revision: number): Promise<void> {
+    await this.#apply({ rollbackTo: { revision } });
+    for (let turn = 0; turn < QUIET_TURNS; turn++) await this.rig.rest();
+    const { spec } = this.#find(MODULES) as ModuleObject;
+    expect(spec.rollbackTo).toBeUndefined();
+    this.#spec = spec;
   }
 
   async #publish(ids: readonly string[]): Promise<void> {

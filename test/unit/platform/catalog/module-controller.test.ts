@@ -171,3 +171,71 @@ describe('a composed workload', () => {
     expect(image()).toBe(JAR);
   });
 });
+
+describe('the history of a Module', () => {
+  const history = () => (status()?.history ?? []).map(({ revision, id }) => `${revision} ${id}`);
+  const release = () => (rig.all(MODULES)[0] as ModuleObject).spec.release;
+
+  /** Changes the specification as `kubectl patch` does. */
+  async function patch(change: object): Promise<void> {
+    const before = rig.all(MODULES)[0] as ModuleObject;
+    const metadata = { ...before.metadata, generation: (before.metadata.generation ?? 0) + 1 };
+    await rig.put(MODULES, { ...before, metadata, spec: { ...before.spec, ...change } } as never);
+  }
+
+  it('has each release that was in force once, the newest first, and ten at most', async () => {
+    await put();
+    await patch({ release: { id: 'r2', image: NEXT } });
+    await patch({ release: { id: 'r1', image: JAR } });
+    expect(history()).toEqual(['3 r1', '2 r2']);
+    for (let id = 3; id < 14; id++) await patch({ release: { id: `r${id}`, image: NEXT } });
+    expect(history()).toHaveLength(10);
+    expect(history()[0]).toBe('14 r13');
+  });
+
+  it('does not have a release that is not published', async () => {
+    await put();
+    await patch({ release: { id: 'r9' } });
+    expect(history()).toEqual(['1 r1']);
+  });
+
+  it.each([
+    [{}, 'r2'],
+    [{ revision: 0 }, 'r2'],
+    [{ revision: 1 }, 'r1'],
+  ])('is where rollbackTo %j finds release %s', async (rollbackTo, id) => {
+    await publish({ id: 'r1', image: JAR }, { id: 'r2', image: NEXT });
+    await put({ release: { id: 'r1' } });
+    await patch({ release: { id: 'r2' } });
+    await patch({ release: { id: 'r3', image: 'https://jars.example.com/cart-3.0.0-ark-biz.jar' } });
+    await patch({ rollbackTo });
+    expect([release(), (rig.all(MODULES)[0] as ModuleObject).spec.rollbackTo]).toEqual([{ id }, undefined]);
+    expect(status()?.release?.id).toBe(id);
+    expect(rig.events).toContain('Module Normal RolledBack');
+  });
+
+  it('restores the jar of a release whose id has another one now', async () => {
+    await publish({ id: 'r1', image: JAR });
+    await put({ release: { id: 'r1' } });
+    await patch({ release: { id: 'r2', image: NEXT } });
+    await publish({ id: 'r1', image: 'https://jars.example.com/cart-1.0.1-ark-biz.jar' });
+    await patch({ rollbackTo: {} });
+    expect(release()).toMatchObject({ id: 'r1', image: JAR });
+    expect(image()).toBe(JAR);
+  });
+
+  it('says where there is nothing to go back to, and goes on', async () => {
+    await put();
+    await patch({ rollbackTo: { revision: 7 } });
+    expect([release()?.id, (rig.all(MODULES)[0] as ModuleObject).spec.rollbackTo]).toEqual(['r1', undefined]);
+    expect(rig.events).toContain('Module Warning RollbackFailed');
+  });
+
+  it.each([false, true])('survives a rollback whose writes get no answer: %s', async (isDone) => {
+    await put();
+    await patch({ release: { id: 'r2', image: NEXT } });
+    rig.loseNextAnswer(isDone);
+    await patch({ rollbackTo: {} });
+    expect([release()?.id, image(), history()]).toEqual(['r1', JAR, ['3 r1', '2 r2']]);
+  });
+});

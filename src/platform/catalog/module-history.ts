@@ -1,0 +1,48 @@
+import type { ComposedRelease } from './compose.ts';
+import type { ModuleRevision, ModuleSpec } from './module.ts';
+import type { ModuleReleaseSpec } from './module-release.ts';
+
+/** Number of releases that are kept, that of a Deployment. */
+const MAX_REVISIONS = 10;
+
+/** The history with the release in force in front. A release that comes back has a new number, and no second entry. */
+export function historyWith(
+  history: readonly ModuleRevision[],
+  { id, image, version, sha256 }: ComposedRelease,
+  now: string,
+): readonly ModuleRevision[] {
+  const release = { id, image, ...(version !== undefined && { version }), ...(sha256 !== undefined && { sha256 }) };
+  const [newest] = history;
+  if (newest !== undefined && isSame(newest, release)) return history;
+  const others = history.filter((entry) => !isSame(entry, release));
+  return [{ revision: (newest?.revision ?? 0) + 1, ...release, time: now }, ...others].slice(0, MAX_REVISIONS);
+}
+
+/** The revision to go back to; or why there is none. */
+export type RollbackTarget = { readonly target: ModuleRevision } | { readonly fault: string };
+
+/** `number`: 0 = the previous one. */
+export function rollbackTarget(history: readonly ModuleRevision[], number: number): RollbackTarget {
+  const target = number === 0 ? history[1] : history.find(({ revision }) => revision === number);
+  if (target !== undefined) return { target };
+  return { fault: number === 0 ? 'there is no earlier release' : `there is no revision ${number}` };
+}
+
+/**
+ * What a Module says to have this release again: the id alone where the same jar is published under it. Fields that are
+ * null are removed by a merge patch.
+ */
+export function releasePatchOf(
+  { id, image, version, sha256 }: ModuleRevision,
+  published: ModuleReleaseSpec | undefined,
+): { [K in keyof Required<NonNullable<ModuleSpec['release']>>]: string | null } {
+  const entry = published?.releases.find((one) => one.id === id);
+  if (entry?.image === image) return { id, image: null, version: null, sha256: null };
+  return { id, image, version: version ?? null, sha256: sha256 ?? null };
+}
+
+type Content = Pick<ModuleRevision, 'id' | 'image' | 'version' | 'sha256'>;
+
+function isSame(a: Content, b: Content): boolean {
+  return a.id === b.id && a.image === b.image && a.version === b.version && a.sha256 === b.sha256;
+}

@@ -1,0 +1,74 @@
+import { messageOf } from '../../errors.ts';
+import { managersWithout } from '../../kube/field-managers.ts';
+import type { ResourceClient } from '../../kube/resource.ts';
+import { ApiError, isConflict, isRetriable } from '../../kube/transport/api-error.ts';
+import type { Permit } from '../../kube/transport/rest-lane.ts';
+import type { EventDefinition } from '../../reconcile/controller-definition.ts';
+import type { CachedModule } from './cached-module.ts';
+import type { ModuleObject } from './module.ts';
+import { releasePatchOf, rollbackTarget } from './module-history.ts';
+import type { ModuleReleaseSpec } from './module-release.ts';
+
+export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
+  {
+    about: 'Module',
+    type: 'Normal',
+    reasons: ['RolledBack'],
+    meaning: 'The release of an earlier revision is in the specification again.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['RollbackFailed'],
+    meaning:
+      '`rollbackTo` names no revision of the history, or the API server refuses its release. The field is removed.',
+  },
+];
+
+export interface ModuleRollbackOptions {
+  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch' | 'fieldManager'>;
+  readonly published: ModuleReleaseSpec | undefined;
+  readonly permit: Permit;
+  readonly report: (type: 'Normal' | 'Warning', reason: 'RolledBack' | 'RollbackFailed', message: string) => void;
+}
+
+/**
+ * Restores the release of a revision, and then removes `rollbackTo`. Two writes: the second one gives up the fields that
+ * the first one has changed, so that a server-side apply of the user's manifest is no conflict. In between, `rollbackTo`
+ * names the revision by its number: another process that goes on from there restores the same one. Both writes are for
+ * the version that they were decided from.
+ */
+export async function rollBack(module: CachedModule, options: ModuleRollbackOptions): Promise<void> {
+  const { client, published, permit, report } = options;
+  const { resourceVersion, spec, status } = module;
+  const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0);
+  const removal = (version: string | undefined, managedFields?: object) =>
+    client.mergePatch(
+      module,
+      { metadata: { resourceVersion: version, ...(managedFields && { managedFields }) }, spec: { rollbackTo: null } },
+      { permit },
+    );
+  if ('fault' in found) {
+    await removal(resourceVersion);
+    report('Warning', 'RollbackFailed', `${found.fault}: nothing was changed`);
+    return;
+  }
+  const { target } = found;
+  const release = releasePatchOf(target, published);
+  let restored: ModuleObject;
+  try {
+    const rollbackTo = { revision: target.revision };
+    restored = await client.mergePatch(
+      module,
+      { metadata: { resourceVersion }, spec: { release, rollbackTo } },
+      { permit },
+    );
+  } catch (error) {
+    if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) throw error;
+    await removal(resourceVersion);
+    report('Warning', 'RollbackFailed', `release ${target.id}: ${messageOf(error)}`);
+    return;
+  }
+  await removal(restored.metadata.resourceVersion, managersWithout(restored, client.fieldManager));
+  report('Normal', 'RolledBack', `release ${target.id} of revision ${target.revision} is in the specification again`);
+}
