@@ -1,6 +1,7 @@
 import { canonicalAddress } from '../ip-address.ts';
 import type { BaseInfo } from '../tunnel/base.ts';
 import { type Envelope, isByAddress, type TunnelName } from '../tunnel/tunnel.ts';
+import { NO_ADDRESS } from './address.ts';
 import { UNREACHABLE_AFTER_MS } from './liveness.ts';
 
 /** Through which tunnel, and where that counts at which address, a base is called. */
@@ -30,9 +31,14 @@ export function weighClaim(
   // However silent the holder is: a stranger may speak over the other tunnel, and would get its modules.
   if (held.tunnel !== heard.tunnel) return isProven ? 'Moved' : 'Refused';
   // Of a base that is known only from its Node, the place that it shows has to be silent or to refuse a connection: right
-  // after a start, a stranger with an address of its own may be heard before the base. Without a place it is anywhere.
+  // after a start, a stranger with an address of its own may be heard before the base.
   const isGone = life.isRefusing || now - life.lastHeardAt >= UNREACHABLE_AFTER_MS;
-  return isGone || addressOf(held) === undefined ? 'Moved' : 'Refused';
+  return isGone || isOpen(held, heard) ? 'Moved' : 'Refused';
+}
+
+/** Whether a Node shows too little of the place of its base to refuse others: no port, or no address either. */
+function isOpen(held: TunnelClaim, heard: TunnelClaim): boolean {
+  return addressOf(held) === undefined && [NO_ADDRESS, heard.base.ip].includes(held.base.ip);
 }
 
 /** Whether two messages name one place: one tunnel, and one address where a base is called by its address. */

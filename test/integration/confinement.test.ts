@@ -62,6 +62,7 @@ beforeAll(async () => {
     pod('ordinary', NODE),
     pod('foreign', VNODE),
     modulePod('labelled', [{ name: 'labelled' }], { nodeName: NODE }),
+    modulePod('own', [{ name: 'own' }], { nodeName: VNODE }),
     modulePod('unbound', [{ name: 'unbound' }], { spec: { nodeSelector: { nowhere: 'true' } } }),
     { ...owned, metadata: { ...owned.metadata, ...ownedBy(replicaSet) } },
     revision('agents-1', {}, 'DaemonSet'),
@@ -254,6 +255,10 @@ const OF_THE_CORE: readonly Attempt[] = [
   { what: 'makes a Lease of an ordinary Node', act: create(LEASES, lease('worker-2')) },
   { what: 'makes one with the label of the Lease of a base', act: create(LEASES, lease('worker-3', OF_A_LEASE)) },
   { what: 'deletes an ordinary Pod', act: remove(`${PODS}/ordinary`) },
+  {
+    what: 'gives a Pod of modules the labels of other Pods by its status',
+    act: merge(`${PODS}/own/status`, { metadata: { labels: { app: 'db' } } }),
+  },
   { what: 'says that an ordinary Pod has failed', act: merge(`${PODS}/ordinary/status`, STATUS) },
   { what: 'deletes a Pod of modules on an ordinary Node', act: remove(`${PODS}/labelled`) },
   { what: 'says that such a Pod has failed', act: merge(`${PODS}/labelled/status`, STATUS) },
@@ -276,6 +281,18 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
   {
     what: 'makes a Pod of modules on an ordinary Node',
     act: create(PODS, modulePod('mine', [{ name: 'mine' }], { nodeName: NODE })),
+  },
+  {
+    what: 'makes a Pod of modules that a ReplicaSet may take for its own',
+    act: create(PODS, modulePod('mine', [{ name: 'mine' }], { spec: ON_BASES })),
+  },
+  {
+    what: 'gives a Pod of modules the labels of other Pods',
+    act: merge(`${PODS}/unbound`, { metadata: { labels: { app: 'web' } } }),
+  },
+  {
+    what: 'makes a history that a DaemonSet may take for its own',
+    act: create(REVISIONS, revision('mine', { 'virtual-kubelet.koupleless.io/component': 'module-deployment' })),
   },
   { what: 'deletes an ordinary Pod', act: remove(`${PODS}/ordinary`) },
   { what: 'changes an ordinary Pod', act: merge(`${PODS}/ordinary`, { metadata: { annotations: { a: 'b' } } }) },
@@ -431,6 +448,27 @@ describe.each([
       }
     }
     await learnt();
+  });
+});
+
+describe('a kubelet of an ordinary Node', () => {
+  it('passes its Node off as that of a base', async () => {
+    const kubelet = await world.controlPlane.client({ user: `system:node:${NODE}`, groups: ['system:nodes'] });
+    const refused = /module-controller-kubelets.* a kubelet may not write/;
+    for (const path of [`${NODES}/${NODE}`, `${NODES}/${NODE}/status`]) {
+      for (const metadata of [
+        { labels: MODULE },
+        { labels: { 'virtual-kubelet.koupleless.io/component': 'vnode' } },
+        { labels: { 'vnode.koupleless.io/name': 'base' } },
+        { annotations: { 'platform.koupleless.io/arklet-port': '8080' } },
+      ]) {
+        const answer = (): Promise<string> =>
+          kubelet.mergePatch(`${path}?dryRun=All`, { metadata }).then(() => 'accepted', messageOf);
+        await eventually(async () => expect(await answer()).toMatch(refused));
+      }
+      const own = { metadata: { labels: { 'example.com/rack': 'r2' } } };
+      await kubelet.mergePatch(`${path}?dryRun=All`, own);
+    }
   });
 });
 

@@ -190,6 +190,7 @@ describe('the chart', () => {
         'other-confinement',
         'other-confinement-leases',
         'other-confinement-nodes',
+        'other-kubelets',
         'other-metrics',
         'other-nodes',
       ]),

@@ -7,6 +7,7 @@ const http: TunnelClaim = { tunnel: 'http_tunnel_provider', base: { ip: '192.0.2
 const otherPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 1239 } };
 const otherHost: TunnelClaim = { ...http, base: { ip: '192.0.2.2', port: 1238 } };
 const noPort: TunnelClaim = { ...http, base: { ip: '192.0.2.1', port: 0 } };
+const nowhere: TunnelClaim = { ...http, base: { ip: '0.0.0.0', port: 0 } };
 const mqttElsewhere: TunnelClaim = { ...mqtt, base: { ip: '192.0.2.2', port: 0 } };
 
 const held = (claim: TunnelClaim, more: Partial<HeldClaim['life']> = {}): HeldClaim => {
@@ -28,7 +29,9 @@ describe('a heartbeat under an identity that somebody has', () => {
       otherHost,
       'Refused',
     ],
-    ['over HTTP is the base when its Node shows no port', held(noPort), otherHost, 'Moved'],
+    ['over HTTP is the base when its Node shows no port', held(noPort), http, 'Moved'],
+    ['over HTTP on another host is refused when its Node shows an address', held(noPort), otherHost, 'Refused'],
+    ['over HTTP is the base when its Node shows no address', held(nowhere), otherHost, 'Moved'],
     ['is the same base also after long silence', held(http, { lastHeardAt: 0, isRefusing: true }), http, 'Same'],
   ])('%s', (_, claim, heard, verdict) => {
     expect(weighClaim(claim, heard, NOW, false)).toBe(verdict);
