@@ -13,7 +13,7 @@ export const ERROR_CATALOGUE = {
     'A CustomResourceDefinition cannot be upgraded or is not served; the message says why. Its controller does not start.',
   'Kube.WatchFailed': 'A watch ended with an error; it is restarted with a growing delay.',
   'Webhook.SecretMissing':
-    'The Secret that holds the certificates of the webhook server does not exist; apply `deploy/platform` again.',
+    'The Secret that holds the certificates of the webhook server does not exist; apply `deploy/platform` again, or run `helm upgrade`.',
   'Arklet.InvalidMessage': 'A base sent a payload that does not fit the protocol; the message names the field.',
   'Arklet.InvalidIdentity':
     'The identity of a base cannot be part of a Node name: at most 57 characters, a lower-case RFC 1123 subdomain.',

@@ -57,7 +57,7 @@ export type IsGuest = (claim: { readonly owner: string; readonly guest: string; 
 
 /** What a port keeps, and what it cannot have because another Service keeps that. */
 interface Want {
-  /** A host name, with all its paths: those of one namespace share it, and its guests. */
+  /** A host name of whoever keeps it, with all its paths: those of one namespace share it, and its guests. */
   readonly host?: string;
   readonly keeps: string;
   readonly collidesWith: readonly string[];
@@ -84,8 +84,29 @@ function wantedBy({ protocol, servicePort, host, path }: Place): Want[] {
       what: `port ${servicePort} for another protocol`,
     },
     { keeps: place, collidesWith: [place], what: `${host}${path} on port ${servicePort}` },
-    { host, keeps: `host ${host}`, collidesWith: [`host ${host}`], what: `host ${host}` },
+    ...hostsWantedBy(host),
   ];
+}
+
+/** A host is taken with all that it covers: `*.example.com` has `a.example.com` and `*.b.example.com` too. */
+function hostsWantedBy(host: string): Want[] {
+  const what = `host ${host}`;
+  const above = wildcardsAbove(host).map((wildcard) => ({
+    host: wildcard,
+    keeps: `below ${wildcard}`,
+    collidesWith: [`host ${wildcard}`],
+    what: `${what}, which ${wildcard} covers`,
+  }));
+  const covered = host.startsWith(WILDCARD) ? [`below ${host}`] : [];
+  return [{ host, keeps: `host ${host}`, collidesWith: [`host ${host}`, ...covered], what }, ...above];
+}
+
+const WILDCARD = '*.';
+
+/** `*.b.c` and `*.c` of `a.b.c`, and `*.c` of `*.b.c`. */
+function wildcardsAbove(host: string): string[] {
+  const labels = (host.startsWith(WILDCARD) ? host.slice(WILDCARD.length) : host).split('.');
+  return labels.slice(1).map((_, index) => `${WILDCARD}${labels.slice(index + 1).join('.')}`);
 }
 
 /** Who has what, the oldest first: several share a port for HTTP. */

@@ -555,6 +555,30 @@ describe('conflicts', () => {
       expect(world.namesOf('external')).toEqual(['t2/guest']);
     });
 
+    it.each([
+      ['*.shop.example.com', 'pay.shop.example.com', true],
+      ['pay.shop.example.com', '*.shop.example.com', true],
+      ['*.shop.example.com', '*.eu.shop.example.com', true],
+      ['*.shop.example.com', '*.example.com', true],
+      ['*.shop.example.com', 'shop.example.com', false],
+      ['*.shop.example.com', 'my-shop.example.com', false],
+      ['pay.shop.example.com', 'my.shop.example.com', false],
+    ])('are there where a wildcard covers the other: %s and %s: %s', (first, second, isConflict) => {
+      const ofHost = (name: string, namespace: string, domainName: string, day: number) =>
+        serviceOf(name, {
+          namespace,
+          ports: [HTTP_PORT],
+          annotations: { 'platform.koupleless.io/export-ports': JSON.stringify({ http: { domainName } }) },
+          createdAt: `2026-01-0${day}T00:00:00Z`,
+        });
+      const world = new ExportWorld().put(ofHost('own', 't1', first, 1), ofHost('late', 't2', second, 2));
+      expect(world.namesOf('external')).toEqual(isConflict ? ['t1/own'] : ['t1/own', 't2/late']);
+      world.remove(ofHost('late', 't2', second, 2)).put(ofHost('same', 't1', second, 2));
+      expect(world.namesOf('external')).toEqual(['t1/own', 't1/same']);
+      world.put(ofHost('late', 't2', second, 3));
+      expect(world.table.get('t2/late')?.conflicts.get('external')?.winner).toMatch(/^t1\//);
+    });
+
     it('are none with a guest, for as long as it is one', () => {
       const world = new ExportWorld().put(of('own', 't1', '/', 1), of('guest', 't2', '/guest', 2));
       world.share(tenancyOf('t2'));
