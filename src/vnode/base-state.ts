@@ -27,6 +27,7 @@ export class BasePlace implements TunnelClaim {
   #isDisplaced = false;
   #hasRegained = false;
   #hasAnswered = false;
+  #addressFault: string | undefined;
   #refusalReportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ base, tunnel, now }: PlaceOptions) {
@@ -62,6 +63,15 @@ export class BasePlace implements TunnelClaim {
   /** An arklet has answered there since the base came there: until then its port is only what somebody said. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
+  }
+
+  /** What is wrong with the address that the base reports, in words for its Node. Undefined: nothing. */
+  get addressFault(): string | undefined {
+    return this.#addressFault;
+  }
+
+  noteAddress(fault: string | undefined): void {
+    this.#addressFault = fault;
   }
 
   /** It was heard at its address after another base had been heard there. */

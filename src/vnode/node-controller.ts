@@ -157,6 +157,7 @@ export class NodeController {
       if (vnode.process.health) written.metaspaceWrittenAt = clock.now();
       logger.info({ node: vnode.nodeName, tunnel: vnode.tunnel, ip: vnode.place.base.ip }, 'node created');
       recorder.event(nodeSubject(vnode.nodeName), 'Normal', 'Starting', `base ${vnode.identity} was found`);
+      this.#reportAddress(vnode);
       await this.#makeUsable(vnode, created);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
@@ -191,6 +192,7 @@ export class NodeController {
         metrics.nodeStatusWrites.inc({ result: 'ok' });
         this.#writes.noteWrite(written, plan, now);
         this.#reportReadiness(vnode, node);
+        if ((plan.status.status as NodeObject['status'])?.addresses !== undefined) this.#reportAddress(vnode);
         this.#reportPressure(vnode, node.conditions, answer.status?.conditions ?? []);
       }
     } catch (error) {
@@ -205,6 +207,12 @@ export class NodeController {
     }
     if (this.#basePods && isBasePodUnknown(node, this.#factsOf(vnode))) this.#basePods.want(vnode.nodeName);
     this.#queue.addAfter(node.name, plan.wakeAt - now);
+  }
+
+  #reportAddress({ nodeName, place }: VNode): void {
+    const { recorder } = this.#options;
+    if (place.addressFault !== undefined)
+      recorder.event(nodeSubject(nodeName), 'Warning', 'UnroutableAddress', place.addressFault);
   }
 
   #reportReadiness(vnode: VNode, before: CachedNode): void {

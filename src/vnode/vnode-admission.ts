@@ -85,7 +85,7 @@ export class VNodeAdmission {
     if (!isTakeover && !place.changes.admit(isMove, this.#options.clock.now()))
       return hasMoved ? undefined : this.#settled(vnode);
     if (hasMoved) this.#move(vnode, placeOf(heard));
-    if (place.base.ip !== base.ip) this.#checkAddress(tunnel, said);
+    if (place.base.ip !== base.ip) this.#checkAddress(vnode, tunnel, said);
     place.update(base, tunnel);
     this.#enqueue(vnode);
     return this.#settled(vnode);
@@ -153,8 +153,11 @@ export class VNodeAdmission {
     const ready = node.conditions.find(({ type }) => type === 'Ready');
     // What was unreachable stays so until the base speaks.
     const wasUnreachable = ready?.status === 'False' && ready.reason === 'BaseUnreachable';
-    const base = this.#storable(tunnel, baseOf(node, identity));
+    const shown = baseOf(node, identity);
+    const base = this.#storable(tunnel, shown);
     const vnode = this.#add({ base, tunnel, adopted: { wasUnreachable } });
+    // The networks of bases are others than those of the process before.
+    if (base.ip !== shown.ip) this.#checkAddress(vnode, tunnel, shown);
     const heardThere = store.settle(vnode);
     if (heardThere) {
       store.settle(heardThere);
@@ -182,8 +185,9 @@ export class VNodeAdmission {
 
   #discover(tunnel: TunnelName, said: BaseInfo, lastBeatAt?: number): VNode {
     this.#options.logger.info({ node: nodeNameOf(said.identity), tunnel, ip: said.ip }, 'base found');
-    this.#checkAddress(tunnel, said);
-    return this.#add({ base: this.#storable(tunnel, said), tunnel, lastBeatAt });
+    const vnode = this.#add({ base: this.#storable(tunnel, said), tunnel, lastBeatAt });
+    this.#checkAddress(vnode, tunnel, said);
+    return vnode;
   }
 
   /**
@@ -270,19 +274,19 @@ export class VNodeAdmission {
     this.#options.recorder.event(nodeSubject(holder.nodeName), 'Warning', 'BaseRefused', message);
   }
 
-  #checkAddress(tunnel: TunnelName, base: BaseInfo): void {
-    const { metrics, recorder, logger, tunnels } = this.#options;
-    const fault = tunnels.get(tunnel)?.addressFault(base.ip);
-    if (fault === undefined && isRoutable(base.ip)) return;
-    metrics.unroutableBases.inc();
-    const nodeName = nodeNameOf(base.identity);
-    logger.warn({ node: nodeName, ip: base.ip }, 'base has an address that no Service can use');
+  /** The event about it comes with the addresses of the Node, from the replica that writes them. */
+  #checkAddress({ nodeName, place }: VNode, tunnel: TunnelName, { identity, ip }: BaseInfo): void {
+    const { metrics, logger, tunnels } = this.#options;
+    const fault = tunnels.get(tunnel)?.addressFault(ip);
+    const isUsable = fault === undefined && isRoutable(ip);
     const why =
       fault === undefined
         ? 'no Service endpoint can use: its Pods get no podIP'
         : `${fault}: its Node and its Pods show no address`;
-    const message = `base ${base.identity} reports the address ${base.ip}, which ${why}`;
-    recorder.event(nodeSubject(nodeName), 'Warning', 'UnroutableAddress', message);
+    place.noteAddress(isUsable ? undefined : `base ${identity} reports the address ${ip}, which ${why}`);
+    if (isUsable) return;
+    metrics.unroutableBases.inc();
+    logger.warn({ node: nodeName, ip, why: fault }, 'base has an address that no Service can use');
   }
 
   #enqueue({ nodeName }: VNode): void {

@@ -243,6 +243,36 @@ describe('a base that is found', () => {
     const { podIP, podIPs, hostIP, hostIPs } = rig.api.pod('p1')?.status ?? {};
     expect([podIP, podIPs ?? [], hostIP, hostIPs ?? []]).toEqual([undefined, [], undefined, []]);
     expect(rig.podState('p1')).toBe('Running True');
+    expect(rig.events).toContain(`Warning UnroutableAddress ${NODE}`);
+    expect(rig.eventTexts.join()).toContain('the address 10.0.0.1, which is in no network of bases');
+  });
+
+  it('over MQTT is reported when its networks have become narrower than its address', async () => {
+    const base = await rig.foundBase('b1');
+    const node = rig.api.node(NODE) as NodeObject;
+    await rig.stop();
+    rig = new CoreRig();
+    rig.tunnel.policy = new AddressPolicy([{ address: '10.0.0.0', prefixLength: 8 }]);
+    rig.api.put('node', node);
+    await rig.start();
+    rig.base('b1', { info: base.info });
+    rig.heartbeat('b1');
+    await rig.pass(5_000);
+    expect(rig.api.node(NODE)?.status?.addresses).toEqual([HOSTNAME]);
+    expect(rig.events).toContain(`Warning UnroutableAddress ${NODE}`);
+    expect((await rig.metrics.unroutableBases.get()).values[0]?.value).toBe(1);
+  });
+
+  it('with such an address is reported by the replica that leads it, once', async () => {
+    await rig.stop();
+    rig = new CoreRig({ isCluster: true });
+    await rig.start();
+    const base = rig.base('b1');
+    base.info = { ...base.info, ip: '127.0.0.1' };
+    rig.heartbeat('b1');
+    await rig.pass(60_000);
+    const reported = rig.events.filter((event) => event === `Warning UnroutableAddress ${NODE}`);
+    expect(reported).toHaveLength(1);
   });
 });
 
