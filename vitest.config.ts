@@ -33,6 +33,7 @@ import { workersOfThisMachine } from './test/support/workers.ts';
  * | 9     | long-rollout   | a burst of rollouts                                                                 |
  * | 10    | long-properties| unit-properties with ten times as many cases                                        |
  * | 11    | long-dashboard | the dashboard on a real Prometheus                                                  |
+ * | 12    | long-traffic   | calls through HAProxy and EndpointSlices during updates and faults                  |
  */
 const WORKERS = await workersOfThisMachine();
 
@@ -235,6 +236,7 @@ export default defineConfig({
       },
       integration('long-rollout', 'aedes', { include: ['test/long/rollout-burst.test.ts'], groupOrder: 9 }),
       integration('long-dashboard', 'aedes', { include: ['test/long/dashboard.test.ts'], groupOrder: 11 }),
+      integration('long-traffic', 'aedes', { include: ['test/long/balancer-traffic.test.ts'], groupOrder: 12 }),
       // What is measured there is memory: nothing else runs beside it.
       sharding('long-soak', ['test/long/soak.test.ts'], { maxWorkers: 1, groupOrder: 8 }),
     ],

@@ -43,7 +43,11 @@ export function haproxyConfigOf(services: readonly Exported[], options: HaproxyO
   return `${sections.join('\n\n')}\n`;
 }
 
-/** Connections of a worker that is replaced end by themselves; `hard-stop-after` is for those that never do. */
+/**
+ * Connections of a worker that is replaced end by themselves; `hard-stop-after` is for those that never do. Such a worker
+ * answers one more call on a kept connection, by its former configuration: `http-keep-alive` is shorter than the 2 s for
+ * which a module serves after it has left the feed.
+ */
 const HEAD = `global
   maxconn 4000
   hard-stop-after 60s
@@ -51,6 +55,7 @@ const HEAD = `global
 defaults
   timeout connect 2s
   timeout client 60s
+  timeout http-keep-alive 1s
   timeout server 60s
   # A base that has just gone: the call goes to another one.
   option redispatch 1

@@ -15,7 +15,8 @@ Environment:
   FEED_TOKEN    of the group, or of a service account that may get ExportServices
   FEED_CA_PATH  PEM of the CA of the feed; default: those that come with Node
   BIND          default 0.0.0.0
-  PORT_OFFSET   added to each port of a Service; default 0`;
+  PORT_OFFSET   added to each port of a Service; default 0
+  HAPROXY       path of the program; default: the HAProxy of this machine`;
 
 /** After a configuration that HAProxy has not taken. */
 const RETRY_MS = 10_000;
@@ -38,6 +39,7 @@ async function main(): Promise<number> {
     FEED_CA_PATH,
     BIND,
     PORT_OFFSET,
+    HAPROXY,
   } = process.env;
   const urls = FEED_URLS.split(',').filter((url) => url !== '');
   const portOffset = Number(PORT_OFFSET ?? 0);
@@ -48,7 +50,7 @@ async function main(): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
   const directory = mkdtempSync(join(tmpdir(), 'balancer-'));
-  const haproxy = new Haproxy({ directory, say });
+  const haproxy = new Haproxy({ directory, say, ...(HAPROXY !== undefined && { binary: HAPROXY }) });
   const options = { bind: BIND ?? '0.0.0.0', portOffset, idleSocket: join(directory, 'idle.sock') };
   let wanted: readonly Exported[] | undefined;
   let isLoading = false;

@@ -71,6 +71,8 @@ export interface ModulePod extends CachedObject, BaseSharing {
   readonly waiting: string | undefined;
   /** Its modules serve and its gates are True, whatever is known of its base now. */
   readonly isServing: boolean;
+  /** Not Ready without a reason, as kube-controller-manager leaves the Pods of a Node whose status is Unknown. */
+  readonly isLeftUnready: boolean;
   /** The address of its base. */
   readonly ip: string | undefined;
   /** Its named ports, by protocol and name, such as `TCP http`. */
@@ -97,6 +99,7 @@ export function projectModulePod(object: KubeObject): ModulePod {
     isDeactivated: statusesOf(status).some(({ state }) => state?.waiting?.reason === 'BizDeactivated'),
     waiting: waitingOf(status),
     isServing: ['ContainersReady', ...gatesOf(spec)].every((type) => conditionOf(status, type)?.status === 'True'),
+    isLeftUnready: ready?.status === 'False' && ready.reason === undefined,
     ip: status.podIP,
     ports: portsOf(spec),
     readyChangedAt: Number.isNaN(changedAt) ? undefined : changedAt,

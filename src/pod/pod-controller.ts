@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
+import type { NodeCondition } from '../kube/objects.ts';
 import { isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Leadership } from '../leadership.ts';
@@ -22,10 +23,15 @@ import { StatusWriter } from './status-writer.ts';
 import { type UnknownModulePolicy, UnknownModules } from './unknown-modules.ts';
 import type { VPod } from './vpod.ts';
 
+/** What the controller of Pods reads of a Node. */
+export interface PodNode extends AdmittingNode {
+  readonly conditions: readonly NodeCondition[];
+}
+
 export interface PodControllerOptions {
   readonly api: KubeClient;
   readonly informer: Informer<VPod>;
-  readonly nodeInformer: Informer<AdmittingNode>;
+  readonly nodeInformer: Informer<PodNode>;
   readonly leadership: Pick<Leadership, 'isHeld' | 'isInterrupted'>;
   /** The living base behind a Node, led or followed. */
   readonly baseOf: (nodeName: string) => LedBase | undefined;
@@ -121,7 +127,7 @@ export class PodController {
   }
 
   /** A Pod may fit now. */
-  #onNode({ name }: AdmittingNode): void {
+  #onNode({ name }: PodNode): void {
     if (this.#memory.isAwaited(name)) this.#queue.add(name);
   }
 
@@ -222,7 +228,9 @@ export class PodController {
     const canSwitch = tunnels.get(base.tunnel)?.canSwitch ?? false;
     const now = clock.now();
     const pods = this.#podsOf(base.nodeName);
-    const held = this.#memory.judge(base.nodeName, pods, nodeInformer.get(base.nodeName), now);
+    const node = nodeInformer.get(base.nodeName);
+    const held = this.#memory.judge(base.nodeName, pods, node, now);
+    this.#memory.noteNode(base.nodeName, pods, node !== undefined && isUnknown(node), now);
     this.#requireRemovals(base, pods, held);
     this.#memory.noteWritten(pods, unwritten, now);
     const plan = planBase({
@@ -300,6 +308,11 @@ export class PodController {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
+}
+
+/** No controller has written for the Node, and kube-controller-manager says so. */
+function isUnknown({ conditions }: PodNode): boolean {
+  return conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown');
 }
 
 /** All of them, where nothing has to be written or taken off the base before: they wait for no API server. */

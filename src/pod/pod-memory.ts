@@ -1,6 +1,6 @@
 import { backoffMs, CONTAINER_BACKOFF } from '../queue/backoff.ts';
 import { type AdmittingNode, type Rejection, rejectionsOf } from './pod-admission.ts';
-import { isRunning, preStopSleepMs, sleepMsOf, sleptMs } from './pre-stop.ts';
+import { isRunning, sleepMsOf, sleptMs, withinGrace } from './pre-stop.ts';
 import type { SleepUntil } from './removals.ts';
 import { isTerminal, type VPod } from './vpod.ts';
 
@@ -11,6 +11,13 @@ interface Wait {
   readonly rejection: Rejection | undefined;
   readonly failures: number;
   readonly retryAt: number;
+}
+
+interface Sleep {
+  readonly since: number;
+  /** How long the modules serve, unless the grace period ends before. */
+  readonly sleepMs: number;
+  readonly until: number;
 }
 
 interface Judgement {
@@ -30,7 +37,12 @@ const NONE_HELD: HeldPods = new Map();
 export class PodMemory implements SleepUntil {
   readonly #defaultSleepSeconds: number;
   /** Sleeps by the UID of the deleted Pod. Emptied when the Pod is gone. */
-  readonly #sleeps = new Map<string, { readonly since: number; readonly until: number }>();
+  readonly #sleeps = new Map<string, Sleep>();
+  /**
+   * Node names of deleted Pods by UID, while no controller writes for the Node: load balancers outside of the cluster send
+   * requests to them too. Emptied when the Node shows its base again, and with the Pod or the lead of its base.
+   */
+  readonly #unattended = new Map<string, string>();
   /**
    * Sleeps of Pods whose modules others replace, by UID: `until` is there from the moment at which the API server has
    * the Pod as not Ready. Emptied when the plan does not replace it after all, and with the Pod or the lead of its base.
@@ -57,9 +69,10 @@ export class PodMemory implements SleepUntil {
 
   /**
    * Time until which the modules of a Pod that is deleted or replaced stay (`lifecycle.preStop.sleep`), infinite before
-   * its status is written; undefined for any other Pod.
+   * its status is written, or that of its Node; undefined for any other Pod.
    */
   get(uid: string): number | undefined {
+    if (this.#unattended.has(uid)) return NEVER;
     const until = this.#sleeps.get(uid)?.until;
     const replaced = this.#replaced.get(uid);
     if (replaced === undefined) return until;
@@ -71,13 +84,39 @@ export class PodMemory implements SleepUntil {
     if (before === undefined && pod.isDeleting && isUntouched(pod)) this.#late.add(pod.uid);
     if (before?.isDeleting && !pod.isDeleting) this.#returned(pod);
     if (!pod.isDeleting || isTerminal(pod)) return;
-    // Its own sleep begins now.
-    if (this.#replaced.get(pod.uid)?.until === undefined) this.#replaced.delete(pod.uid);
     const known = this.#sleeps.get(pod.uid);
     const since = known?.since ?? (before === undefined ? now - sleptMs(pod, wallTime) : now);
-    const until = since + preStopSleepMs(pod, this.#defaultSleepSeconds);
+    const sleepMs = known?.sleepMs ?? Math.max(sleepMsOf(pod, this.#defaultSleepSeconds), this.#takeReplaced(pod));
+    const until = since + withinGrace(sleepMs, pod);
     // A second deletion may shorten the grace period; nothing makes the sleep longer.
-    this.#sleeps.set(pod.uid, { since, until: Math.min(until, known?.until ?? until) });
+    this.#sleeps.set(pod.uid, { since, sleepMs, until: Math.min(until, known?.until ?? until) });
+  }
+
+  /**
+   * The sleep of a replaced Pod that has not begun: its own sleep replaces it. A status that was on its way before the
+   * deletion may show the module as replaced already, while it serves.
+   */
+  #takeReplaced({ uid }: VPod): number {
+    const replaced = this.#replaced.get(uid);
+    if (replaced === undefined || replaced.until !== undefined) return 0;
+    this.#replaced.delete(uid);
+    return replaced.sleepMs;
+  }
+
+  /**
+   * The Pods of a Node as the next plan sees them. `isUnknown`: Ready of the Node is Unknown. The sleep of its deleted
+   * Pods then begins when that has ended, since balancers learn of their deletion only then.
+   */
+  noteNode(nodeName: string, pods: readonly VPod[], isUnknown: boolean, now: number): void {
+    if (!isUnknown && this.#unattended.size === 0) return;
+    for (const pod of pods) {
+      const sleep = this.#sleeps.get(pod.uid);
+      if (sleep === undefined) continue;
+      if (isUnknown) this.#unattended.set(pod.uid, nodeName);
+      else if (this.#unattended.delete(pod.uid)) {
+        this.#sleeps.set(pod.uid, { ...sleep, since: now, until: now + withinGrace(sleep.sleepMs, pod) });
+      }
+    }
   }
 
   /**
@@ -134,7 +173,9 @@ export class PodMemory implements SleepUntil {
 
   /** Whether Pods wait for the Node to change. */
   isAwaited(nodeName: string): boolean {
-    return this.#waits.has(nodeName);
+    if (this.#waits.has(nodeName)) return true;
+    for (const waitedFor of this.#unattended.values()) if (waitedFor === nodeName) return true;
+    return false;
   }
 
   /** When the Pods of a Node have to be judged again even if nothing happens. */
@@ -160,6 +201,7 @@ export class PodMemory implements SleepUntil {
   forget(pod: VPod): boolean {
     const hadNothing = this.#deleted.delete(pod.uid) || this.isHeld(pod);
     this.#sleeps.delete(pod.uid);
+    this.#unattended.delete(pod.uid);
     this.#replaced.delete(pod.uid);
     this.#admitted.delete(pod.uid);
     this.#late.delete(pod.uid);
@@ -172,12 +214,14 @@ export class PodMemory implements SleepUntil {
     for (const { uid } of pods) {
       this.#admitted.delete(uid);
       this.#replaced.delete(uid);
+      this.#unattended.delete(uid);
     }
   }
 
   /** A deletion is final, except where etcd was restored to a state before it. */
   #returned({ uid }: VPod): void {
     this.#sleeps.delete(uid);
+    this.#unattended.delete(uid);
     this.#deleted.delete(uid);
     this.#late.delete(uid);
   }

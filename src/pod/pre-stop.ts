@@ -1,14 +1,14 @@
 import { statusIn, type VPod } from './vpod.ts';
 
-/**
- * How long the modules of a deleted Pod serve on: the longest sleep of those that run, inside the grace.
- * `defaultSeconds`: of a container without a sleep of its own.
- */
-export function preStopSleepMs(pod: VPod, defaultSeconds: number): number {
-  return Math.min(sleepMsOf(pod, defaultSeconds), 1000 * (pod.deletionGraceSeconds ?? 0));
+/** A sleep ends with the grace period of the deletion. */
+export function withinGrace(sleepMs: number, { deletionGraceSeconds = 0 }: VPod): number {
+  return Math.min(sleepMs, 1000 * deletionGraceSeconds);
 }
 
-/** The same without a grace, for a Pod that another one replaces. */
+/**
+ * How long the modules of a deleted or replaced Pod serve on: the longest sleep of those that run. `defaultSeconds`: of
+ * a container without a sleep of its own.
+ */
 export function sleepMsOf(pod: VPod, defaultSeconds: number): number {
   const seconds = pod.containers.map(({ name, preStopSleepSeconds }) =>
     isRunning(pod, name) ? (preStopSleepSeconds ?? defaultSeconds) : 0,

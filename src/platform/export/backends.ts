@@ -22,6 +22,8 @@ export interface ServingOptions {
  * The Pods that balancers may send requests to: Ready ones on a base. While a base cannot be reached by the controller,
  * or the controller by nobody, its modules serve as they did: they stay until the base is given up. While no controller
  * writes for a Node (Ready is Unknown), nobody uninstalls a module of a Pod that is deleted, so it serves on too.
+ * A Pod that only kube-controller-manager shows as not Ready serves whatever its Node shows: the Node and the Pod change
+ * in two writes, both when the controller goes and when it comes back.
  */
 export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: ServingOptions): ServingPod[] {
   const serving: ServingPod[] = [];
@@ -31,7 +33,8 @@ export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: Se
     const ready = readyStatusOf(node);
     const isAlone = pod.isServing && ready === 'Unknown';
     const isLost = pod.isServing && ready !== 'True' && !dropsLost;
-    const isServing = isAlone || (!pod.isDeleting && (pod.isReady || isLost));
+    const isLeft = pod.isServing && pod.isLeftUnready;
+    const isServing = isAlone || (!pod.isDeleting && (pod.isReady || isLost || isLeft));
     if (isServing) serving.push({ pod, ip: pod.ip, nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.

@@ -3,7 +3,7 @@ import type { ModuleRecord } from '../../../src/module/module-record.ts';
 import { type LedgerView, planBase } from '../../../src/pod/base-plan.ts';
 import { podEventsOf } from '../../../src/pod/pod-events.ts';
 import { computePodStatus } from '../../../src/pod/pod-status.ts';
-import { preStopSleepMs } from '../../../src/pod/pre-stop.ts';
+import { sleepMsOf } from '../../../src/pod/pre-stop.ts';
 import type { VPod } from '../../../src/pod/vpod.ts';
 import { makeLedger, makeList, makePod, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -97,7 +97,7 @@ function nameReads(count: number): number {
   const base = { identity: 'b1', ip: '10.0.0.1', isRoutable: true, unreachable: undefined };
   const next = computePodStatus({ pod: large, views, base, now: 1, nowText: '2026-01-01T00:00:00Z' });
   podEventsOf(large, next, views);
-  preStopSleepMs(large, 0);
+  sleepMsOf(large, 0);
   return reads;
 }
 

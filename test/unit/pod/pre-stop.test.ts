@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PodMemory } from '../../../src/pod/pod-memory.ts';
-import { preStopSleepMs, sleptMs } from '../../../src/pod/pre-stop.ts';
+import { sleepMsOf, sleptMs, withinGrace } from '../../../src/pod/pre-stop.ts';
 import { projectPod, type VPod } from '../../../src/pod/vpod.ts';
 import { makePod, makePodObject, makeResult, type PodOptions, runningStatus } from '../../support/builders.ts';
 import { CoreRig } from '../../support/core-rig.ts';
@@ -11,6 +11,7 @@ const DELETED = '2026-01-01T01:00:00Z';
 const RUNNING = { phase: 'Running', containerStatuses: [runningStatus(KEY)] };
 const at = (text: string): Date => new Date(`2026-01-01T${text}Z`);
 
+const preStopSleepMs = (pod: VPod, defaultSeconds: number): number => withinGrace(sleepMsOf(pod, defaultSeconds), pod);
 const sleeper = (more: PodOptions = {}): VPod => makePod({ uid: 'u1', sleepSeconds: 20, status: RUNNING, ...more });
 const deleted = (graceSeconds: number, more: PodOptions = {}): VPod =>
   sleeper({ deleting: true, graceSeconds, ...more });
@@ -145,6 +146,37 @@ describe('until when the modules of a Pod stay', () => {
     expect(sleeps.get('u1')).toBe(6_000);
     sleeps.observe(deleted(5), deleted(300), time(4_000));
     expect(sleeps.get('u1')).toBe(6_000);
+  });
+
+  describe('where a status that shows the module as replaced is on its way', () => {
+    const containerStatuses = [runningStatus(KEY, { state: { waiting: { reason: 'ModuleReplaced' } } })];
+    const status = { phase: 'Running', containerStatuses };
+
+    it('counts from a deletion that comes with that status', () => {
+      const sleeps = new PodMemory(0);
+      sleeps.noteReplaced([sleeper()], [sleeper()]);
+      sleeps.observe(sleeper(), deleted(30, { status }), time(1_000));
+      expect(sleeps.get('u1')).toBe(21_000);
+      sleeps.noteReplaced([], [deleted(30, { status })]);
+      sleeps.observe(deleted(30, { status }), deleted(5, { status }), time(2_000));
+      expect(sleeps.get('u1')).toBe(6_000);
+    });
+
+    it('counts from a deletion that comes before that status', () => {
+      const sleeps = new PodMemory(0);
+      sleeps.noteReplaced([sleeper()], [sleeper()]);
+      sleeps.observe(sleeper(), deleted(30), time(1_000));
+      sleeps.observe(deleted(30), deleted(30, { status }), time(2_000));
+      expect(sleeps.get('u1')).toBe(21_000);
+    });
+
+    it('counts from that status, where the deletion comes later', () => {
+      const sleeps = new PodMemory(0);
+      sleeps.noteReplaced([sleeper()], [sleeper()]);
+      sleeps.noteWritten([sleeper({ status })], new Set(), 1_000);
+      sleeps.observe(sleeper({ status }), deleted(30, { status }), time(2_000));
+      expect(sleeps.get('u1')).toBe(21_000);
+    });
   });
 
   it('is forgotten with the Pod, and nothing is kept of one that lives', () => {
@@ -286,6 +318,26 @@ describe('on a base', () => {
     await next.pass(7_000);
     expect(next.commands()).toEqual([]);
     await next.pass(2_000);
+    expect(next.commands()).toEqual([`uninstall b1 ${KEY}`]);
+    await next.stop();
+  });
+
+  it('a Pod that is deleted while no controller runs sleeps from the moment at which its Node is Ready again', async () => {
+    rig.deletePod('p1');
+    const node = rig.api.node('vnode.b1');
+    if (node === undefined) throw new Error('no Node');
+    const conditions = node.status?.conditions?.map((condition) => ({ ...condition, status: 'Unknown' }));
+    const next = new CoreRig();
+    next.clock.advance(rig.clock.wallTime().getTime() - next.clock.wallTime().getTime() + 100_000);
+    next.base('b1').modules.set(KEY, 'ACTIVATED');
+    next.api.put('node', { ...node, status: { ...node.status, conditions } } as never);
+    next.api.put('pod', rig.api.pod('p1') as never);
+    await next.start();
+    await next.pass(5_000);
+    next.heartbeat('b1');
+    await next.pass(19_900);
+    expect(next.commands()).toEqual([]);
+    await next.pass(1_000);
     expect(next.commands()).toEqual([`uninstall b1 ${KEY}`]);
     await next.stop();
   });

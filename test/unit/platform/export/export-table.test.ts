@@ -197,13 +197,33 @@ describe('backends', () => {
 
   it('go with a silent base where that is wanted', () => {
     const world = new ExportWorld({ dropsLost: true }).put(serviceOf('shop'), ...fleet('shop', 2));
-    world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', { isReady: false, isServing: true }));
+    const lost = { isReady: false, isServing: true, reason: 'BaseUnreachable' };
+    world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', lost));
     expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+  });
+
+  it.each([
+    { dropsLost: false, isNodeFirst: false },
+    { dropsLost: false, isNodeFirst: true },
+    { dropsLost: true, isNodeFirst: false },
+    { dropsLost: true, isNodeFirst: true },
+  ])('stay when controllers go, and when they come back: %j', ({ dropsLost, isNodeFirst }) => {
+    const world = new ExportWorld({ dropsLost }).put(serviceOf('shop'), ...fleet('shop', 1));
+    // What kube-controller-manager writes has no reason.
+    const gone = [nodeOf('vnode.shop-1', 'Unknown'), podOf('shop', 'shop-1', { isReady: false, isServing: true })];
+    const back = [nodeOf('vnode.shop-1'), podOf('shop', 'shop-1')];
+    for (const changes of [gone, back]) {
+      for (const change of isNodeFirst ? changes : changes.toReversed()) {
+        world.put(change);
+        expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      }
+    }
   });
 
   it('that are not Ready on a base that is reachable get nothing, although their containers are', () => {
     const world = new ExportWorld().put(serviceOf('shop'), ...fleet('shop', 1));
-    world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true }));
+    // The base is back, and its modules are not read yet.
+    world.put(podOf('shop', 'shop-1', { isReady: false, isServing: true, reason: 'BaseUnreachable' }));
     expect(world.backends('t1/shop')).toEqual([]);
   });
 

@@ -50,6 +50,8 @@ export interface PodState {
   readonly isReady?: boolean;
   /** ContainersReady; default as `isReady`. */
   readonly isServing?: boolean;
+  /** Of the condition Ready. */
+  readonly reason?: string;
   readonly isDeleting?: boolean;
   readonly createdAt?: string;
   readonly ip?: string;
@@ -77,7 +79,7 @@ export function podOf(app: string, name: string, state: PodState = {}): PodObjec
       phase: 'Running',
       podIP: state.ip ?? `10.0.0.${name.replace(/\D/g, '')}`,
       conditions: [
-        { type: 'Ready', status: statusOf(isReady) },
+        { type: 'Ready', status: statusOf(isReady), ...(state.reason !== undefined && { reason: state.reason }) },
         { type: 'ContainersReady', status: statusOf(isServing) },
         ...Object.entries(gates).map(([type, status]) => ({ type, status })),
       ],
