@@ -227,7 +227,7 @@ afterAll(async () => {
   console.log(
     [
       tableOf(results),
-      `Event loop of the test, ms late: p50 ${ms(eventLoop.percentile(50))}, p99 ${ms(eventLoop.percentile(99))}, max ${ms(eventLoop.max)}`,
+      `Timers of 5 ms in the test process, ms: p50 ${ms(eventLoop.percentile(50))}, p99 ${ms(eventLoop.percentile(99))}, max ${ms(eventLoop.max)}`,
       ...results
         .filter(({ failures }) => failures.length > 0)
         .flatMap((result) => [`${result.phase}, ${result.path}:`, ...firstFailures(result)]),
