@@ -48,6 +48,12 @@ beforeAll(async () => {
   const platform = await Platform.install(world);
   await platform.installPolicies();
   const replicaSet = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'a1b2', controller: true };
+  const moduleDeployment = {
+    ...replicaSet,
+    apiVersion: 'platform.koupleless.io/v1alpha1',
+    kind: 'ModuleDeployment',
+  };
+  const kept = modulePod('kept', [{ name: 'kept' }], { spec: ON_BASES });
   const owned = modulePod('owned', [{ name: 'owned' }], { nodeName: VNODE });
   await world.controlPlane.apply([
     { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } },
@@ -65,6 +71,7 @@ beforeAll(async () => {
     modulePod('own', [{ name: 'own' }], { nodeName: VNODE }),
     modulePod('unbound', [{ name: 'unbound' }], { spec: { nodeSelector: { nowhere: 'true' } } }),
     { ...owned, metadata: { ...owned.metadata, ...ownedBy(replicaSet) } },
+    { ...kept, metadata: { ...kept.metadata, ...ownedBy(moduleDeployment) } },
     revision('agents-1', {}, 'DaemonSet'),
     { ...MODULE_DEPLOYMENT_CRD, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
     { ...moduleWorkload('web', [{ name: 'web' }], { replicas: 0 }) },
@@ -289,6 +296,10 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
   {
     what: 'gives a Pod of modules the labels of other Pods',
     act: merge(`${PODS}/unbound`, { metadata: { labels: { app: 'web' } } }),
+  },
+  {
+    what: 'gives a Pod of a ModuleDeployment up, for a ReplicaSet to take',
+    act: merge(`${PODS}/kept`, { metadata: { ownerReferences: [] } }),
   },
   {
     what: 'makes a history that a DaemonSet may take for its own',

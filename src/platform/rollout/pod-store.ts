@@ -115,8 +115,8 @@ export class PodStore {
   }
 
   /**
-   * Takes Pods without a controller whose labels fit; lets go of own ones whose labels do not fit any more.
-   * Returns the Pods that it took.
+   * Takes Pods without a controller whose labels fit, and returns them. One whose labels do not fit any more stays its
+   * own and counts no longer: without an owner another controller could adopt it, and delete a Pod in exchange.
    */
   async claim(deployment: CachedModuleDeployment): Promise<readonly ModulePod[]> {
     const { informer, client, deployments, permit } = this.#options;
@@ -125,7 +125,6 @@ export class PodStore {
     const adopted = informer
       .byIndex('orphanNamespace', namespace)
       .filter((pod) => fits(pod) && !pod.isDeleting && !pod.isTerminal);
-    const released = this.#cachedOf(deployment).filter((pod) => !fits(pod) && !pod.isDeleting);
     if (adopted.length > 0) {
       // Its deletion may be newer than the cache, and would orphan them again.
       const { metadata } = await deployments.get({ namespace, name });
@@ -135,11 +134,6 @@ export class PodStore {
       const { resourceVersion } = pod;
       const metadata = { uid: pod.uid, resourceVersion, ownerReferences: [ownerReferenceOf(deployment)] };
       this.#answered(deployment, await client.strategicPatch(pod, { metadata }, { permit }));
-    }
-    for (const pod of released) {
-      const metadata = { uid: pod.uid, ownerReferences: [{ $patch: 'delete', uid }] };
-      await client.strategicPatch(pod, { metadata }, { permit });
-      this.#knownOf(deployment).deleted.add(pod.uid);
     }
     return adopted;
   }
@@ -212,7 +206,8 @@ export class PodStore {
   }
 
   #cachedOf(deployment: CachedModuleDeployment): readonly ModulePod[] {
-    return this.#options.informer.byIndex('controller', controlledBy(deployment));
+    const own = this.#options.informer.byIndex('controller', controlledBy(deployment));
+    return own.filter(({ labels }) => matchesLabels(deployment.spec.selector, labels));
   }
 
   #knownOf({ uid }: CachedModuleDeployment): Known {
