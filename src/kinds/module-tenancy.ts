@@ -5,7 +5,7 @@ import { collectionPathOf, type ResourceKind } from '../kube/resource.ts';
 import { type CachedObject, metaOf } from '../kube/watch/informer-types.ts';
 import { INSTALL_STRATEGIES, PLATFORM_GROUP } from '../labels.ts';
 import type { WatchedKind } from '../reconcile/informers.ts';
-import { enumOf, openApiOf } from './schema.ts';
+import { enumOf, openApiOf, rules } from './schema.ts';
 
 /** One source of the type, of deploy/platform/module-tenancy.yaml and of the table in docs/admission.md. */
 
@@ -20,8 +20,13 @@ function portOrRange() {
     'x-kubernetes-int-or-string': true,
     anyOf: [{ type: 'integer' }, { type: 'string' }],
     pattern: `^${port}(-${port})?$`,
+    maxLength: 11,
     minimum: 1,
     maximum: 65_535,
+    ...rules({
+      rule: "type(self) == int || (self.split('-').all(p, int(p) <= 65535) && int(self.split('-')[0]) <= int(self.split('-')[self.split('-').size() - 1]))",
+      message: 'a range begins with its lower port, and ends at 65535 or below',
+    }),
   });
 }
 

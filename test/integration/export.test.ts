@@ -299,7 +299,7 @@ describe('the limits of a namespace', () => {
       expect(await refusal(world, withHost('bank.example.com'))).toContain('may have the hosts'),
     );
     expect(await refusal(world, service('biz1', { labels: { BCSGROUP: 'other' } }))).toContain(
-      'metadata.labels[BCSGROUP]: this namespace may export to external, not to other',
+      'platform.koupleless.io/export-groups]: this namespace may export to external, not to other',
     );
     const annotations = { ...DESCRIBED, 'platform.koupleless.io/export-groups': 'external, other' };
     expect(await refusal(world, service('biz1', { labels: {}, annotations }))).toContain('not to other');
