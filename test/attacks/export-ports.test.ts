@@ -181,9 +181,12 @@ describe('the limits of ports', () => {
     await eventually(async () => expect(await answerTo(service([TCP]))).toBe('accepted'));
   });
 
-  it.each(['9000-', '0-1', '-1', '100000', '1-100000', '9099-9000', '70000', '9000-70000', 'https', 0, 65_536])('cannot be %s', async (port) => {
-    const head = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleTenancy' };
-    const tenancy = { ...head, metadata: { name: 'wrong' }, spec: { exportPorts: [port] } };
-    await expect(world.admin.post(TENANCIES, tenancy)).rejects.toThrow('spec.exportPorts[0]');
-  });
+  it.each(['9000-', '0-1', '-1', '100000', '1-100000', '9099-9000', '70000', '9000-70000', 'https', 0, 65_536])(
+    'cannot be %s',
+    async (port) => {
+      const head = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleTenancy' };
+      const tenancy = { ...head, metadata: { name: 'wrong' }, spec: { exportPorts: [port] } };
+      await expect(world.admin.post(TENANCIES, tenancy)).rejects.toThrow('spec.exportPorts[0]');
+    },
+  );
 });
