@@ -503,7 +503,10 @@ describe('the platform itself', () => {
 describe('whoever has stolen the token of the platform', () => {
   it('gets no Pod that a kubelet could run: with the label it has to be one of modules', async () => {
     const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
-    const answer = await answerOf({ what: '', act: create(PODS, onBases(pod('mine', undefined, MODULE))) }, thief);
+    const owner = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleDeployment', name: 'a', uid: 'a' };
+    const mine = onBases(pod('mine', undefined, MODULE));
+    Object.assign(mine.metadata, { ownerReferences: [{ ...owner, controller: true }] });
+    const answer = await answerOf({ what: '', act: create(PODS, mine) }, thief);
     expect(answer).toContain("'module-pods'");
     expect(answer).toContain('image: must be the address of a jar');
   });
