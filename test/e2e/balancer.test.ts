@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
@@ -60,6 +62,17 @@ async function exportWith(weights: Record<string, string>): Promise<void> {
   } as KubeObject);
 }
 
+/**
+ * On a connection of its own: the balancer closes kept ones that are idle for a second, and a client that gets no CPU
+ * time for as long would send its next call into the closing.
+ */
+async function answerOf(url: string): Promise<{ readonly status: number | undefined; readonly text: string }> {
+  const [response] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return { status: response.statusCode, text };
+}
+
 /** Calls through the balancer until `stop`: how often each version answered, and what failed. */
 class Callers {
   readonly #answers = new Map<string, number>();
@@ -96,10 +109,9 @@ class Callers {
   async #run(): Promise<void> {
     while (!this.#isStopped) {
       try {
-        const response = await fetch(`http://127.0.0.1:${port}/price`);
-        const text = await response.text();
+        const { status, text } = await answerOf(`http://127.0.0.1:${port}/price`);
         const version = /\d\.0\.0/.exec(text)?.[0];
-        if (response.status !== 200 || version === undefined) this.failures.push(`${response.status} ${text}`);
+        if (status !== 200 || version === undefined) this.failures.push(`${status} ${text}`);
         else this.#answers.set(version, (this.#answers.get(version) ?? 0) + 1);
       } catch (error) {
         this.failures.push(String((error as Error).cause ?? error));
