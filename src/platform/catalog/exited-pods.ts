@@ -52,5 +52,5 @@ type Aged = Pick<LivePod, 'uid' | 'createTime'>;
 /** The same order for whoever decides, so that nothing is written for an order. */
 function byNewest(a: Aged, b: Aged): number {
   if (a.createTime !== b.createTime) return a.createTime < b.createTime ? 1 : -1;
-  return a.uid < b.uid ? 1 : -1;
+  return a.uid < b.uid ? -1 : 1;
 }

@@ -33,11 +33,14 @@ const exited = Type.Object({
   deleteTime: time({ description: 'When it had gone.' }),
   foundMissing: Type.Optional(
     Type.Boolean({
-      description: 'It went while no controller ran. `deleteTime` is when that was found, and nobody knows why.',
+      description: 'It went while no controller ran. `deleteTime` is when that was found.',
     }),
   ),
   reason: Type.Optional(
-    Type.String({ description: 'Why it failed, or why it had to go, in one word. Not set: somebody deleted it.' }),
+    Type.String({
+      description:
+        'Why it failed, or why it had to go, in one word. Not set: it ran until somebody deleted it, or nobody knows.',
+    }),
   ),
   message: Type.Optional(Type.String({ description: 'The same in words; 1 KiB at most.' })),
 });
