@@ -1,19 +1,24 @@
-import type { KubeObject } from '../../kube/objects.ts';
-import { SERVICES } from '../../kube/resource.ts';
+import type { KubeObject, PodObject } from '../../kube/objects.ts';
+import { PODS, SERVICES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type KindAccess, READ } from '../../reconcile/access.ts';
-import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
-import { controllerKeyOf } from '../../reconcile/reconciler.ts';
+import { controllerKeyOf, type Reconciler } from '../../reconcile/reconciler.ts';
 import { CACHED_MODULES, isSameModule } from './cached-module.ts';
+import { CATALOG_PODS, type CatalogPod, isSameLivePod, moduleKeyOfLabels } from './catalog-pod.ts';
 import { WORKLOAD_KINDS } from './compose.ts';
 import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
 import { Composer } from './composer.ts';
+import { CACHED_EXITED_RECORDS, EXITED_RECORD_CRD, EXITED_RECORDS, type ExitedRecordObject } from './exited-record.ts';
+import { ExitedRecordController } from './exited-record-controller.ts';
 import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
 import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
 import { CACHED_MODULE_RELEASES, MODULE_RELEASE_CRD, MODULE_RELEASES } from './module-release.ts';
 
 const NAME = 'catalog';
+/** Name of its second loop, in metrics and logs. */
+const EXITS = 'catalog-exits';
 const WORKERS = 8;
 /** An admin binds it in the namespaces whose Modules the platform may compose. */
 const OPT_IN_ROLE = 'module-platform-catalog';
@@ -44,6 +49,25 @@ export const CATALOG: ControllerDefinition = {
       use: 'Composer: owner references of workloads and Services that hold up the deletion of their Module.',
     },
     { kind: MODULE_RELEASES, verbs: READ, use: 'SharedInformer: published releases.' },
+    { kind: EXITED_RECORDS, verbs: READ, use: 'SharedInformer: records of Pods that have gone.' },
+    {
+      kind: EXITED_RECORDS,
+      verbs: ['create', 'delete'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ExitedRecordController: the record of each Module. It deletes that of a former Module of the same name.',
+    },
+    {
+      kind: EXITED_RECORDS,
+      subresource: 'status',
+      verbs: ['patch'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ExitedRecordController: which Pods have gone.',
+    },
+    {
+      kind: PODS,
+      verbs: ['get', 'list', 'watch'],
+      use: 'SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.',
+    },
     ...COMPOSED_KINDS.flatMap((kind): KindAccess[] => [
       { kind, verbs: READ, use: 'SharedInformer: what Modules have composed.' },
       {
@@ -59,6 +83,7 @@ export const CATALOG: ControllerDefinition = {
   crds: [
     { crd: MODULE_CRD, usersMay: 'edit' },
     { crd: MODULE_RELEASE_CRD, usersMay: 'edit' },
+    { crd: EXITED_RECORD_CRD, usersMay: 'view' },
   ],
   events: MODULE_EVENTS,
   build: (context) => {
@@ -95,9 +120,35 @@ export const CATALOG: ControllerDefinition = {
     for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {
       reconciler.watch({ informer: informers.get(watched), keysOf: keysOfComposed, isSame: isSameComposed });
     }
-    return { groups: [groupOf({ Modules: reconciler })] };
+    const exits = exitsOf(context);
+    return { groups: [groupOf({ Modules: reconciler, 'exited Pods': exits })] };
   },
 };
+
+/** The loop of the records of Pods that have gone. */
+function exitsOf(context: ControllerContext): Reconciler {
+  const { informers, resources, permit, clock } = context;
+  const modules = informers.get(CACHED_MODULES);
+  const pods = informers.get(CATALOG_PODS);
+  const records = informers.get(CACHED_EXITED_RECORDS);
+  const controller = new ExitedRecordController({
+    modules,
+    pods,
+    records,
+    client: resources.of<ExitedRecordObject>(EXITED_RECORDS),
+    podClient: resources.of<PodObject>(PODS),
+    permit,
+    clock,
+  });
+  const reconcile = controller.reconcile.bind(controller);
+  const reconciler = ledReconciler(EXITS, context, { workers: WORKERS, reconcile });
+  // Of a Module only its incarnation counts.
+  reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: () => true });
+  reconciler.watch({ informer: records, keysOf: (record) => [objectKey(record)] });
+  const keysOf = ({ module }: CatalogPod): string[] => (module === undefined ? [] : [moduleKeyOfLabels(module)]);
+  reconciler.watch({ informer: pods, keysOf, isSame: isSameLivePod });
+  return reconciler;
+}
 
 /** That of its own Module, and that of a Module with its name. */
 function keysOfComposed(object: CachedComposed): string[] {

@@ -123,6 +123,20 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
           await rig.put(MODULES, { ...next, metadata: { ...next.metadata, generation: 2 } });
           await rig.remove(MODULES, 'shop-cart');
         }
+        // A Pod goes, and nobody has deleted the record of the former Module.
+        for (const [index, name] of ['a', 'b'].entries()) {
+          const own = { app: 'shop', module: 'cart', base: { name: 'base' } };
+          await rig.put(MODULES, { metadata: { name: 'shop-cart', namespace: 'default' }, spec: own } as never);
+          const labels = {
+            'virtual-kubelet.koupleless.io/component': 'module',
+            'platform.koupleless.io/app': 'shop',
+            'module.koupleless.io/name': 'cart',
+          };
+          const pod = { metadata: { name, namespace: 'default', labels }, spec: { containers: [] } };
+          await rig.put(PODS, pod as never);
+          await rig.remove(PODS, name);
+          if (index === 0) await rig.remove(MODULES, 'shop-cart');
+        }
         const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, rollbackTo: {} };
         const metadata = { name: 'shop-cart', namespace: 'default', generation: 1 };
         await rig.put(MODULES, { metadata, spec } as never);

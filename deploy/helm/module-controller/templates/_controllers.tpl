@@ -136,6 +136,18 @@
   verbs: [list, watch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: records of Pods that have gone.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
 # SharedInformer: what Modules have composed.
 - apiGroups: [platform.koupleless.io]
   resources: [moduledeployments]
@@ -163,7 +175,7 @@
 # installCrd: the CRDs of the platform.
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
-  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io]
+  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io, moduleexitedrecords.platform.koupleless.io]
   verbs: [get, patch]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
@@ -242,6 +254,18 @@
 # ModuleController: their release, to roll it back.
 - apiGroups: [platform.koupleless.io]
   resources: [modules]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ExitedRecordController: the record of each Module. It deletes that of a former Module of the same name.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords]
+  verbs: [create, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ExitedRecordController: which Pods have gone.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords/status]
   verbs: [patch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
@@ -330,6 +354,7 @@
 {{- define "module-platform.crdNames" -}}
 - exportservices.platform.koupleless.io
 - moduledeployments.platform.koupleless.io
+- moduleexitedrecords.platform.koupleless.io
 - modulereleases.platform.koupleless.io
 - modules.platform.koupleless.io
 {{- end }}
@@ -342,7 +367,7 @@
 
 {{- define "module-platform.viewRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [exportservices, moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, moduletenancies]
+  resources: [exportservices, moduledeployments, moduledeployments/scale, moduleexitedrecords, modulereleases, modules, modules/scale, moduletenancies]
   verbs: [get, list, watch]
 {{- end }}
 
