@@ -73,6 +73,8 @@ export class PodSpectator {
   mostLive = 0;
   /** Names of all Pods that there have been. */
   readonly names = new Set<string>();
+  /** Of each Pod that there has been, `name/uid`: a name may be used again. */
+  readonly incarnations = new Set<string>();
 
   private constructor(stop: () => void) {
     this.#stop = stop;
@@ -131,6 +133,7 @@ export class PodSpectator {
     else {
       this.#pods.set(uid, object);
       this.names.add(name);
+      this.incarnations.add(`${name}/${uid}`);
     }
     this.leastServed = Math.min(this.leastServed, this.served);
     this.mostLive = Math.max(this.mostLive, this.live.length);

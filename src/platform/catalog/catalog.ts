@@ -59,7 +59,7 @@ export const CATALOG: ControllerDefinition = {
     {
       kind: MODULES,
       verbs: ['get', 'list', 'watch'],
-      use: 'SharedInformer: Modules. ReleaseController: that of a release, before it removes one.',
+      use: 'SharedInformer: Modules. ModuleController and ReleaseController: whether one is as the watch shows it.',
     },
     {
       kind: MODULES,
