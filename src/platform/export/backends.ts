@@ -22,23 +22,25 @@ export interface ServingOptions {
  * The Pods that balancers may send requests to: Ready ones on a base. While a base cannot be reached by the controller,
  * or the controller by nobody, its modules serve as they did: they stay until the base is given up. While no controller
  * writes for a Node (Ready is Unknown), nobody uninstalls a module of a Pod that is deleted, so it serves on too.
- * A Pod that only kube-controller-manager shows as not Ready serves whatever its Node shows: the Node and the Pod change
- * in two writes, both when the controller goes and when it comes back.
+ * A Pod that only kube-controller-manager shows as not Ready serves, also when it is deleted: the controller writes a
+ * reason before it uninstalls anything. The Node and the Pod change in two writes, both when the controller goes and
+ * when it comes back.
  */
 export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: ServingOptions): ServingPod[] {
   const serving: ServingPod[] = [];
   for (const pod of pods) {
     const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
     if (node === undefined || pod.ip === undefined || pod.isTerminal) continue;
-    const ready = readyStatusOf(node);
-    const isAlone = pod.isServing && ready === 'Unknown';
-    const isLost = pod.isServing && ready !== 'True' && !dropsLost;
-    const isLeft = pod.isServing && pod.isLeftUnready;
-    const isServing = isAlone || (!pod.isDeleting && (pod.isReady || isLost || isLeft));
-    if (isServing) serving.push({ pod, ip: pod.ip, nodeName: node.name });
+    if (isServing(pod, readyStatusOf(node), dropsLost)) serving.push({ pod, ip: pod.ip, nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.
   return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
+}
+
+function isServing(pod: ModulePod, nodeReady: string | undefined, dropsLost: boolean): boolean {
+  if (nodeReady === 'False' && dropsLost) return false;
+  if (pod.isServing && (nodeReady === 'Unknown' || pod.isLeftUnready)) return true;
+  return !pod.isDeleting && (pod.isReady || (pod.isServing && nodeReady !== 'True'));
 }
 
 export interface PortBackends {

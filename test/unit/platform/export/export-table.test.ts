@@ -187,19 +187,25 @@ describe('backends', () => {
       expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
       world.put(podOf('shop', 'shop-1', deleted));
       expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
-      // A controller is back.
-      for (const ready of ['False', 'True'] as const) {
-        world.put(nodeOf('vnode.shop-1', ready));
-        expect(world.backends('t1/shop')).toEqual([]);
-      }
+      // A controller is back, and decides when it leaves.
+      world.put(nodeOf('vnode.shop-1'));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      world.put(nodeOf('vnode.shop-1', 'False'));
+      expect(world.backends('t1/shop')).toEqual(dropsLost ? [] : ['10.0.0.1:8080']);
+      world.put(nodeOf('vnode.shop-1'), podOf('shop', 'shop-1', { ...deleted, reason: 'PodDeleted' }));
+      expect(world.backends('t1/shop')).toEqual([]);
     }
   });
 
   it('go with a silent base where that is wanted', () => {
     const world = new ExportWorld({ dropsLost: true }).put(serviceOf('shop'), ...fleet('shop', 2));
     const lost = { isReady: false, isServing: true, reason: 'BaseUnreachable' };
-    world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', lost));
+    world.put(nodeOf('vnode.shop-1', 'False'));
     expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+    world.put(podOf('shop', 'shop-1', lost));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+    world.put(nodeOf('vnode.shop-1'), podOf('shop', 'shop-1'));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080', '10.0.0.2:8080']);
   });
 
   it.each([
