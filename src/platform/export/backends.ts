@@ -1,3 +1,4 @@
+import { canonicalAddress } from '../../ip-address.ts';
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
 import { portKeyOf } from '../../kube/objects.ts';
@@ -8,6 +9,7 @@ import type { ExportedPort, ExportSettings } from './exported-service.ts';
 /** A Pod that serves, and where. */
 export interface ServingPod {
   readonly pod: ModulePod;
+  /** Canonical: an address has several spellings. */
   readonly ip: string;
   readonly nodeName: string;
 }
@@ -31,7 +33,8 @@ export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: Se
   for (const pod of pods) {
     const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
     if (node === undefined || pod.ip === undefined || pod.isTerminal) continue;
-    if (isServing(pod, readyStatusOf(node), dropsLost)) serving.push({ pod, ip: pod.ip, nodeName: node.name });
+    if (!isServing(pod, readyStatusOf(node), dropsLost)) continue;
+    serving.push({ pod, ip: canonicalAddress(pod.ip), nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.
   return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
@@ -89,8 +92,9 @@ export function backendsOf(
   }
   const shares = [...found.values()].map(({ label }) => label);
   const { weightOf, rounded } = weighing(shares, weights);
+  const areJudged = judgesOthers(weights, shares);
   const backends = [...found.values()].flatMap(({ ip, port, label }): Backend[] => {
-    if (label !== undefined && hasWeights(weights) && !Object.hasOwn(weights, label)) unknownWeights.add(label);
+    if (label !== undefined && areJudged && !Object.hasOwn(weights, label)) unknownWeights.add(label);
     const weight = weightOf(label);
     return weight === 0 ? [] : [{ targetIP: ip, targetPort: port, label: label === undefined ? [] : [label], weight }];
   });
@@ -185,6 +189,12 @@ function scaling(quotients: readonly number[], divisors: readonly number[]): (qu
     }
   }
   return (quotient) => Math.max(1, Math.round((quotient * MAX_BACKEND_WEIGHT) / greatest));
+}
+
+/** Whether a value without a share is worth a word. One share alone says nothing of others, unless no Pod has it. */
+function judgesOthers(weights: Readonly<Record<string, number>>, labels: readonly (string | undefined)[]): boolean {
+  const [only] = Object.keys(weights);
+  return hasWeights(weights) || (only !== undefined && !labels.includes(only));
 }
 
 /** One share alone is a share of nothing. */
