@@ -73,8 +73,8 @@ export class PodSpectator {
   mostLive = 0;
   /** Names of all Pods that there have been. */
   readonly names = new Set<string>();
-  /** Of each Pod that there has been, `name/uid`: a name may be used again. */
-  readonly incarnations = new Set<string>();
+  /** Every Pod that there has been, as it was seen last, by UID: a name may be used again. */
+  readonly incarnations = new Map<string, KubeObject>();
 
   private constructor(stop: () => void) {
     this.#stop = stop;
@@ -129,11 +129,11 @@ export class PodSpectator {
   #see({ type, object }: { readonly type: string; readonly object: KubeObject }): void {
     if (object.metadata === undefined || type === 'BOOKMARK') return;
     const { uid = '', name } = object.metadata;
+    this.incarnations.set(uid, object);
     if (type === 'DELETED') this.#pods.delete(uid);
     else {
       this.#pods.set(uid, object);
       this.names.add(name);
-      this.incarnations.add(`${name}/${uid}`);
     }
     this.leastServed = Math.min(this.leastServed, this.served);
     this.mostLive = Math.max(this.mostLive, this.live.length);
