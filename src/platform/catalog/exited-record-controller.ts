@@ -69,12 +69,7 @@ export class ExitedRecordController {
       this.#departures.settle(labelsOf(module), new Set(record.status?.pods.map(({ uid }) => uid)));
     };
     records.addHandler({ onAdd: settle, onUpdate: (_old, record) => settle(record) });
-    modules.addHandler({
-      onDelete: (module) => {
-        this.#departures.forget(labelsOf(module));
-        this.#timings.delete(objectKey(module));
-      },
-    });
+    modules.addHandler({ onDelete: (module) => this.#departures.forget(labelsOf(module)) });
   }
 
   async reconcile(key: string): Promise<Result | undefined> {

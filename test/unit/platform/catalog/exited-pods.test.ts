@@ -74,6 +74,17 @@ describe('the part of a Pod that is kept', () => {
 describe('the reason of an exit', () => {
   it.each<[string, PodStatus, object | undefined]>([
     ['nothing of a Pod that runs', { phase: 'Running' }, undefined],
+    [
+      'nothing that a condition says besides',
+      {
+        conditions: [
+          { type: 'Ready', status: 'False', reason: 'ContainersNotReady' },
+          { type: 'PodScheduled', status: 'True', reason: 'Scheduled' },
+          { type: 'DisruptionTarget', status: 'False', reason: 'None' },
+        ],
+      },
+      undefined,
+    ],
     ['nothing of an install that has only begun', waiting('ContainerCreating'), undefined],
     ['the failure of a module', waiting('ErrImagePull', 'no jar'), { reason: 'ErrImagePull', message: 'no jar' }],
     ['a reason without a message', waiting('InstallTimeout'), { reason: 'InstallTimeout' }],
