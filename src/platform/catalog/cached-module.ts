@@ -42,3 +42,14 @@ export function isSameModule(a: CachedModule, b: CachedModule): boolean {
     a.generation === b.generation && a.isDeleting === b.isDeleting && isDeepStrictEqual(a.annotations, b.annotations)
   );
 }
+
+/** Whether two versions name the same releases. */
+export function hasSameReleases(a: CachedModule, b: CachedModule): boolean {
+  const releasesOf = ({ uid, spec, status }: CachedModule) => [
+    uid,
+    spec.release?.id,
+    status?.release?.id,
+    status?.history,
+  ];
+  return isDeepStrictEqual(releasesOf(a), releasesOf(b));
+}

@@ -22,6 +22,7 @@ import {
 } from './compose.ts';
 import { podCountsOf } from './composed-object.ts';
 import type { Composed, Composer } from './composer.ts';
+import { replacing } from './merge-patch.ts';
 import type { ModuleObject, ModuleStatus, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
 import { MODULE_ROLLBACK_EVENTS, type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
@@ -211,7 +212,7 @@ export class ModuleController {
     });
     if (isDeepStrictEqual(status, module.status)) return;
     const { namespace, name, uid } = module;
-    const patch = { metadata: { uid }, status: withRemovals(status, module.status) };
+    const patch = { metadata: { uid }, status: replacing(status, module.status) };
     const answer = await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit });
     modules.upsert(answer);
     this.#reportChange(module, status);
@@ -254,10 +255,4 @@ function withWarnings(outcome: Outcome, { annotations }: CachedModule): Outcome 
   const faults = replicaFaultsOf(annotations);
   if (faults.length === 0 || outcome.message !== '') return outcome;
   return { ...outcome, message: `without effect, since they are no counts: the annotations ${faults.join(', ')}` };
-}
-
-/** A merge patch removes what is null. */
-function withRemovals(status: ModuleStatus, before: ModuleStatus | undefined): Record<string, unknown> {
-  const gone = Object.keys(before ?? {}).filter((key) => !(key in status));
-  return { ...status, ...Object.fromEntries(gone.map((key) => [key, null])) };
 }

@@ -10,6 +10,7 @@ import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
 import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module.ts';
 import { MODULE_RELEASES } from '../../../src/platform/catalog/module-release.ts';
+import { PLATFORM_CONFIG_NAME, PLATFORM_CONFIGS } from '../../../src/platform/catalog/platform-config.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
@@ -112,8 +113,15 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
       run: async (rig) => {
         await rig.put(MODULE_RELEASES, {
           metadata: { name: 'shop-cart', namespace: 'default' },
-          spec: { releases: [{ id: 'r1', image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar' }] },
+          spec: {
+            releases: Array.from({ length: 49 }, (_, index) => ({
+              id: `r${49 - index}`,
+              image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar',
+            })),
+          },
         } as never);
+        const name = PLATFORM_CONFIG_NAME;
+        await rig.put(PLATFORM_CONFIGS, { metadata: { name, namespace: 'default' }, spec: {} } as never);
         for (const workload of WORKLOADS) {
           const ports = [{ name: 'http', port: 8080 }];
           const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, ports, deploy: { workload } };
