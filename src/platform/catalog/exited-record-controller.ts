@@ -12,7 +12,6 @@ import { Departures } from './departures.ts';
 import { exitedRecordStatus, missingPods, urgencyOf } from './exited-pods.ts';
 import {
   type CachedExitedRecord,
-  EXITED_LIMIT,
   type ExitedPod,
   type ExitedRecordObject,
   type ExitedRecordStatus,
@@ -26,8 +25,8 @@ export interface ExitedRecordControllerOptions {
   readonly records: Informer<CachedExitedRecord>;
   readonly client: Pick<ResourceClient<ExitedRecordObject>, 'create' | 'mergePatch' | 'delete'>;
   readonly podClient: Pick<ResourceClient<PodObject>, 'get'>;
-  /** Maximum number of entries of a record in a namespace. Default: that of the kind. */
-  readonly limitOf?: (namespace: string) => number;
+  /** Maximum number of entries of a record in a namespace. */
+  readonly limitOf: (namespace: string) => number;
   readonly permit: Permit;
   readonly clock: Clock;
 }
@@ -86,7 +85,7 @@ export class ExitedRecordController {
   }
 
   async #reconcile(key: string, module: CachedModule): Promise<Result | undefined> {
-    const { pods, records } = this.#options;
+    const { pods, records, limitOf } = this.#options;
     const record = records.get(key);
     if (record !== undefined && (record.isDeleting || record.controller?.uid !== module.uid)) {
       // What the watch shows then brings the key again.
@@ -99,7 +98,7 @@ export class ExitedRecordController {
     const departures = this.#departures.of(labels);
     const exits = departures.map(({ exit }) => exit);
     const missing = missingPods({ before, pods: live, exits });
-    const limit = this.#limitOf(module);
+    const limit = limitOf(module.namespace);
     const all = [...missing.map((pod) => this.#foundMissing(pod)), ...exits];
     const waitMs = this.#waitMs(key, urgencyOf(before, exitedRecordStatus({ before, pods: live, exits: all, limit })));
     if (waitMs > 0) return waitingFor(waitMs);
@@ -153,11 +152,6 @@ export class ExitedRecordController {
 
   #foundMissing(pod: Omit<ExitedPod, 'deleteTime'>): ExitedPod {
     return { ...pod, deleteTime: secondsTime(this.#options.clock.wallTime()), foundMissing: true };
-  }
-
-  #limitOf({ namespace }: CachedModule): number {
-    const limit = this.#options.limitOf?.(namespace) ?? EXITED_LIMIT.default;
-    return Math.min(Math.max(limit, EXITED_LIMIT.min), EXITED_LIMIT.max);
   }
 
   async #create({ namespace, name, uid, spec }: CachedModule): Promise<CachedExitedRecord> {

@@ -18,6 +18,7 @@ import {
   type ExitedRecordControllerOptions,
 } from '../../../../src/platform/catalog/exited-record-controller.ts';
 import { MODULES } from '../../../../src/platform/catalog/module.ts';
+import { PLATFORM_CONFIGS } from '../../../../src/platform/catalog/platform-config.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeInformer } from '../../../support/fake-informer.ts';
@@ -155,6 +156,17 @@ describe('the record of a Module', () => {
     expect(version() - before).toBeLessThanOrEqual(2);
   });
 
+  it('gets shorter with the limit of its namespace', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
+    await Promise.all(names.map((name) => rig.put(PODS, podOf(name))));
+    await Promise.all(names.map((name) => rig.remove(PODS, name)));
+    expect(exited()?.split(' ')).toEqual(names.toReversed());
+    const config = { metadata: { name: 'platform', namespace: 'default' }, spec: { recordLimit: { exitedPod: 10 } } };
+    await rig.put(PLATFORM_CONFIGS, config as never);
+    expect(exited()?.split(' ')).toEqual(names.toReversed().slice(0, 10));
+    expect(record()?.status?.exited).toBe(20);
+  });
+
   it('is not written while nothing happens', async () => {
     await rig.put(PODS, podOf('a'));
     await rig.put(PODS, podOf('b'));
@@ -286,7 +298,9 @@ describe('one of several processes', () => {
       if (!alive.has(name)) throw errorOf(404, 'NotFound');
       return podOf(name) as PodObject;
     };
-    const options = { modules, pods, records, client: own, podClient: { get }, permit: () => true, clock };
+    const podClient = { get };
+    const limitOf = () => 48;
+    const options = { modules, pods, records, client: own, podClient, limitOf, permit: () => true, clock };
     const controller = new ExitedRecordController(options);
     const deliver = (type: 'PUT' | 'DELETED', name: string): void =>
       pods.deliver({ type, object: podOf(name, { resourceVersion: String(++versions) }) });
