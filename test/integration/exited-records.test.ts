@@ -185,6 +185,10 @@ describe('the record of a Module', () => {
     const times = gone.map(({ deleteTime }) => deleteTime);
     expect(times).toEqual(times.toSorted().reverse());
     expect(writes).toBeLessThanOrEqual(20);
+    const config = { apiVersion: GROUP, kind: 'PlatformConfig', metadata: { name: 'platform' } };
+    const limited = { ...config, spec: { recordLimit: { exitedPod: 10 } } };
+    await tenant.post(`${IN_NAMESPACE}/platformconfigs`, limited as KubeObject);
+    await eventually(async () => expect((await recordOf('crowd')).pods).toEqual(gone.slice(0, 10)));
     await tenant.delete(`${MODULES}/shop-crowd`);
   });
 

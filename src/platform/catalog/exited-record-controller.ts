@@ -51,7 +51,7 @@ interface Timing {
 export class ExitedRecordController {
   readonly #options: ExitedRecordControllerOptions;
   readonly #departures: Departures;
-  /** By key, on the clock. Emptied when the Module is gone. */
+  /** Times on the clock, by key. An entry goes with its Module. */
   readonly #timings = new Map<string, Timing>();
 
   constructor(options: ExitedRecordControllerOptions) {
