@@ -122,11 +122,11 @@ export class PlatformRig {
     return this.webhooks.missing(this.#definition.webhooks ?? []);
   }
 
-  /** Stores an object, as a user or another controller would. */
-  async put(kind: ResourceKind, object: KubeObject): Promise<void> {
+  /** Stores an object, as a user or another controller would, and rests. */
+  async put(kind: ResourceKind, object: KubeObject, seconds?: number): Promise<void> {
     this.#storeOf(kind).put({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object } as never);
     this.#kinds.set(kind.kind, kind);
-    await this.rest();
+    await this.rest(seconds);
   }
 
   async remove(kind: ResourceKind, name: string): Promise<void> {

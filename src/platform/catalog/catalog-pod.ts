@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, PodObject, PodStatus } from '../../kube/objects.ts';
 import { POD_PAGE_SIZE } from '../../kube/requests.ts';
 import { collectionPathOf, PODS } from '../../kube/resource.ts';
@@ -25,6 +26,8 @@ export interface CatalogPod extends CachedObject {
   readonly podIP: string | undefined;
   readonly createTime: string;
   readonly exit: ExitReason | undefined;
+  /** Why it does not serve; undefined: it is Ready. */
+  readonly problem: ExitReason | undefined;
 }
 
 /**
@@ -54,6 +57,7 @@ export function projectCatalogPod(object: KubeObject): CatalogPod {
     podIP: status.podIP,
     createTime: metadata.creationTimestamp ?? '',
     exit: exitReasonOf(status),
+    problem: problemOf(metadata.deletionTimestamp !== undefined, status),
   };
 }
 
@@ -108,6 +112,28 @@ export function exitReasonOf(status: PodStatus): ExitReason | undefined {
     reason: cut(reason, MAX_REASON_BYTES),
     ...(message !== '' && { message: cut(message, MAX_MESSAGE_BYTES) }),
   };
+}
+
+/** What a Pod waits for: the reason of a container, else that of the first condition that is not True. */
+function problemOf(isDeleting: boolean, status: PodStatus): ExitReason | undefined {
+  if (isDeleting) return { reason: 'Terminating' };
+  const { conditions = [] } = status;
+  const isTrue = (wanted: string): boolean =>
+    conditions.some(({ type, status: value }) => type === wanted && value === 'True');
+  if (isTrue('Ready')) return undefined;
+  const exit = exitReasonOf(status);
+  if (exit !== undefined) return exit;
+  const type = ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].find((one) => !isTrue(one));
+  const found = conditions.find((one) => one.type === type);
+  return {
+    reason: found?.reason ?? `Not${type}`,
+    ...(found?.message !== undefined && { message: cut(found.message, MAX_MESSAGE_BYTES) }),
+  };
+}
+
+/** Whether an update changes nothing that a Module shows of a Pod. */
+export function hasSameProblem(a: CatalogPod, b: CatalogPod): boolean {
+  return a.module === b.module && a.node === b.node && a.id === b.id && isDeepStrictEqual(a.problem, b.problem);
 }
 
 const MARK = '…';

@@ -6,7 +6,14 @@ import { type ControllerContext, type ControllerDefinition, groupOf } from '../.
 import { ledReconciler } from '../../reconcile/led.ts';
 import { controllerKeyOf, type Reconciler } from '../../reconcile/reconciler.ts';
 import { CACHED_MODULES, type CachedModule, hasSameReleases, isSameModule } from './cached-module.ts';
-import { CATALOG_PODS, type CatalogPod, isSameLivePod, moduleKeyOfLabels, moduleLabelsKey } from './catalog-pod.ts';
+import {
+  CATALOG_PODS,
+  type CatalogPod,
+  hasSameProblem,
+  isSameLivePod,
+  moduleKeyOfLabels,
+  moduleLabelsKey,
+} from './catalog-pod.ts';
 import { WORKLOAD_KINDS } from './compose.ts';
 import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
 import { Composer } from './composer.ts';
@@ -16,6 +23,7 @@ import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
 import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
 import {
   CACHED_MODULE_RELEASES,
+  isSameRelease,
   MODULE_RELEASE_CRD,
   MODULE_RELEASES,
   type ModuleReleaseObject,
@@ -128,6 +136,7 @@ export const CATALOG: ControllerDefinition = {
     const { config, informers, resources, permit, ...shared } = context;
     const modules = informers.get(CACHED_MODULES);
     const releases = informers.get(CACHED_MODULE_RELEASES);
+    const pods = informers.get(CATALOG_PODS);
     const composerOf = (watched: (typeof COMPOSED_WORKLOADS)[keyof typeof COMPOSED_WORKLOADS], kind: typeof SERVICES) =>
       new Composer({
         informer: informers.get(watched),
@@ -145,6 +154,7 @@ export const CATALOG: ControllerDefinition = {
       modules,
       releases,
       workloads,
+      pods,
       services: composerOf(COMPOSED_SERVICES, SERVICES),
       client: resources.of<ModuleObject>(MODULES),
       permit,
@@ -154,7 +164,8 @@ export const CATALOG: ControllerDefinition = {
     const reconcile = controller.reconcile.bind(controller);
     const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
     reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: isSameModule });
-    reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)] });
+    reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)], isSame: isSameRelease });
+    reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: hasSameProblem });
     for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {
       reconciler.watch({ informer: informers.get(watched), keysOf: keysOfComposed, isSame: isSameComposed });
     }

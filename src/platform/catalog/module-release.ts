@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../kinds/crd.ts';
 import { rules, time } from '../../kinds/schema.ts';
@@ -131,3 +132,8 @@ export const CACHED_MODULE_RELEASES: WatchedKind<CachedModuleRelease> = {
     return { ...metaOf(object), spec, status };
   },
 };
+
+/** Whether two versions publish the same. The status is written by the catalog itself. */
+export function isSameRelease(a: CachedModuleRelease, b: CachedModuleRelease): boolean {
+  return a.uid === b.uid && isDeepStrictEqual(a.spec, b.spec);
+}

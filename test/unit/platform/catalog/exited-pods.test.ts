@@ -52,6 +52,7 @@ describe('the part of a Pod that is kept', () => {
       podIP: '10.0.0.1',
       createTime: CREATED,
       exit: undefined,
+      problem: { reason: 'NotPodScheduled' },
     });
     expect(moduleKeyOfLabels('a/Shop/cart')).toBe('a/shop-cart');
   });
