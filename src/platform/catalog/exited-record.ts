@@ -102,11 +102,20 @@ export const EXITED_RECORD_CRD = crdOf({
   ],
 });
 
+/** The part of a status that the informer keeps: whole entries of thousands of records are hundreds of megabytes. */
+export interface RecordedPods {
+  /** UIDs of the entries, the newest first. */
+  readonly uids: readonly string[];
+  readonly exited: number;
+  readonly live: readonly LivePod[];
+}
+
 /** The part of a record that the informer keeps. */
 export interface CachedExitedRecord extends CachedObject {
   readonly isDeleting: boolean;
   readonly controller: OwnerReference | undefined;
-  readonly status: ExitedRecordStatus | undefined;
+  /** Undefined: nothing was written into it yet. */
+  readonly recorded: RecordedPods | undefined;
 }
 
 export const CACHED_EXITED_RECORDS: WatchedKind<CachedExitedRecord> = {
@@ -121,6 +130,6 @@ export function projectExitedRecord(object: KubeObject): CachedExitedRecord {
     ...metaOf(object),
     isDeleting: metadata.deletionTimestamp !== undefined,
     controller: controllerOf(metadata),
-    status,
+    recorded: status && { uids: status.pods.map(({ uid }) => uid), exited: status.exited, live: status.live },
   };
 }
