@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, KubeObject } from '../../samples/control-plane/api-client.ts';
 import { messageOf } from '../../src/errors.ts';
 import type { PodObject } from '../../src/kube/objects.ts';
-import type { ExitedRecordStatus } from '../../src/platform/catalog/exited-record.ts';
+import { patchOf } from '../../src/platform/catalog/exited-pods.ts';
+import { type ExitedRecordStatus, projectExitedRecord } from '../../src/platform/catalog/exited-record.ts';
 import { eventually } from '../support/eventually.ts';
 import { isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
@@ -210,6 +211,28 @@ describe('the record of a Module', () => {
     expect(gone?.message).toBe(waiting?.message);
     expect(gone?.message).not.toBe('');
     await tenant.delete(`${MODULES}/shop-missing`);
+  });
+});
+
+describe('the API server', () => {
+  it('refuses a write for an older version of a record, and a Pod that is there already', async () => {
+    await createModule('twice', { replicas: 1 });
+    await untilRecorded('twice', 1);
+    const path = `${RECORDS}/shop-twice`;
+    const createTime = '2026-11-28T10:00:00Z';
+    const gone = { uid: 'some-uid', name: 'some-pod', createTime, deleteTime: createTime };
+    const write = async (record: KubeObject): Promise<string> => {
+      const cached = projectExitedRecord(record);
+      const change = { added: [gone], kept: cached.recorded?.uids.length ?? 0, exited: 1, live: record.status.live };
+      const options = { body: patchOf(cached, change), contentType: 'application/json-patch+json' };
+      return world.admin.request('PATCH', `${path}/status`, options).then(() => 'accepted', messageOf);
+    };
+    const before = await tenant.get(path);
+    expect(await write(before)).toBe('accepted');
+    expect(await write(before)).toContain('409 Conflict');
+    expect(await write(await tenant.get(path))).toContain('Duplicate value');
+    expect((await recordOf('twice')).pods).toEqual([gone]);
+    await tenant.delete(`${MODULES}/shop-twice`);
   });
 });
 

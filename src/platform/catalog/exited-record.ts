@@ -102,7 +102,7 @@ export const EXITED_RECORD_CRD = crdOf({
   ],
 });
 
-/** The part of a status that the informer keeps: whole entries of thousands of records are hundreds of megabytes. */
+/** The part of a status that the informer keeps: a quarter of the memory that whole entries take. */
 export interface RecordedPods {
   /** UIDs of the entries, the newest first. */
   readonly uids: readonly string[];
