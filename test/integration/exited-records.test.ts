@@ -185,12 +185,31 @@ describe('the record of a Module', () => {
     expect([gone.length, new Set(uidsOf(gone)).size]).toEqual([48, 48]);
     const times = gone.map(({ deleteTime }) => deleteTime);
     expect(times).toEqual(times.toSorted().reverse());
-    expect(writes).toBeLessThanOrEqual(20);
+    expect(writes).toBeLessThanOrEqual(50);
     const config = { apiVersion: GROUP, kind: 'PlatformConfig', metadata: { name: 'platform' } };
     const limited = { ...config, spec: { recordLimit: { exitedPod: 10 } } };
     await tenant.post(`${IN_NAMESPACE}/platformconfigs`, limited as KubeObject);
     await eventually(async () => expect((await recordOf('crowd')).pods).toEqual(gone.slice(0, 10)));
     await tenant.delete(`${MODULES}/shop-crowd`);
+  });
+
+  it('has each of 100 Pods once although its writer ends while they go', async () => {
+    await createModule('storm', { workload: 'Deployment', replicas: 100 });
+    await eventually(async () => expect((await recordOf('storm')).live).toHaveLength(100));
+    const firstExit = Promise.withResolvers<void>();
+    const watch = await tenant.watch(RECORDS, ({ object }) => {
+      if (object.metadata.name === 'shop-storm' && object.status?.exited > 0) firstExit.resolve();
+    });
+    await scale('storm', 0);
+    await firstExit.promise;
+    watch.stop();
+    await catalog.stop('SIGKILL');
+    catalog = await startCatalog('catalog-4');
+    await eventually(async () => {
+      const { exited, live } = await recordOf('storm');
+      expect([exited, live]).toEqual([100, []]);
+    });
+    await tenant.delete(`${MODULES}/shop-storm`);
   });
 
   it('has why a module failed', async () => {
