@@ -250,6 +250,10 @@ function exitsOf(context: ControllerContext): Reconciler {
   reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: () => true });
   reconciler.watch({ informer: records, keysOf: (record) => [objectKey(record)] });
   reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: isSameLivePod });
+  const keysOf = ({ namespace }: CachedPlatformConfig): string[] =>
+    modules.byIndex('namespace', namespace).map(objectKey);
+  const limitIn = ({ spec }: CachedPlatformConfig) => spec.recordLimit?.exitedPod;
+  reconciler.watch({ informer: configs, keysOf, isSame: (a, b) => limitIn(a) === limitIn(b) });
   return reconciler;
 }
 
