@@ -36,6 +36,11 @@ const LABELS = {
   'virtual-kubelet.koupleless.io/component': 'vnode',
 };
 const ON_BASES = { nodeSelector: { 'virtual-kubelet.koupleless.io/component': 'vnode' } };
+/** For a namespace with the strictest Pod Security Standard. */
+const RESTRICTED = {
+  securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+};
+const UNPRIVILEGED = { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } };
 /** Several seconds, not a minute: whichever replica dies, or base that says goodbye. */
 const REPLICA_DIES_WITHIN_MS = 30_000;
 
@@ -81,6 +86,18 @@ beforeAll(async () => {
 });
 
 afterAll(() => world?.stop());
+
+/** As the platform makes it, for a ModuleDeployment that nobody looks for. */
+function podOfPlatform(labels: Record<string, string> = {}, finalizers: readonly string[] = []): KubeObject {
+  const owner = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleDeployment', name: 'a', uid: 'a' };
+  const spec = { ...ON_BASES, ...RESTRICTED };
+  const { metadata, ...rest } = modulePod('mine', [{ name: 'mine' }], { labels, spec, container: UNPRIVILEGED });
+  const { namespace: _, ...ofPod } = metadata;
+  return {
+    ...rest,
+    metadata: { ...ofPod, finalizers, ownerReferences: [{ ...owner, controller: true }] },
+  } as KubeObject;
+}
 
 function pod(name: string, nodeName: string | undefined, labels: Record<string, string> = {}): KubeObject {
   const container = { name: 'app', image: 'registry.example.com/app:1' };
@@ -326,6 +343,18 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
       modulePod('mine', [{ name: 'mine' }], { spec: { ...ON_BASES, priorityClassName: 'system-cluster-critical' } }),
     ),
   },
+  {
+    what: 'makes a Pod to which a Service of the platform sends requests',
+    act: create(
+      '/api/v1/namespaces/koupleless-system/pods',
+      podOfPlatform({ 'app.kubernetes.io/name': 'module-platform' }),
+    ),
+  },
+  {
+    what: 'makes a Pod to which a Service of Kubernetes sends requests',
+    act: create('/api/v1/namespaces/kube-system/pods', podOfPlatform({ 'k8s-app': 'kube-dns' })),
+  },
+  { what: 'makes a Pod of modules that stays for ever', act: create(PODS, podOfPlatform({}, ['a.b/c'])) },
   { what: 'scales a Deployment without the label', act: merge(`${DEPLOYMENTS}/web/scale`, { spec: { replicas: 0 } }) },
   {
     what: 'has the API server send it Secrets',
@@ -432,7 +461,7 @@ describe.each([
     for (const attempt of attempts)
       await eventually(
         async () => expect(await answerOf(attempt, thief), attempt.what).toContain('this account may write'),
-        180_000,
+        20_000,
       );
   }
 
@@ -501,6 +530,11 @@ describe('the platform itself', () => {
 });
 
 describe('whoever has stolen the token of the platform', () => {
+  it('gets Pods in the namespaces of tenants', async () => {
+    const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
+    expect(await answerOf({ what: '', act: create(PODS, podOfPlatform()) }, thief)).toBe('accepted');
+  });
+
   it('gets no Pod that a kubelet could run: with the label it has to be one of modules', async () => {
     const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
     const owner = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleDeployment', name: 'a', uid: 'a' };
