@@ -82,7 +82,7 @@ function readFrom<T>(
   const parsed = parse(source, payload, read, MAX_HEART_BYTES);
   const { tunnel, identity: sender } = source;
   if (parsed.invalid) {
-    // Nothing of it is believed, nor whom it names.
+    // Nothing of it is believed, nor the identity that it names.
     const invalid = { ...parsed.invalid, identity: undefined, sender };
     return { invalid, envelope: { ...source, publishedAt: undefined } };
   }
