@@ -43,8 +43,7 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
   const { message, envelope } = read;
   const fault = policy.faultOf(message.localIP);
   if (fault !== undefined) {
-    const { tunnel, identity } = envelope;
-    const { sender } = envelope;
+    const { tunnel, identity, sender } = envelope;
     return { tunnel, identity, sender, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
   const base = baseInfoOf(message);

@@ -96,7 +96,7 @@ export class MqttTunnel implements Tunnel {
     return this.#policy.faultOf(ip);
   }
 
-  run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+  async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
     const { url, password, logger } = this.#options;
     if (password !== undefined && !brokerAddressOf(url).isTls) {
       logger.warn({ tunnel: this.name }, 'MQTT_PASSWORD is sent without TLS, which MQTT_CA_PATH turns on');
@@ -109,7 +109,7 @@ export class MqttTunnel implements Tunnel {
       onUp: (isReconnect) => this.#onUp(handler, isReconnect),
       onDown: () => this.#onDown(handler),
     };
-    return this.#connection.run(listener, signal);
+    await this.#connection.run(listener, signal);
   }
 
   isUp(): boolean {
