@@ -85,7 +85,7 @@ const spec = Type.Object({
           minLength: 1,
           maxLength: 253,
           pattern: HOST,
-          description: 'Host name as a Service of this namespace has it.',
+          description: 'Host name. `*.shop.example.com` is each one that ends so.',
         }),
         namespaces: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
           minItems: 1,
@@ -95,7 +95,8 @@ const spec = Type.Object({
       }),
       {
         maxItems: MAX_ENTRIES,
-        description: 'Host names that Services of other namespaces may have beside those of this one. Not set: none.',
+        description:
+          'Host names that Services of this namespace and of others may have beside each other. Not set: none.',
       },
     ),
   ),

@@ -61,6 +61,7 @@ export class PlatformRig {
   readonly #informers = new Map<object, FakeInformer<CachedObject>>();
   readonly #lost = new Set<string>();
   readonly #statuses = new Map<string, object>();
+  readonly #reads = new Map<string, (object: KubeObject) => KubeObject>();
   readonly #stopping = new AbortController();
   readonly #log = recordingLogger();
   #running: Promise<unknown> = Promise.resolve();
@@ -121,11 +122,11 @@ export class PlatformRig {
     return this.webhooks.missing(this.#definition.webhooks ?? []);
   }
 
-  /** Stores an object, as a user or another controller would. */
-  async put(kind: ResourceKind, object: KubeObject): Promise<void> {
+  /** Stores an object, as a user or another controller would, and rests. */
+  async put(kind: ResourceKind, object: KubeObject, seconds?: number): Promise<void> {
     this.#storeOf(kind).put({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object } as never);
     this.#kinds.set(kind.kind, kind);
-    await this.rest();
+    await this.rest(seconds);
   }
 
   async remove(kind: ResourceKind, name: string): Promise<void> {
@@ -164,6 +165,11 @@ export class PlatformRig {
     return Number(this.#log.lines.find(isIt)?.port);
   }
 
+  /** Changes each object of a kind that is read by itself, as one that the watch does not show yet; what it throws is the answer. */
+  changeRead({ kind }: ResourceKind, change: (object: KubeObject) => KubeObject): void {
+    this.#reads.set(kind, change);
+  }
+
   /** Waits for work that takes real time, such as making keys. */
   async untilUsed(use: string): Promise<void> {
     await expect
@@ -175,8 +181,8 @@ export class PlatformRig {
   }
 
   /** Lets the loops work, over some seconds of their clock. */
-  async rest(): Promise<void> {
-    for (let second = 0; second < 5; second++) {
+  async rest(seconds = 5): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
       await settle();
       this.clock.advance(1_000);
     }
@@ -239,7 +245,11 @@ export class PlatformRig {
         if (method === 'apply') this.#noteApply(access, args[0] as unknown as KubeObject);
         this.#checkPermit(access, verb, args);
         if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
-        const call = (): Promise<unknown> | undefined => calls[method]?.(...args);
+        const call = async (): Promise<unknown> => {
+          const answer = await calls[method]?.(...args);
+          const change = verb === 'get' ? this.#reads.get(kind.kind) : undefined;
+          return change === undefined ? answer : change(answer as KubeObject);
+        };
         return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
       },
     ]);
@@ -252,7 +262,7 @@ export class PlatformRig {
     return { ...Object.fromEntries(noted), setReplicas };
   }
 
-  async #create(kind: ResourceKind, object: KubeObject, call: () => Promise<unknown> | undefined): Promise<unknown> {
+  async #create(kind: ResourceKind, object: KubeObject, call: () => Promise<unknown>): Promise<unknown> {
     this.#noteOwners(object);
     const status = this.#statuses.get(kind.kind);
     if (status !== undefined) return { ...object, status };

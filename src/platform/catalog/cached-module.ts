@@ -3,7 +3,8 @@ import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
-import { MODULES, type ModuleObject, type ModuleSpec, type ModuleStatus } from './module.ts';
+import { MODULES, type ModuleObject, type ModuleSpec } from './module.ts';
+import type { ModuleStatus } from './module-status-schema.ts';
 
 /** The part of a Module that the informer keeps. */
 export interface CachedModule extends CachedObject {
@@ -41,4 +42,15 @@ export function isSameModule(a: CachedModule, b: CachedModule): boolean {
   return (
     a.generation === b.generation && a.isDeleting === b.isDeleting && isDeepStrictEqual(a.annotations, b.annotations)
   );
+}
+
+/** Whether two versions name the same releases. */
+export function hasSameReleases(a: CachedModule, b: CachedModule): boolean {
+  const releasesOf = ({ uid, spec, status }: CachedModule) => [
+    uid,
+    spec.release?.id,
+    status?.release?.id,
+    status?.history,
+  ];
+  return isDeepStrictEqual(releasesOf(a), releasesOf(b));
 }

@@ -1,19 +1,50 @@
-import type { KubeObject } from '../../kube/objects.ts';
-import { SERVICES } from '../../kube/resource.ts';
+import type { KubeObject, PodObject } from '../../kube/objects.ts';
+import { PODS, SERVICES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import { type KindAccess, READ } from '../../reconcile/access.ts';
-import { type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
-import { controllerKeyOf } from '../../reconcile/reconciler.ts';
-import { CACHED_MODULES, isSameModule } from './cached-module.ts';
+import { controllerKeyOf, type Reconciler } from '../../reconcile/reconciler.ts';
+import { CACHED_MODULES, type CachedModule, hasSameReleases, isSameModule } from './cached-module.ts';
+import {
+  CATALOG_PODS,
+  type CatalogPod,
+  hasSameProblem,
+  isSameLivePod,
+  moduleKeyOfLabels,
+  moduleLabelsKey,
+} from './catalog-pod.ts';
 import { WORKLOAD_KINDS } from './compose.ts';
 import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
 import { Composer } from './composer.ts';
+import { CACHED_EXITED_RECORDS, EXITED_RECORD_CRD, EXITED_RECORDS, type ExitedRecordObject } from './exited-record.ts';
+import { ExitedRecordController } from './exited-record-controller.ts';
 import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
 import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
-import { CACHED_MODULE_RELEASES, MODULE_RELEASE_CRD, MODULE_RELEASES } from './module-release.ts';
+import {
+  CACHED_MODULE_RELEASES,
+  isSameRelease,
+  MODULE_RELEASE_CRD,
+  MODULE_RELEASES,
+  type ModuleReleaseObject,
+} from './module-release.ts';
+import {
+  CACHED_PLATFORM_CONFIGS,
+  type CachedPlatformConfig,
+  PLATFORM_CONFIG_CRD,
+  PLATFORM_CONFIG_NAME,
+  PLATFORM_CONFIGS,
+  type PlatformConfigObject,
+  recordLimitOf,
+} from './platform-config.ts';
+import { isSamePlatformConfig, PlatformConfigController } from './platform-config-controller.ts';
+import { RELEASE_EVENTS, ReleaseController } from './release-controller.ts';
 
 const NAME = 'catalog';
+/** Names of its other loops, in metrics and logs. */
+const EXITS = 'catalog-exits';
+const RELEASES = 'catalog-releases';
+const CONFIGS = 'catalog-configs';
 const WORKERS = 8;
 /** An admin binds it in the namespaces whose Modules the platform may compose. */
 const OPT_IN_ROLE = 'module-platform-catalog';
@@ -27,8 +58,8 @@ export const CATALOG: ControllerDefinition = {
   access: [
     {
       kind: MODULES,
-      verbs: ['list', 'watch'],
-      use: 'SharedInformer: Modules.',
+      verbs: ['get', 'list', 'watch'],
+      use: 'SharedInformer: Modules. ReleaseController: that of a release, before it removes one.',
     },
     {
       kind: MODULES,
@@ -44,6 +75,44 @@ export const CATALOG: ControllerDefinition = {
       use: 'Composer: owner references of workloads and Services that hold up the deletion of their Module.',
     },
     { kind: MODULE_RELEASES, verbs: READ, use: 'SharedInformer: published releases.' },
+    {
+      kind: MODULE_RELEASES,
+      verbs: ['patch'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ReleaseController: it removes the oldest releases that nobody uses.',
+    },
+    {
+      kind: MODULE_RELEASES,
+      subresource: 'status',
+      verbs: ['patch'],
+      use: 'ReleaseController: which releases are in use.',
+    },
+    { kind: PLATFORM_CONFIGS, verbs: READ, use: 'SharedInformer: limits and applications of namespaces.' },
+    {
+      kind: PLATFORM_CONFIGS,
+      subresource: 'status',
+      verbs: ['patch'],
+      use: 'PlatformConfigController: applications of the Modules.',
+    },
+    { kind: EXITED_RECORDS, verbs: READ, use: 'SharedInformer: records of Pods that have gone.' },
+    {
+      kind: EXITED_RECORDS,
+      verbs: ['create', 'delete'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ExitedRecordController: the record of each Module. It deletes that of a former Module of the same name.',
+    },
+    {
+      kind: EXITED_RECORDS,
+      subresource: 'status',
+      verbs: ['patch'],
+      optInRole: OPT_IN_ROLE,
+      use: 'ExitedRecordController: which Pods have gone.',
+    },
+    {
+      kind: PODS,
+      verbs: ['get', 'list', 'watch'],
+      use: 'SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.',
+    },
     ...COMPOSED_KINDS.flatMap((kind): KindAccess[] => [
       { kind, verbs: READ, use: 'SharedInformer: what Modules have composed.' },
       {
@@ -59,12 +128,15 @@ export const CATALOG: ControllerDefinition = {
   crds: [
     { crd: MODULE_CRD, usersMay: 'edit' },
     { crd: MODULE_RELEASE_CRD, usersMay: 'edit' },
+    { crd: EXITED_RECORD_CRD, usersMay: 'view' },
+    { crd: PLATFORM_CONFIG_CRD, usersMay: 'edit' },
   ],
-  events: MODULE_EVENTS,
+  events: [...MODULE_EVENTS, ...RELEASE_EVENTS],
   build: (context) => {
     const { config, informers, resources, permit, ...shared } = context;
     const modules = informers.get(CACHED_MODULES);
     const releases = informers.get(CACHED_MODULE_RELEASES);
+    const pods = informers.get(CATALOG_PODS);
     const composerOf = (watched: (typeof COMPOSED_WORKLOADS)[keyof typeof COMPOSED_WORKLOADS], kind: typeof SERVICES) =>
       new Composer({
         informer: informers.get(watched),
@@ -82,6 +154,7 @@ export const CATALOG: ControllerDefinition = {
       modules,
       releases,
       workloads,
+      pods,
       services: composerOf(COMPOSED_SERVICES, SERVICES),
       client: resources.of<ModuleObject>(MODULES),
       permit,
@@ -91,13 +164,94 @@ export const CATALOG: ControllerDefinition = {
     const reconcile = controller.reconcile.bind(controller);
     const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
     reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: isSameModule });
-    reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)] });
+    reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)], isSame: isSameRelease });
+    reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: hasSameProblem });
     for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {
       reconciler.watch({ informer: informers.get(watched), keysOf: keysOfComposed, isSame: isSameComposed });
     }
-    return { groups: [groupOf({ Modules: reconciler })] };
+    const loops = {
+      Modules: reconciler,
+      releases: releasesOf(context),
+      'exited Pods': exitsOf(context),
+      applications: configsOf(context),
+    };
+    return { groups: [groupOf(loops)] };
   },
 };
+
+/** The loop of ModuleReleases. */
+function releasesOf(context: ControllerContext): Reconciler {
+  const { informers, resources } = context;
+  const modules = informers.get(CACHED_MODULES);
+  const releases = informers.get(CACHED_MODULE_RELEASES);
+  const pods = informers.get(CATALOG_PODS);
+  const configs = informers.get(CACHED_PLATFORM_CONFIGS);
+  const controller = new ReleaseController({
+    ...context,
+    releases,
+    modules,
+    client: resources.of<ModuleReleaseObject>(MODULE_RELEASES),
+    moduleClient: resources.of<ModuleObject>(MODULES),
+    idsOfPods: ({ namespace, spec }) =>
+      pods.byIndex('module', moduleLabelsKey(namespace, spec)).flatMap(({ id }) => id ?? []),
+    limitOf: (namespace) => recordLimitOf(configs, namespace, 'moduleRelease'),
+  });
+  const reconcile = controller.reconcile.bind(controller);
+  const reconciler = ledReconciler(RELEASES, context, { workers: WORKERS, reconcile });
+  reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)] });
+  reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: hasSameReleases });
+  reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: (a, b) => a.module === b.module && a.id === b.id });
+  const keysOf = ({ namespace }: CachedPlatformConfig): string[] =>
+    releases.byIndex('namespace', namespace).map(objectKey);
+  reconciler.watch({ informer: configs, keysOf, isSame: isSamePlatformConfig });
+  return reconciler;
+}
+
+/** The loop of PlatformConfigs. */
+function configsOf(context: ControllerContext): Reconciler {
+  const { informers, resources, permit } = context;
+  const configs = informers.get(CACHED_PLATFORM_CONFIGS);
+  const modules = informers.get(CACHED_MODULES);
+  const client = resources.of<PlatformConfigObject>(PLATFORM_CONFIGS);
+  const controller = new PlatformConfigController({ configs, modules, client, permit });
+  const reconcile = controller.reconcile.bind(controller);
+  const reconciler = ledReconciler(CONFIGS, context, { workers: 1, reconcile });
+  reconciler.watch({ informer: configs, keysOf: (config) => [objectKey(config)], isSame: isSamePlatformConfig });
+  const keysOf = ({ namespace }: CachedModule): string[] => [`${namespace}/${PLATFORM_CONFIG_NAME}`];
+  // The application of a Module cannot be changed.
+  reconciler.watch({ informer: modules, keysOf, isSame: (a, b) => a.uid === b.uid });
+  return reconciler;
+}
+
+function keysOfPod({ module }: CatalogPod): string[] {
+  return module === undefined ? [] : [moduleKeyOfLabels(module)];
+}
+
+/** The loop of the records of Pods that have gone. */
+function exitsOf(context: ControllerContext): Reconciler {
+  const { informers, resources, permit, clock } = context;
+  const modules = informers.get(CACHED_MODULES);
+  const pods = informers.get(CATALOG_PODS);
+  const records = informers.get(CACHED_EXITED_RECORDS);
+  const configs = informers.get(CACHED_PLATFORM_CONFIGS);
+  const controller = new ExitedRecordController({
+    modules,
+    pods,
+    records,
+    client: resources.of<ExitedRecordObject>(EXITED_RECORDS),
+    podClient: resources.of<PodObject>(PODS),
+    limitOf: (namespace) => recordLimitOf(configs, namespace, 'exitedPod'),
+    permit,
+    clock,
+  });
+  const reconcile = controller.reconcile.bind(controller);
+  const reconciler = ledReconciler(EXITS, context, { workers: WORKERS, reconcile });
+  // Of a Module only its incarnation counts.
+  reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: () => true });
+  reconciler.watch({ informer: records, keysOf: (record) => [objectKey(record)] });
+  reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: isSameLivePod });
+  return reconciler;
+}
 
 /** That of its own Module, and that of a Module with its name. */
 function keysOfComposed(object: CachedComposed): string[] {

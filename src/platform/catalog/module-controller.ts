@@ -11,6 +11,7 @@ import type { Logger } from '../../logger.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
 import { type CachedModule, moduleSubject } from './cached-module.ts';
+import { type CatalogPod, moduleLabelsKey } from './catalog-pod.ts';
 import {
   type ComposedObject,
   type ComposedRelease,
@@ -22,10 +23,12 @@ import {
 } from './compose.ts';
 import { podCountsOf } from './composed-object.ts';
 import type { Composed, Composer } from './composer.ts';
-import type { ModuleObject, ModuleStatus, WorkloadKind } from './module.ts';
+import { replacing } from './merge-patch.ts';
+import type { ModuleObject, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
 import { MODULE_ROLLBACK_EVENTS, type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
-import { moduleStatusOf, type Outcome } from './module-status.ts';
+import { moduleStatusOf, type Outcome, problemsOf } from './module-status.ts';
+import type { ModuleStatus } from './module-status-schema.ts';
 import { releaseInForce } from './release-in-force.ts';
 
 export interface ModuleControllerOptions {
@@ -33,6 +36,7 @@ export interface ModuleControllerOptions {
   readonly releases: Informer<CachedModuleRelease>;
   readonly workloads: Readonly<Record<WorkloadKind, Composer>>;
   readonly services: Composer;
+  readonly pods: Informer<CatalogPod>;
   readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch' | 'fieldManager'>;
   readonly permit: Permit;
   readonly recorder: EventRecorder;
@@ -78,6 +82,8 @@ export const MODULE_EVENTS: readonly EventDefinition[] = [
 
 /** A right that is missing may be granted at any time, and nothing shows that. */
 const LOOK_AGAIN_MS = 30_000;
+/** Many Pods that change one after the other are one write of the problems. */
+const PROBLEMS_EVERY_MS = 5_000;
 
 interface Reconciled {
   readonly outcome: Outcome;
@@ -96,6 +102,8 @@ interface Wanted {
 /** Brings the workload and the Service of each Module to what it says. A key is that of all three. */
 export class ModuleController {
   readonly #options: ModuleControllerOptions;
+  /** Times of the last status writes by key, on the clock. An entry goes with its Module. */
+  readonly #reportedAt = new Map<string, number>();
 
   constructor(options: ModuleControllerOptions) {
     this.#options = options;
@@ -103,6 +111,7 @@ export class ModuleController {
 
   async reconcile(key: string): Promise<Result | undefined> {
     const module = this.#options.modules.get(key);
+    if (module === undefined) this.#reportedAt.delete(key);
     // The API server deletes what it owns.
     if (module === undefined || module.isDeleting) return undefined;
     if (module.spec.rollbackTo !== undefined) {
@@ -115,8 +124,9 @@ export class ModuleController {
       return undefined;
     }
     const result = await this.#compose(key, module);
-    await this.#report(key, module, result);
-    return result.requeueAfterMs === undefined ? undefined : { requeueAfterMs: result.requeueAfterMs };
+    const waitMs = await this.#report(key, module, result);
+    const delays = [result.requeueAfterMs, waitMs].filter((ms) => ms !== undefined);
+    return delays.length === 0 ? undefined : { requeueAfterMs: Math.min(...delays) };
   }
 
   async #compose(key: string, module: CachedModule): Promise<Reconciled> {
@@ -192,8 +202,9 @@ export class ModuleController {
     if (live !== undefined) await composer.remove(live, module.uid);
   }
 
-  async #report(key: string, module: CachedModule, result: Reconciled): Promise<void> {
-    const { workloads, clock, client, permit, modules } = this.#options;
+  /** Returns how long a change has to wait, ms; undefined: the status is as it should be. */
+  async #report(key: string, module: CachedModule, result: Reconciled): Promise<number | undefined> {
+    const { workloads, pods, clock, client, permit, modules } = this.#options;
     const kind = workloadOf(module.spec);
     const live = workloads[kind].find(key);
     const isOwn = live !== undefined && live.controller?.uid === module.uid;
@@ -205,16 +216,23 @@ export class ModuleController {
       outcome: withWarnings(outcome, module),
       counts: isOwn && live ? podCountsOf(kind, live) : undefined,
       release,
+      problems: problemsOf(pods.byIndex('module', moduleLabelsKey(module.namespace, module.spec))),
       missing,
       contested,
       now: secondsTime(clock.wallTime()),
     });
-    if (isDeepStrictEqual(status, module.status)) return;
+    if (isDeepStrictEqual(status, module.status)) return undefined;
+    const { problems } = status;
+    const isOfProblems = isDeepStrictEqual({ ...module.status, problems }, { ...status, problems });
+    const waitMs = (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) + PROBLEMS_EVERY_MS - clock.now();
+    if (isOfProblems && waitMs > 0) return waitMs;
     const { namespace, name, uid } = module;
-    const patch = { metadata: { uid }, status: withRemovals(status, module.status) };
+    const patch = { metadata: { uid }, status: replacing(status, module.status) };
     const answer = await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit });
+    this.#reportedAt.set(key, clock.now());
     modules.upsert(answer);
     this.#reportChange(module, status);
+    return undefined;
   }
 
   /** Events for the changes between two statuses. */
@@ -254,10 +272,4 @@ function withWarnings(outcome: Outcome, { annotations }: CachedModule): Outcome 
   const faults = replicaFaultsOf(annotations);
   if (faults.length === 0 || outcome.message !== '') return outcome;
   return { ...outcome, message: `without effect, since they are no counts: the annotations ${faults.join(', ')}` };
-}
-
-/** A merge patch removes what is null. */
-function withRemovals(status: ModuleStatus, before: ModuleStatus | undefined): Record<string, unknown> {
-  const gone = Object.keys(before ?? {}).filter((key) => !(key in status));
-  return { ...status, ...Object.fromEntries(gone.map((key) => [key, null])) };
 }

@@ -1,6 +1,7 @@
 import type { ComposedRelease } from './compose.ts';
-import type { ModuleRevision, ModuleSpec } from './module.ts';
+import type { ModuleSpec } from './module.ts';
 import type { ModuleReleaseSpec } from './module-release.ts';
+import type { ModuleRevision } from './module-status-schema.ts';
 
 /** Number of releases that are kept, that of a Deployment. */
 const MAX_REVISIONS = 10;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../kinds/crd.ts';
 import { rules, time } from '../../kinds/schema.ts';
@@ -65,7 +66,8 @@ const status = Type.Object({
     }),
   ),
   inUse: Type.Optional(
-    Type.Array(Type.String(), {
+    Type.Array(Type.String({ maxLength: 63 }), {
+      maxItems: MAX_RELEASES,
       'x-kubernetes-list-type': 'set',
       description: 'Ids that a Module, its history or a Pod names. They are never removed.',
     }),
@@ -95,7 +97,7 @@ export const MODULE_RELEASE_CRD = crdOf({
   kind: MODULE_RELEASES,
   shortNames: ['mrel'],
   description: 'Published releases of the Module with its name.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   columns: [
@@ -104,6 +106,10 @@ export const MODULE_RELEASE_CRD = crdOf({
     { name: 'In-Use', type: 'string', jsonPath: '.status.inUse' },
   ],
   rules: [
+    {
+      rule: '!has(oldSelf.status) || !has(oldSelf.status.inUse) || oldSelf.status.inUse.all(id, self.spec.releases.exists(r, r.id == id) || !oldSelf.spec.releases.exists(r, r.id == id))',
+      message: 'spec.releases: a release that is in use cannot be removed: status.inUse lists these',
+    },
     {
       rule: '!has(self.spec.default) || self.spec.releases.exists(r, r.id == self.spec.default)',
       message: 'spec.default names no release of spec.releases',
@@ -120,8 +126,14 @@ export interface CachedModuleRelease extends CachedObject {
 export const CACHED_MODULE_RELEASES: WatchedKind<CachedModuleRelease> = {
   kind: MODULE_RELEASES.kind,
   path: collectionPathOf(MODULE_RELEASES),
+  indexers: { namespace: ({ namespace }) => namespace },
   project: (object) => {
     const { spec, status } = object as ModuleReleaseObject;
     return { ...metaOf(object), spec, status };
   },
 };
+
+/** Whether two versions publish the same. The status is written by the catalog itself. */
+export function isSameRelease(a: CachedModuleRelease, b: CachedModuleRelease): boolean {
+  return a.uid === b.uid && isDeepStrictEqual(a.spec, b.spec);
+}

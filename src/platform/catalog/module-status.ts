@@ -1,7 +1,9 @@
+import { shortened } from '../../shortened.ts';
+import type { CatalogPod } from './catalog-pod.ts';
 import type { ComposedRelease } from './compose.ts';
 import type { PodCounts } from './composed-object.ts';
-import type { ModuleCondition, ModuleStatus } from './module.ts';
 import { historyWith } from './module-history.ts';
+import { MAX_PROBLEMS, type ModuleCondition, type ModuleProblem, type ModuleStatus } from './module-status-schema.ts';
 
 /** What has come of a Module, in one word, and in words for people. */
 export interface Outcome {
@@ -27,6 +29,7 @@ export interface ModuleStatusInput {
   readonly counts: PodCounts | undefined;
   /** The release that was composed. Undefined: none. */
   readonly release: (ComposedRelease & { readonly version?: string | undefined }) | undefined;
+  readonly problems: readonly ModuleProblem[];
   /** Id of a release that nobody has published. */
   readonly missing: string | undefined;
   /** What somebody else changes again and again. Undefined: nothing. */
@@ -53,6 +56,7 @@ export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
     selector,
     ...(inForce && { release: inForce }),
     ...historyOf(input),
+    ...(input.problems.length > 0 && { problems: [...input.problems] }),
     conditions: conditionsOf(input).map((condition) => timed(condition, before, now)),
   };
 }
@@ -102,4 +106,26 @@ function readyOf({ outcome, counts }: ModuleStatusInput): Untimed {
 function timed(condition: Untimed, before: ModuleStatus | undefined, now: string): ModuleCondition {
   const known = before?.conditions.find(({ type }) => type === condition.type);
   return { ...condition, lastTransitionTime: known?.status === condition.status ? known.lastTransitionTime : now };
+}
+
+const MAX_PROBLEM_LENGTH = 256;
+
+/** Pods that do not serve, those with something to say first, then by their names. */
+export function problemsOf(pods: readonly Pick<CatalogPod, 'name' | 'node' | 'id' | 'problem'>[]): ModuleProblem[] {
+  return pods
+    .flatMap(({ name: pod, node, id, problem }): ModuleProblem[] => {
+      if (problem === undefined) return [];
+      const { reason: state, message } = problem;
+      return [
+        {
+          pod,
+          ...(node !== undefined && { node }),
+          ...(id !== undefined && { release: id }),
+          state,
+          ...(message !== undefined && { message: shortened(message, MAX_PROBLEM_LENGTH) }),
+        },
+      ];
+    })
+    .sort((a, b) => Number(a.message === undefined) - Number(b.message === undefined) || (a.pod < b.pod ? -1 : 1))
+    .slice(0, MAX_PROBLEMS);
 }

@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../kinds/crd.ts';
-import { countOrPercent, enumOf, rules, time } from '../../kinds/schema.ts';
+import { countOrPercent, enumOf, rules } from '../../kinds/schema.ts';
 import type { KubeObject } from '../../kube/objects.ts';
 import type { ResourceKind } from '../../kube/resource.ts';
 import { PLATFORM_GROUP } from '../../labels.ts';
+import { type ModuleStatus, status } from './module-status-schema.ts';
 
 /** One source of the type, the CRD and the table in docs/catalog.md. */
 
@@ -290,54 +291,7 @@ const spec = Type.Object(
   },
 );
 
-const condition = Type.Object({
-  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested']),
-  status: enumOf(['True', 'False', 'Unknown']),
-  reason: Type.String(),
-  message: Type.String(),
-  lastTransitionTime: time(),
-});
-
-const revision = Type.Object({
-  revision: Type.Integer({ description: 'Counts up. A release that comes back gets a new number.' }),
-  id: Type.String(),
-  image: Type.String(),
-  version: Type.Optional(Type.String()),
-  sha256: Type.Optional(Type.String()),
-  time: time({ description: 'When it came into force.' }),
-});
-
-const status = Type.Object({
-  observedGeneration: Type.Integer(),
-  replicas: Type.Integer({ description: 'Pods that there are.' }),
-  readyReplicas: Type.Integer({ description: 'Pods that are Ready.' }),
-  updatedReplicas: Type.Integer({ description: 'Pods of the release in force.' }),
-  selector: Type.String({ description: 'For the scale subresource.' }),
-  release: Type.Optional(
-    Type.Object(
-      {
-        id: Type.String(),
-        image: Type.String({ description: 'Address of the jar.' }),
-        version: Type.Optional(Type.String()),
-        time: time({ description: 'When it came into force.' }),
-      },
-      { description: 'The release in force.' },
-    ),
-  ),
-  history: Type.Optional(
-    Type.Array(revision, {
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['revision'],
-      description: 'Releases that were in force, the newest first; 10 at most.',
-    }),
-  ),
-  conditions: Type.Array(condition, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] }),
-});
-
 export type ModuleSpec = Static<typeof spec>;
-export type ModuleStatus = Static<typeof status>;
-export type ModuleCondition = Static<typeof condition>;
-export type ModuleRevision = Static<typeof revision>;
 
 export interface ModuleObject extends KubeObject {
   readonly spec: ModuleSpec;
@@ -359,7 +313,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 2,
+  schemaRevision: 3,
   spec,
   status,
   subresources: {

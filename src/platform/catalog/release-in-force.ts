@@ -1,6 +1,7 @@
 import { CATALOG_ANNOTATION, type ComposedRelease } from './compose.ts';
-import type { ModuleSpec, ModuleStatus } from './module.ts';
+import type { ModuleSpec } from './module.ts';
 import type { ModuleReleaseSpec } from './module-release.ts';
+import type { ModuleStatus } from './module-status-schema.ts';
 
 export interface ReleaseInput {
   readonly spec: Pick<ModuleSpec, 'release'>;

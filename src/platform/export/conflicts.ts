@@ -12,6 +12,8 @@ export interface Claimant {
   readonly ports: readonly Place[];
   /** What its ExportService says that it has in this group. */
   readonly held: readonly Place[];
+  /** Hosts among these that it had because another namespace shared them. */
+  readonly guestAt: readonly string[];
 }
 
 /** Why a Service is left out of a group. */
@@ -22,83 +24,79 @@ export interface Conflict {
   readonly what: string;
 }
 
+/** Whether Services of both namespaces may have a host, or names that it covers. It is the same in both directions. */
+export type IsShared = (host: string, namespaces: readonly [string, string]) => boolean;
+
 /**
  * Which Services of one group are left out, by key: a balancer of the group serves all of them, so each host and path,
- * and each port of plain TCP or UDP, goes to one Service only, and each host to one namespace. A Service that has it keeps it, whatever another one asks
- * for later: an old Service that is labelled or changed today takes nothing from others. One that is left out keeps
- * nothing from others, as soon as its ExportService says so.
+ * and each port of plain TCP or UDP, goes to one Service only, and each host, with all that it covers, to one namespace.
+ * A Service that has it keeps it, whatever another one asks for later: an old Service that is labelled or changed today
+ * takes nothing from others. One that is left out keeps nothing from others, as soon as its ExportService says so.
+ *
+ * A Service that is in, and whose ExportService comes to say so, changes nothing for any other one.
  */
-export function conflictsOf(claimants: Iterable<Claimant>, isGuest: IsGuest = () => false): Map<string, Conflict> {
-  const byAge = [...claimants]
-    .sort(olderFirst)
-    .map((claimant) => ({ ...claimant, wants: claimant.ports.flatMap(wantedBy) }));
-  const held: Taken = new Map();
-  for (const { key, wants, held: places } of byAge) {
-    const wanted = new Set(wants.map(({ keeps }) => keeps));
-    for (const { keeps } of places.flatMap(wantedBy)) if (wanted.has(keeps)) take(held, keeps, key);
+export function conflictsOf(claimants: Iterable<Claimant>, isShared: IsShared = () => false): Map<string, Conflict> {
+  const claims = [...claimants].sort(olderFirst).map(claimOf);
+  const taken = new TakenPlaces(isShared);
+  // What is held is kept before anybody gets more.
+  const keepers = new Set<Claim>();
+  for (const claim of [...claims].sort((a, b) => Number(a.isGuest) - Number(b.isGuest))) {
+    const { key, kept, isGuest } = claim;
+    // Two namespaces may hold one host, from before it was theirs alone. A guest that is none any more has to go.
+    const wants = isGuest ? kept : kept.filter(({ host }) => host === undefined);
+    if (kept.length === 0 || taken.conflictOf(key, wants) !== undefined) continue;
+    taken.add(key, kept);
+    keepers.add(claim);
   }
-  const taken: Taken = new Map();
   const conflicts = new Map<string, Conflict>();
-  for (const { key, wants } of byAge) {
-    const judge = (places: Taken, want: Want): Conflict | undefined => conflictIn(places, want, key, isGuest);
-    // Two namespaces may hold one host, from before it was theirs alone.
-    const holds = ({ keeps }: Want): boolean => held.get(keeps)?.includes(key) === true;
-    const found = wants
-      .map((want) => judge(held, want) ?? (holds(want) ? undefined : judge(taken, want)))
-      .find(Boolean);
-    if (found !== undefined) conflicts.set(key, found);
-    else for (const { keeps } of wants) take(taken, keeps, key);
+  for (const claim of claims) {
+    const { key, kept, others } = claim;
+    const found = taken.conflictOf(key, keepers.has(claim) ? others : [...kept, ...others]);
+    if (found === undefined) taken.add(key, others.concat(keepers.has(claim) ? [] : kept));
+    else conflicts.set(key, found);
   }
   return conflicts;
 }
 
-/** Whether Services of the namespace `guest` may have a host of Services of the namespace `owner`. */
-export type IsGuest = (claim: { readonly owner: string; readonly guest: string; readonly host: string }) => boolean;
-
-/** What a port keeps, and what it cannot have because another Service keeps that. */
-interface Want {
-  /** A host name of whoever keeps it, with all its paths: those of one namespace share it, and its guests. */
-  readonly host?: string;
-  readonly keeps: string;
-  readonly collidesWith: readonly string[];
-  readonly what: string;
+/** What a Service asks of the group: of that, what it holds, and the rest. */
+interface Claim {
+  readonly key: string;
+  readonly isGuest: boolean;
+  readonly kept: readonly Want[];
+  readonly others: readonly Want[];
 }
 
-type Kinds = [tcp: string, http: string, https: string];
+function claimOf({ key, ports, held, guestAt }: Claimant): Claim {
+  const holds = new Set(held.flatMap(wantedBy).map(({ keeps }) => keeps));
+  const wants = ports.flatMap(wantedBy);
+  return {
+    key,
+    isGuest: guestAt.length > 0,
+    kept: wants.filter(({ keeps }) => holds.has(keeps)),
+    others: wants.filter(({ keeps }) => !holds.has(keeps)),
+  };
+}
+
+/** A host, which belongs to a namespace; or a port or a place on it, which belongs to a Service. */
+type Want = { readonly keeps: string } & (
+  | { readonly host: string }
+  | { readonly host?: undefined; readonly collidesWith: readonly string[]; readonly what: string }
+);
 
 /** HTTP shares its port with other hosts and paths of HTTP, HTTPS with those of HTTPS, and both with nothing else. */
 function wantedBy({ protocol, servicePort, host, path }: Place): Want[] {
-  if (protocol === 'udp') {
-    const keeps = `udp ${servicePort}`;
-    return [{ keeps, collidesWith: [keeps], what: `UDP port ${servicePort}` }];
-  }
-  const [ofTcp, ofHttp, ofHttps] = ['tcp', 'http', 'https'].map((kind) => `${kind} ${servicePort}`) as Kinds;
-  const what = `TCP port ${servicePort}`;
-  if (protocol === 'tcp') return [{ keeps: ofTcp, collidesWith: [ofTcp, ofHttp, ofHttps], what }];
+  const port = (kind: Place['protocol']): string => `${kind} ${servicePort}`;
+  const keeps = port(protocol);
+  if (protocol === 'udp') return [{ keeps, collidesWith: [keeps], what: `UDP port ${servicePort}` }];
+  if (protocol === 'tcp')
+    return [{ keeps, collidesWith: [keeps, port('http'), port('https')], what: `TCP port ${servicePort}` }];
+  const others = [port('tcp'), port(protocol === 'https' ? 'http' : 'https')];
   const place = `${servicePort} ${host}${normalPath(path)}`;
-  const isHttps = protocol === 'https';
   return [
-    {
-      keeps: isHttps ? ofHttps : ofHttp,
-      collidesWith: [ofTcp, isHttps ? ofHttp : ofHttps],
-      what: `port ${servicePort} for another protocol`,
-    },
+    { keeps, collidesWith: others, what: `port ${servicePort} for another protocol` },
     { keeps: place, collidesWith: [place], what: `${host}${path} on port ${servicePort}` },
-    ...hostsWantedBy(host),
+    { keeps: `host ${host}`, host },
   ];
-}
-
-/** A host is taken with all that it covers: `*.example.com` has `a.example.com` and `*.b.example.com` too. */
-function hostsWantedBy(host: string): Want[] {
-  const what = `host ${host}`;
-  const above = wildcardsAbove(host).map((wildcard) => ({
-    host: wildcard,
-    keeps: `below ${wildcard}`,
-    collidesWith: [`host ${wildcard}`],
-    what: `${what}, which ${wildcard} covers`,
-  }));
-  const covered = host.startsWith(WILDCARD) ? [`below ${host}`] : [];
-  return [{ host, keeps: `host ${host}`, collidesWith: [`host ${host}`, ...covered], what }, ...above];
 }
 
 const WILDCARD = '*.';
@@ -109,34 +107,82 @@ function wildcardsAbove(host: string): string[] {
   return labels.slice(1).map((_, index) => `${WILDCARD}${labels.slice(index + 1).join('.')}`);
 }
 
-/** Who has what, the oldest first: several share a port for HTTP. */
-type Taken = Map<string, string[]>;
-
-function take(taken: Taken, what: string, key: string): void {
-  const holders = taken.get(what);
-  if (holders === undefined) taken.set(what, [key]);
-  else holders.push(key);
+/** Whether the first host is the second one, or a wildcard that covers all of it. */
+export function coversHost(wide: string, narrow: string): boolean {
+  return wide === narrow || wildcardsAbove(narrow).includes(wide);
 }
 
-function conflictIn(
-  taken: Taken,
-  { host, collidesWith, what }: Want,
-  key: string,
-  isGuest: IsGuest,
-): Conflict | undefined {
-  for (const name of collidesWith) {
-    const holders = taken.get(name) ?? [];
-    const [winner] = holders;
-    if (winner === undefined || holders.includes(key)) continue;
-    if (host !== undefined && mayShare(winner, key, host, isGuest)) continue;
-    return { winner, what };
+/** The ports, places and hosts that Services have. */
+class TakenPlaces {
+  readonly #isShared: IsShared;
+  /** Services that have a port or place: several share a port for HTTP. */
+  readonly #places = new Map<string, string[]>();
+  /** The first Service of each namespace that has a host. */
+  readonly #hosts = new Map<string, Map<string, string>>();
+  /** Hosts that somebody has, by each wildcard that covers them. */
+  readonly #covered = new Map<string, Set<string>>();
+
+  constructor(isShared: IsShared) {
+    this.#isShared = isShared;
   }
-  return undefined;
-}
 
-function mayShare(winner: string, key: string, host: string, isGuest: IsGuest): boolean {
-  const [owner, guest] = [namespaceOf(winner), namespaceOf(key)];
-  return owner === guest || isGuest({ owner, guest, host });
+  add(key: string, wants: readonly Want[]): void {
+    for (const { host, keeps } of wants) {
+      if (host === undefined) {
+        const keys = this.#places.get(keeps);
+        if (keys === undefined) this.#places.set(keeps, [key]);
+        else keys.push(key);
+        continue;
+      }
+      const byNamespace = this.#hosts.get(host) ?? new Map<string, string>();
+      this.#hosts.set(host, byNamespace);
+      const namespace = namespaceOf(key);
+      if (!byNamespace.has(namespace)) byNamespace.set(namespace, key);
+      for (const wildcard of wildcardsAbove(host))
+        this.#covered.set(wildcard, (this.#covered.get(wildcard) ?? new Set()).add(host));
+    }
+  }
+
+  /** Undefined: nobody else has what it wants. */
+  conflictOf(key: string, wants: readonly Want[]): Conflict | undefined {
+    for (const want of wants) {
+      const found =
+        want.host === undefined
+          ? { winner: this.#otherAt(key, want.collidesWith), what: want.what }
+          : this.#hostConflict(namespaceOf(key), want.host);
+      if (found?.winner !== undefined) return { winner: found.winner, what: found.what };
+    }
+    return undefined;
+  }
+
+  #otherAt(key: string, names: readonly string[]): string | undefined {
+    for (const name of names) {
+      const other = this.#places.get(name)?.find((one) => one !== key);
+      if (other !== undefined) return other;
+    }
+    return undefined;
+  }
+
+  #hostConflict(namespace: string, host: string): Conflict | undefined {
+    const same = this.#strangerAt(host, host, namespace);
+    if (same !== undefined) return { winner: same, what: `host ${host}` };
+    for (const wildcard of wildcardsAbove(host)) {
+      const winner = this.#strangerAt(wildcard, host, namespace);
+      if (winner !== undefined) return { winner, what: `host ${host}, which ${wildcard} covers` };
+    }
+    for (const covered of this.#covered.get(host) ?? []) {
+      const winner = this.#strangerAt(covered, covered, namespace);
+      if (winner !== undefined) return { winner, what: `host ${covered}, which ${host} covers` };
+    }
+    return undefined;
+  }
+
+  /** A Service at this host whose namespace does not share the names in question with the other one. */
+  #strangerAt(host: string, names: string, namespace: string): string | undefined {
+    for (const [other, key] of this.#hosts.get(host) ?? [])
+      if (other !== namespace && !this.#isShared(names, [other, namespace])) return key;
+    return undefined;
+  }
 }
 
 function namespaceOf(key: string): string {

@@ -123,6 +123,7 @@ export class ExportController {
     const status = exportStatusOf({
       view: entry.view,
       conflicts: entry.conflicts,
+      guestAt: entry.guestAt,
       generation: stored.generation,
       stored: stored.status,
       nowText: secondsTime(clock.wallTime()),

@@ -55,6 +55,11 @@ const status = Type.Object({
   ...exported.properties,
   observedGeneration: Type.Integer(),
   leftOutOf: Type.Array(Type.String(), { description: 'Groups that do not take it: `Conflict` says why.' }),
+  guestAt: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Its hosts that `exportSharedHosts` of another namespace lets it have: it loses them with that.',
+    }),
+  ),
   summary: Type.Object(
     { groups: Type.String(), ports: Type.String(), backends: Type.Integer() },
     { description: 'As `kubectl get` shows it.' },
@@ -91,7 +96,7 @@ export const EXPORT_SERVICE_CRD = crdOf({
   kind: EXPORT_SERVICES,
   shortNames: ['es'],
   description: 'A Service as load balancers outside of the cluster take it. Made by the controller.',
-  schemaRevision: 3,
+  schemaRevision: 4,
   spec,
   status,
   columns: [

@@ -16,6 +16,7 @@ import type { CachedExportService } from './export-service.ts';
 import { type ExportView, viewOf } from './export-view.ts';
 import type { ExportSettings } from './exported-service.ts';
 import { type Holding, holdingOf, placeOf } from './holdings.ts';
+import { HostSharing } from './host-sharing.ts';
 import { Selections } from './selections.ts';
 
 export interface ExportTableOptions {
@@ -46,6 +47,8 @@ export interface ExportEntry {
   readonly view: ExportView;
   /** Why it is left out, by group. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
+  /** Its hosts that another namespace shares with it. */
+  readonly guestAt: readonly string[];
 }
 
 /** Called with the keys whose entry has changed, come or gone. */
@@ -128,11 +131,13 @@ export class ExportTable {
 
   /** What balancers of a group get, sorted by namespace and name. */
   entriesOf(group: string): ExportEntry[] {
-    const keys = [...(this.#groups.get(group) ?? [])].sort();
-    return keys.flatMap((key) => {
-      const entry = this.#entries.get(key);
-      return entry === undefined || entry.conflicts.has(group) ? [] : [entry];
-    });
+    const keys = [...(this.#groups.get(group) ?? [])];
+    return keys
+      .flatMap((key) => {
+        const entry = this.#entries.get(key);
+        return entry === undefined || entry.conflicts.has(group) ? [] : [entry];
+      })
+      .sort(byNamespaceAndName);
   }
 
   /** Raised with every change. */
@@ -210,15 +215,17 @@ export class ExportTable {
     this.#schedule();
   }
 
-  #isAsJudged(key: string, { owner, groups, places }: Holding): boolean {
+  #isAsJudged(key: string, { owner, groups, places, guestAt }: Holding): boolean {
     const entry = this.#entries.get(key);
     if (entry === undefined || entry.uid !== owner) return true;
     const { settings, conflicts } = entry;
     return (
+      isDeepStrictEqual(guestAt, entry.guestAt) &&
       isDeepStrictEqual(
         groups,
         settings.groups.filter((group) => !conflicts.has(group)),
-      ) && isDeepStrictEqual(places, settings.ports.map(placeOf))
+      ) &&
+      isDeepStrictEqual(places, settings.ports.map(placeOf))
     );
   }
 
@@ -280,7 +287,8 @@ export class ExportTable {
     }
     for (const group of this.#unsettledGroups()) groups.add(group);
     const startedAt = clock.now();
-    for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
+    const sharing = new HostSharing(groups.size > 0 ? this.#options.tenancies.list() : []);
+    for (const group of groups) for (const key of this.#settle(group, sharing)) changed.add(key);
     this.#settledInMs = clock.now() - startedAt;
     metrics.exportedServices.set(this.#entries.size);
     if (changed.size === 0) return;
@@ -316,7 +324,8 @@ export class ExportTable {
     const view = viewOf({ cluster, namespace, name, settings, serving, arklets: this.#arklets });
     if (old !== undefined && old.uid === uid && isSameView(old.view, view)) return old;
     const conflicts = new Map([...(old?.conflicts ?? [])].filter(([group]) => settings.groups.includes(group)));
-    return { key, namespace, name, uid, createdAt, settings, view, conflicts };
+    const { guestAt = [] } = old ?? {};
+    return { key, namespace, name, uid, createdAt, settings, view, conflicts, guestAt };
   }
 
   /** Stores an entry; returns the groups in which conflicts may have changed. */
@@ -340,32 +349,34 @@ export class ExportTable {
   }
 
   /** Judges the conflicts of a group again; returns the keys for which they changed. */
-  #settle(group: string): string[] {
+  #settle(group: string, sharing: HostSharing): string[] {
     const keys = [...(this.#groups.get(group) ?? [])];
     const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
     const found = conflictsOf(
       entries.map(({ key, uid, createdAt, settings: { ports } }) => {
         const holding = this.#holdings.get(key);
         const isHolder = holding?.owner === uid && holding.groups.includes(group);
-        return { key, createdAt, ports, held: isHolder ? holding.places : [] };
+        const { places: held, guestAt } = isHolder ? holding : { places: [], guestAt: [] };
+        return { key, createdAt, ports, held, guestAt };
       }),
-      ({ owner, guest, host }) =>
-        this.#options.tenancies
-          .byIndex('namespace', owner)
-          .some(({ sharedHosts }) =>
-            sharedHosts.some((shared) => shared.host === host && shared.namespaces.includes(guest)),
-          ),
+      (host, namespaces) => sharing.isShared(host, namespaces),
     );
     return entries.flatMap((entry) => {
       const conflict = found.get(entry.key);
-      if (isDeepStrictEqual(conflict, entry.conflicts.get(group))) return [];
+      const guestAt = sharing.guestAt(entry.namespace, entry.settings.ports);
+      if (isDeepStrictEqual([conflict, guestAt], [entry.conflicts.get(group), entry.guestAt])) return [];
       const conflicts = new Map(entry.conflicts);
       if (conflict === undefined) conflicts.delete(group);
       else conflicts.set(group, conflict);
-      this.#entries.set(entry.key, { ...entry, conflicts });
+      this.#entries.set(entry.key, { ...entry, conflicts, guestAt });
       return [entry.key];
     });
   }
+}
+
+function byNamespaceAndName(a: ExportEntry, b: ExportEntry): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
 }
 
 /** Whether a Service wants the same of its groups as before. */

@@ -111,6 +111,8 @@ export interface StatusInput {
   readonly view: ExportView;
   /** Conflicts by group. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
+  /** Its hosts that another namespace shares with it. */
+  readonly guestAt: readonly string[];
   readonly generation: number;
   /** Its conditions keep the time of their last change. */
   readonly stored: ExportServiceStatus | undefined;
@@ -121,7 +123,8 @@ export interface StatusInput {
 const MAX_MESSAGE_LENGTH = 1024;
 
 /** What an ExportService shows. */
-export function exportStatusOf({ view, conflicts, generation, stored, nowText }: StatusInput): ExportServiceStatus {
+export function exportStatusOf(input: StatusInput): ExportServiceStatus {
+  const { view, conflicts, guestAt, generation, stored, nowText } = input;
   const { exported } = view;
   const backends = exported.ports.reduce((sum, port) => sum + port.backends.length, 0);
   const condition = (type: ExportConditionType, isTrue: boolean, reason: string, message: string) => {
@@ -142,6 +145,7 @@ export function exportStatusOf({ view, conflicts, generation, stored, nowText }:
     ...exported,
     observedGeneration: generation,
     leftOutOf: [...conflicts.keys()].sort(),
+    ...(guestAt.length > 0 && { guestAt: [...guestAt] }),
     summary: {
       groups: exported.BCSGroup.join(','),
       ports: exported.ports.map(({ servicePort, protocol }) => `${servicePort}/${protocol}`).join(','),

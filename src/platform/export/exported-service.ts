@@ -189,22 +189,7 @@ function portsOf(ports: readonly ServicePort[], text: string | undefined, diagno
   return ports
     .slice(0, MAX_PORTS)
     .flatMap((port) => portOf(port, described.get(nameOf(port)) ?? {}, diagnoses) ?? [])
-    .filter(isFirstOfItsPlace(faults))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** The Service has one port for TCP and one for UDP of a number, and both can be described as HTTP. */
-function isFirstOfItsPlace(faults: string[]): (port: ExportedPort) => boolean {
-  const places = new Map<string, string>();
-  return ({ name, servicePort, host, path }) => {
-    if (host === '') return true;
-    const place = `${servicePort} ${host}${normalPath(path)}`;
-    const first = places.get(place);
-    if (first === undefined) places.set(place, name);
-    else
-      faults.push(`${portField(name, 'path')}: ${host}${path} on port ${servicePort} is that of port ${plain(first)}`);
-    return first === undefined;
-  };
 }
 
 /**
@@ -313,17 +298,27 @@ const APP_PROTOCOLS: Readonly<Record<string, Protocol>> = {
   'kubernetes.io/wss': 'https',
 };
 
+/** A balancer that listened for HTTP on the number of a UDP port would take the TCP port of that number. */
+function runsOver(protocol: Protocol, transport: string): boolean {
+  return transport === (protocol === 'udp' ? 'UDP' : 'TCP');
+}
+
 function protocolOf(port: ServicePort, described: unknown, { faults, notes }: Diagnoses): Protocol | undefined {
-  const { protocol = 'TCP', appProtocol = '' } = port;
+  const { protocol: transport = 'TCP', appProtocol = '' } = port;
   const known = Object.hasOwn(APP_PROTOCOLS, appProtocol) ? APP_PROTOCOLS[appProtocol] : undefined;
-  const wanted = described ?? known ?? protocol.toLowerCase();
+  const usable = known !== undefined && runsOver(known, transport) ? known : undefined;
+  const wanted = described ?? usable ?? transport.toLowerCase();
   const found = PROTOCOLS.find((one) => one === wanted);
-  if (found === undefined)
-    faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} is not one of ${PROTOCOLS.join(', ')}`);
-  else if (appProtocol !== '' && known === undefined && described === undefined) {
-    const names = Object.keys(APP_PROTOCOLS).join(', ');
+  if (found === undefined || !runsOver(found, transport)) {
+    const lack = found === undefined ? `is not one of ${PROTOCOLS.join(', ')}` : `does not run over ${transport}`;
+    faults.push(`${portField(nameOf(port), 'protocol')}: ${quoted(wanted)} ${lack}`);
+    return undefined;
+  }
+  if (appProtocol !== '' && usable === undefined && described === undefined) {
+    const lack =
+      known === undefined ? `is none of ${Object.keys(APP_PROTOCOLS).join(', ')}` : `does not run over ${transport}`;
     const field = `spec.ports[${plain(nameOf(port))}].appProtocol`;
-    notes.push(`${field}: ${quoted(appProtocol)} is none of ${names}: the port is exported as ${found}`);
+    notes.push(`${field}: ${quoted(appProtocol)} ${lack}: the port is exported as ${found}`);
   }
   return found;
 }

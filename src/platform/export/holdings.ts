@@ -8,6 +8,8 @@ export interface Holding {
   /** In which it is not left out. */
   readonly groups: readonly string[];
   readonly places: readonly Place[];
+  /** Its hosts that another namespace shared. */
+  readonly guestAt: readonly string[];
 }
 
 /**
@@ -16,11 +18,12 @@ export interface Holding {
  */
 export function holdingOf({ controller, status, isDeleting }: CachedExportService): Holding | undefined {
   if (controller === undefined || status === undefined || isDeleting) return undefined;
-  const { BCSGroup, ports } = status;
+  const { BCSGroup, ports, guestAt = [] } = status;
   const leftOutOf: readonly string[] | undefined = status.leftOutOf;
   const groups = BCSGroup.filter((group) => leftOutOf?.includes(group) === false);
   if (groups.length === 0) return undefined;
-  return { owner: controller.uid, groups, places: ports.map((port) => placeOf({ ...port, host: port.BCSVHost })) };
+  const places = ports.map((port) => placeOf({ ...port, host: port.BCSVHost }));
+  return { owner: controller.uid, groups, places, guestAt };
 }
 
 /** The part of a port that balancers can give to one Service only. */

@@ -10,6 +10,7 @@ import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
 import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module.ts';
 import { MODULE_RELEASES } from '../../../src/platform/catalog/module-release.ts';
+import { PLATFORM_CONFIG_NAME, PLATFORM_CONFIGS } from '../../../src/platform/catalog/platform-config.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
@@ -112,8 +113,15 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
       run: async (rig) => {
         await rig.put(MODULE_RELEASES, {
           metadata: { name: 'shop-cart', namespace: 'default' },
-          spec: { releases: [{ id: 'r1', image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar' }] },
+          spec: {
+            releases: Array.from({ length: 49 }, (_, index) => ({
+              id: `r${49 - index}`,
+              image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar',
+            })),
+          },
         } as never);
+        const name = PLATFORM_CONFIG_NAME;
+        await rig.put(PLATFORM_CONFIGS, { metadata: { name, namespace: 'default' }, spec: {} } as never);
         for (const workload of WORKLOADS) {
           const ports = [{ name: 'http', port: 8080 }];
           const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, ports, deploy: { workload } };
@@ -122,6 +130,20 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
           const next = { ...rig.all(MODULES)[0], spec: { ...spec, ports: [] } } as KubeObject;
           await rig.put(MODULES, { ...next, metadata: { ...next.metadata, generation: 2 } });
           await rig.remove(MODULES, 'shop-cart');
+        }
+        // A Pod goes, and nobody has deleted the record of the former Module.
+        for (const [index, name] of ['a', 'b'].entries()) {
+          const own = { app: 'shop', module: 'cart', base: { name: 'base' } };
+          await rig.put(MODULES, { metadata: { name: 'shop-cart', namespace: 'default' }, spec: own } as never);
+          const labels = {
+            'virtual-kubelet.koupleless.io/component': 'module',
+            'platform.koupleless.io/app': 'shop',
+            'module.koupleless.io/name': 'cart',
+          };
+          const pod = { metadata: { name, namespace: 'default', labels }, spec: { containers: [] } };
+          await rig.put(PODS, pod as never);
+          await rig.remove(PODS, name);
+          if (index === 0) await rig.remove(MODULES, 'shop-cart');
         }
         const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, rollbackTo: {} };
         const metadata = { name: 'shop-cart', namespace: 'default', generation: 1 };

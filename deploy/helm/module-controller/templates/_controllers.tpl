@@ -112,10 +112,10 @@
   verbs: [get, patch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
-# SharedInformer: Modules.
+# SharedInformer: Modules. ReleaseController: that of a release, before it removes one.
 - apiGroups: [platform.koupleless.io]
   resources: [modules]
-  verbs: [list, watch]
+  verbs: [get, list, watch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
 # ModuleController: their status.
@@ -134,6 +134,36 @@
 - apiGroups: [platform.koupleless.io]
   resources: [modulereleases]
   verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ReleaseController: which releases are in use.
+- apiGroups: [platform.koupleless.io]
+  resources: [modulereleases/status]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: limits and applications of namespaces.
+- apiGroups: [platform.koupleless.io]
+  resources: [platformconfigs]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# PlatformConfigController: applications of the Modules.
+- apiGroups: [platform.koupleless.io]
+  resources: [platformconfigs/status]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: records of Pods that have gone.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
 # SharedInformer: what Modules have composed.
@@ -163,7 +193,7 @@
 # installCrd: the CRDs of the platform.
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
-  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io]
+  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io, moduleexitedrecords.platform.koupleless.io, platformconfigs.platform.koupleless.io]
   verbs: [get, patch]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
@@ -242,6 +272,24 @@
 # ModuleController: their release, to roll it back.
 - apiGroups: [platform.koupleless.io]
   resources: [modules]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ReleaseController: it removes the oldest releases that nobody uses.
+- apiGroups: [platform.koupleless.io]
+  resources: [modulereleases]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ExitedRecordController: the record of each Module. It deletes that of a former Module of the same name.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords]
+  verbs: [create, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ExitedRecordController: which Pods have gone.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleexitedrecords/status]
   verbs: [patch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
@@ -330,19 +378,21 @@
 {{- define "module-platform.crdNames" -}}
 - exportservices.platform.koupleless.io
 - moduledeployments.platform.koupleless.io
+- moduleexitedrecords.platform.koupleless.io
 - modulereleases.platform.koupleless.io
 - modules.platform.koupleless.io
+- platformconfigs.platform.koupleless.io
 {{- end }}
 
 {{- define "module-platform.editRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale]
+  resources: [moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, platformconfigs]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]
 {{- end }}
 
 {{- define "module-platform.viewRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [exportservices, moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, moduletenancies]
+  resources: [exportservices, moduledeployments, moduledeployments/scale, moduleexitedrecords, modulereleases, modules, modules/scale, moduletenancies, platformconfigs]
   verbs: [get, list, watch]
 {{- end }}
 

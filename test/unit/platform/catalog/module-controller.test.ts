@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MODULE_DEPLOYMENTS } from '../../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../../src/kube/objects.ts';
-import { SERVICES } from '../../../../src/kube/resource.ts';
+import { PODS, SERVICES } from '../../../../src/kube/resource.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
 import { MODULES, type ModuleObject, type ModuleSpec } from '../../../../src/platform/catalog/module.ts';
@@ -98,6 +98,59 @@ describe('a Module', () => {
     expect(condition('Ready')).toBe('False NoRelease');
     await rig.put(MODULES, { metadata: { ...metadata, generation: 10 }, spec: { ...spec, ports: [] } } as never);
     expect(rig.all(SERVICES)).toEqual([]);
+  });
+});
+
+describe('the Pods of a Module that do not serve', () => {
+  const labels = {
+    'virtual-kubelet.koupleless.io/component': 'module',
+    'platform.koupleless.io/app': 'shop',
+    'module.koupleless.io/name': 'cart',
+    'platform.koupleless.io/release': 'r1',
+  };
+  const pod = (name: string, status: object, more: object = {}, seconds = 5) => {
+    const metadata = { name, namespace: 'default', labels, ...more };
+    const spec = { nodeName: `vnode.${name}`, containers: [{ name: 'cart', image: JAR }] };
+    return rig.put(PODS, { metadata, spec, status } as never, seconds);
+  };
+  const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+  const failing = (message: string) => ({
+    containerStatuses: [{ name: 'cart', state: { waiting: { reason: 'InstallFailed', message } } }],
+  });
+  const problems = () =>
+    status()?.problems?.map(({ pod: name, node, release, state, message }) => [name, node, release, state, message]);
+
+  it('are in its status with their base and the reason, those that fail first', async () => {
+    await put();
+    await pod('a', { conditions: [{ type: 'PodScheduled', status: 'True' }] });
+    await pod('b', failing('no such jar'));
+    await pod('c', ready);
+    await pod('d', ready, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(problems()).toEqual([
+      ['b', 'vnode.b', 'r1', 'InstallFailed', 'no such jar'],
+      ['a', 'vnode.a', 'r1', 'NotInitialized', undefined],
+      ['d', 'vnode.d', 'r1', 'Terminating', undefined],
+    ]);
+    for (const name of ['a', 'b']) await pod(name, ready);
+    await rig.remove(PODS, 'd');
+    expect(problems()).toBeUndefined();
+  });
+
+  it('are ten at most, and written once in 5 s', async () => {
+    await put();
+    for (let index = 0; index < 12; index++) {
+      const name = `pod-${10 + index}`;
+      await pod(name, failing(`attempt ${index}`));
+    }
+    expect(problems()).toHaveLength(10);
+    const versions = new Set<string | undefined>();
+    for (let second = 0; second < 20; second++) {
+      await pod('pod-10', failing(`after ${second} s`), {}, 1);
+      versions.add((rig.all(MODULES)[0] as ModuleObject).metadata.resourceVersion);
+    }
+    expect([4, 5]).toContain(versions.size);
+    await rig.rest();
+    expect(problems()?.[0]?.[4]).toBe('after 19 s');
   });
 });
 

@@ -605,16 +605,26 @@ describe('conflicts', () => {
       expect(world.namesOf('external')).toEqual(['t1/own', 't2/guest']);
       world.share(tenancyOf('t3'));
       expect(world.namesOf('external')).toEqual(['t1/own']);
-      // The own namespace of a guest shares nothing that another one has.
-      world.share({ ...tenancyOf('t3'), metadata: { ...tenancyOf().metadata, namespace: 't2' } });
+    });
+
+    it('that share it go by its record too: a guest loses its place with the share', () => {
+      const world = new ExportWorld().put(of('own', 't1', '/', 2), of('guest', 't2', '/guest', 1));
+      world.share(tenancyOf('t2')).publish('t1/own', 't2/guest');
+      expect(world.exports.get('t2/guest')?.status?.guestAt).toEqual(['shop.example.com']);
+      world.share(tenancyOf('t3'));
       expect(world.namesOf('external')).toEqual(['t1/own']);
     });
 
-    it('take it from nobody that has it already', () => {
-      const world = new ExportWorld().put(of('own', 't1', '/', 1), of('guest', 't2', '/guest', 2));
-      world.share(tenancyOf('t2')).publish('t1/own', 't2/guest');
-      world.share(tenancyOf('t3'));
-      expect(world.namesOf('external')).toEqual(['t1/own', 't2/guest']);
+    it('take it from nobody that had it before a host belonged to one namespace', () => {
+      const world = new ExportWorld()
+        .put(of('own', 't1', '/', 1))
+        .publish('t1/own')
+        .remove(of('own', 't1', '/', 1));
+      world
+        .put(of('other', 't2', '/other', 2))
+        .publish('t2/other')
+        .put(of('own', 't1', '/', 1));
+      expect(world.namesOf('external')).toEqual(['t1/own', 't2/other']);
     });
   });
 
@@ -757,8 +767,8 @@ describe('the status of an ExportService', () => {
   function statusOf(world: ExportWorld, key: string, stored?: ReturnType<typeof exportStatusOf>) {
     const entry = world.table.get(key);
     if (entry === undefined) throw new Error(`no entry ${key}`);
-    const { view, conflicts } = entry;
-    return exportStatusOf({ view, conflicts, generation: 1, stored, nowText });
+    const { view, conflicts, guestAt } = entry;
+    return exportStatusOf({ view, conflicts, guestAt, generation: 1, stored, nowText });
   }
   const conditionsOf = (status: ReturnType<typeof exportStatusOf>) =>
     Object.fromEntries(status.conditions.map(({ type, status: isTrue, reason }) => [type, `${isTrue} ${reason}`]));
@@ -831,7 +841,14 @@ describe('the status of an ExportService', () => {
     const entry = world.table.get('t1/shop');
     if (entry === undefined) throw new Error('no entry');
     const view = { ...entry.view, faults: ['x'.repeat(length)] };
-    const status = exportStatusOf({ view, conflicts: new Map(), generation: 1, stored: undefined, nowText });
+    const status = exportStatusOf({
+      view,
+      conflicts: new Map(),
+      guestAt: [],
+      generation: 1,
+      stored: undefined,
+      nowText,
+    });
     expect(status.conditions.find(({ type }) => type === 'Invalid')?.message).toBe(message);
   });
 

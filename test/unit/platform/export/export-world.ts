@@ -167,20 +167,22 @@ export class ExportWorld {
 
   /** What the leader does: each Service's ExportService says what the table says now. */
   publish(...keys: string[]): this {
-    for (const key of keys) {
-      const entry = this.table.get(key);
-      if (entry === undefined) throw new Error(`${key} is not exported`);
-      const { namespace, name, uid, view, conflicts } = entry;
-      const nowText = '2026-01-01T00:00:00Z';
-      const owner = { apiVersion: 'v1', kind: 'Service', name, uid, controller: true };
-      const object = {
-        metadata: { ...metaOf(name, { namespace }), uid: `of-${uid}`, ownerReferences: [owner] },
-        status: exportStatusOf({ view, conflicts, generation: 1, stored: undefined, nowText }),
-      };
-      this.exports.deliver({ type: 'PUT', object: object as KubeObject });
-    }
+    for (const object of keys.map((key) => this.exportOf(key))) this.exports.deliver({ type: 'PUT', object });
     this.clock.advance(100);
     return this;
+  }
+
+  /** The ExportService that the leader would write now. */
+  exportOf(key: string): KubeObject {
+    const entry = this.table.get(key);
+    if (entry === undefined) throw new Error(`${key} is not exported`);
+    const { namespace, name, uid, view, conflicts, guestAt } = entry;
+    const nowText = '2026-01-01T00:00:00Z';
+    const owner = { apiVersion: 'v1', kind: 'Service', name, uid, controller: true };
+    return {
+      metadata: { ...metaOf(name, { namespace }), uid: `of-${uid}`, ownerReferences: [owner] },
+      status: exportStatusOf({ view, conflicts, guestAt, generation: 1, stored: undefined, nowText }),
+    } as KubeObject;
   }
 
   /** `10.0.0.1:8080`, or `10.0.0.1:8080*3` where the weight is not 1. */

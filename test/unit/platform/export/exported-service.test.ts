@@ -191,13 +191,29 @@ describe('faults of an exported Service', () => {
     ]);
   });
 
-  it('name the second of two ports with one place, which is left out', () => {
-    const one = { domainName: 'a.example.com', protocol: 'http' };
-    const described = JSON.stringify({ http: { ...one, path: '/x' }, more: { ...one, path: '/x/' } });
-    const ports = [HTTP_PORT, { ...HTTP_PORT, name: 'more', protocol: 'UDP' }];
-    const { faults, ports: left } = withPorts(described, ports);
-    expect(left.map(({ name }) => name)).toEqual(['http']);
-    expect(faults).toEqual([expect.stringContaining('more.path: a.example.com/x/ on port 80 is that of port http')]);
+  it.each([
+    ['udp', 'http', 'UDP'],
+    ['udp', 'tcp', 'UDP'],
+    ['tcp', 'udp', 'TCP'],
+    ['sctp', 'tcp', 'SCTP'],
+  ])(
+    'name a port of %s that is described as %s, which would take a port of the other transport',
+    (name, described, protocol) => {
+      const description = JSON.stringify({ [name]: { protocol: described, domainName: 'a.example.com' } });
+      const { faults, ports } = withPorts(description, [HTTP_PORT, { name, port: 80, protocol }]);
+      expect(ports.map((port) => port.name)).not.toContain(name);
+      expect(faults).toContainEqual(
+        `metadata.annotations[platform.koupleless.io/export-ports].${name}.protocol: "${described}" does not run over ${protocol}`,
+      );
+    },
+  );
+
+  it('are none for an appProtocol of another transport: the port is exported as what it is', () => {
+    const { faults, notes, ports } = settingsOf({
+      ports: [{ name: 'h3', port: 443, protocol: 'UDP', appProtocol: 'https' }],
+    });
+    expect([faults, ports[0]?.protocol]).toEqual([[], 'udp']);
+    expect(notes).toEqual(['spec.ports[h3].appProtocol: "https" does not run over UDP: the port is exported as udp']);
   });
 
   it('name a Service of type ExternalName, which has no backends', () => {

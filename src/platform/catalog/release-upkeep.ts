@@ -1,0 +1,58 @@
+import type { ModuleSpec } from './module.ts';
+import type { ModuleReleaseSpec, ModuleReleaseStatus } from './module-release.ts';
+import type { ModuleStatus } from './module-status-schema.ts';
+
+export interface ReleaseUsers {
+  /** The Module of the same name. Undefined: there is none. */
+  readonly module:
+    | { readonly spec: Pick<ModuleSpec, 'release'>; readonly status?: ModuleStatus | undefined }
+    | undefined;
+  /** Ids that its Pods were made for. */
+  readonly ofPods: Iterable<string>;
+}
+
+/** Ids of releases that somebody may need again: those in force, of the history, and of Pods that there still are. */
+export function releasesInUse({ module, ofPods }: ReleaseUsers): string[] {
+  const ids = [
+    module?.spec.release?.id,
+    module?.status?.release?.id,
+    ...(module?.status?.history ?? []).map(({ id }) => id),
+    ...ofPods,
+  ];
+  return [...new Set(ids.filter((id) => id !== undefined))].sort();
+}
+
+export interface ReleaseUpkeepInput extends ReleaseUsers {
+  readonly spec: ModuleReleaseSpec;
+  readonly before: ModuleReleaseStatus | undefined;
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+/** Status of a ModuleRelease: when each id was first seen, and which are in use. Without entries a field is missing. */
+export function moduleReleaseStatus({ spec, before, now, ...users }: ReleaseUpkeepInput): ModuleReleaseStatus {
+  const ids = new Set(spec.releases.map(({ id }) => id));
+  const inUse = releasesInUse(users).filter((id) => ids.has(id));
+  const firstSeen = Object.fromEntries([...ids].map((id) => [id, before?.firstSeen?.[id] ?? now]));
+  return { ...(ids.size > 0 && { firstSeen }), ...(inUse.length > 0 && { inUse }) };
+}
+
+/**
+ * Ids beyond the limit, the oldest first: by their own time, else by when they were first seen; of equal ones the later
+ * in the list is the newer. The default and those in use stay, whatever the limit.
+ */
+export function releasesToPrune(
+  { releases, default: kept }: ModuleReleaseSpec,
+  { firstSeen = {}, inUse = [] }: ModuleReleaseStatus,
+  limit: number,
+): string[] {
+  const surplus = releases.length - limit;
+  if (surplus <= 0) return [];
+  const at = ({ id, time }: ModuleReleaseSpec['releases'][number]): number =>
+    Date.parse(time ?? firstSeen[id] ?? '') || 0;
+  return releases
+    .filter(({ id }) => id !== kept && !inUse.includes(id))
+    .toSorted((a, b) => at(a) - at(b))
+    .slice(0, surplus)
+    .map(({ id }) => id);
+}
