@@ -338,8 +338,8 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
     act: merge(`${PODS}/kept`, { metadata: { ownerReferences: [{ ...MODULE_DEPLOYMENT, uid: 'c3d4' }] } }),
   },
   {
-    what: 'keeps a Pod of a ModuleDeployment for ever',
-    act: merge(`${PODS}/kept`, { metadata: { finalizers: ['example.com/kept', 'a.b/c'] } }),
+    what: 'keeps a Pod of modules for ever',
+    act: merge(`${PODS}/unbound`, { metadata: { finalizers: ['a.b/c'] } }),
   },
   {
     what: 'makes a history that a DaemonSet may take for its own',
