@@ -1,23 +1,25 @@
 import type { Clock } from '../clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events/event-recorder.ts';
-import type { NodeCondition } from '../kube/objects.ts';
+import type { ConditionStatus, NodeCondition } from '../kube/objects.ts';
 import { isConflict, isNotFound, isNotPermitted } from '../kube/transport/api-error.ts';
 import type { Informer } from '../kube/watch/informer-types.ts';
 import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { MAX_RECORDS } from '../module/module-ledger.ts';
-import { fingerprintOf } from '../module/module-record.ts';
+import { fingerprintOf, isGone } from '../module/module-record.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { isReplacing, moduleKeyOf } from '../tunnel/module.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
-import { type BasePlan, nameOwnersOf, type PlannedCommand, planBase } from './base-plan.ts';
+import { ASK_AGAIN_MS, type BasePlan, nameOwnersOf, type PlannedCommand, planBase } from './base-plan.ts';
 import { CommandSender } from './command-sender.ts';
+import { Departures } from './departures.ts';
 import { type LedBase, noteOperationEnd } from './led-base.ts';
+import { moduleSpecsOf } from './module-spec.ts';
 import type { OwnerOf } from './name-owners.ts';
 import type { AdmittingNode } from './pod-admission.ts';
-import { type HeldPods, PodMemory } from './pod-memory.ts';
+import { type HeldPods, PodMemory, type StrandedPods } from './pod-memory.ts';
 import { SLOW_INSTALL_MS } from './pod-status.ts';
 import { StatusWriter } from './status-writer.ts';
 import { type UnknownModulePolicy, UnknownModules } from './unknown-modules.ts';
@@ -54,6 +56,10 @@ export interface PodControllerOptions {
   readonly metrics: Metrics;
 }
 
+interface Plan extends BasePlan {
+  readonly stranded: StrandedPods;
+}
+
 /** A base that this process may not act on for a moment is looked at again after this long. */
 const LOOK_AGAIN_MS = 1_000;
 /** A base with fewer containers and modules than this never rests: its next Pod waits for nothing. */
@@ -74,6 +80,7 @@ export class PodController {
   readonly #commands: CommandSender;
   readonly #unknown: UnknownModules;
   readonly #memory: PodMemory;
+  readonly #departures: Departures;
   /** Time that a large base rests after its sync, in ms, by node name. Emptied by the rest. */
   readonly #restMs = new Map<string, number>();
 
@@ -81,6 +88,10 @@ export class PodController {
     this.#options = options;
     const { workers, clock, logger, metrics, informer, nodeInformer } = options;
     this.#memory = new PodMemory(options.preStopSleepSeconds);
+    this.#departures = new Departures({
+      ...options,
+      isReadyNode: (nodeName) => readyOf(nodeInformer.get(nodeName)) === 'True',
+    });
     const sync = (nodeName: string): Promise<void> => this.#sync(nodeName);
     const restMs = (nodeName: string): number => this.#takeRest(nodeName);
     this.#queue = new WorkQueue({ name: 'pods', workers, sync, restMs, clock, logger, metrics });
@@ -169,7 +180,7 @@ export class PodController {
     const first = firstInstallsOf(plan.commands);
     this.#send(base, first);
     // What ended is written before it is started again, so that no restart goes uncounted (a kill may come between).
-    const writing = this.#statuses.write(nodeName, plan, base.facts());
+    const writing = this.#statuses.write(nodeName, plan, base.facts(), plan.stranded.departing);
     const deleting = this.#deleteAll(plan.finished);
     const plannedMs = clock.now() - startedAt;
     const { writes, errors } = await writing;
@@ -214,15 +225,16 @@ export class PodController {
   }
 
   /** What the base has to be asked, and when the plan, made at `plannedAt`, has to be made again if nothing happens. */
-  #lookAhead(base: LedBase, plan: BasePlan, plannedAt: number): void {
+  #lookAhead(base: LedBase, plan: Plan, plannedAt: number): void {
     const unknown = this.#unknown.observe(base, plan);
-    if ((plan.askList || unknown.askList) && base.isReachable && !this.#options.isLeaving())
-      this.#options.askList(base.nodeName);
-    const times = [plan.wakeAt, unknown.wakeAt, slowAtOf(base, plan, plannedAt), this.#memory.wakeAt(base.nodeName)];
+    const asks = plan.askList || unknown.askList || asksForStranded(base, plan, plannedAt);
+    if (asks && base.isReachable && !this.#options.isLeaving()) this.#options.askList(base.nodeName);
+    const slowAt = slowAtOf(base, plan, plannedAt);
+    const times = [plan.wakeAt, unknown.wakeAt, slowAt, this.#memory.wakeAt(base.nodeName), plan.stranded.wakeAt];
     this.#queue.lookAt(base.nodeName, Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   }
 
-  #plan(base: LedBase, unwritten: ReadonlySet<string>): BasePlan {
+  #plan(base: LedBase, unwritten: ReadonlySet<string>): Plan {
     const { clock, ownerOf, nodeInformer, tunnels } = this.#options;
     const { pendingRemovals, ledger } = base;
     const canSwitch = tunnels.get(base.tunnel)?.canSwitch ?? false;
@@ -230,7 +242,10 @@ export class PodController {
     const pods = this.#podsOf(base.nodeName);
     const node = nodeInformer.get(base.nodeName);
     const held = this.#memory.judge(base.nodeName, pods, node, now);
-    this.#memory.noteNode(base.nodeName, pods, node !== undefined && isUnknown(node), now);
+    // No controller has written for the Node, and kube-controller-manager says so.
+    const isUnknown = readyOf(node) === 'Unknown';
+    const mayLeave = (pod: VPod): boolean => hasNothingOf(base, pod) || this.#departures.mayLeave(pod, now);
+    const stranded = this.#memory.noteNode(base.nodeName, pods, { isUnknown, now, mayLeave });
     this.#requireRemovals(base, pods, held);
     this.#memory.noteWritten(pods, unwritten, now);
     const plan = planBase({
@@ -245,7 +260,7 @@ export class PodController {
       now,
     });
     this.#memory.noteReplaced(plan.replaced, pods);
-    return plan;
+    return { ...plan, stranded };
   }
 
   /** A module whose name belongs to another namespace was never installed for its Pod. */
@@ -310,9 +325,18 @@ export class PodController {
   }
 }
 
-/** No controller has written for the Node, and kube-controller-manager says so. */
-function isUnknown({ conditions }: PodNode): boolean {
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown');
+function readyOf(node: PodNode | undefined): ConditionStatus | undefined {
+  return node?.conditions.find(({ type }) => type === 'Ready')?.status;
+}
+
+/** The list of the base has no module of the Pod. */
+function hasNothingOf({ ledger }: LedBase, pod: VPod): boolean {
+  return ledger.isKnown && moduleSpecsOf(pod).every((spec) => isGone(ledger.get(moduleKeyOf(spec))));
+}
+
+/** Whether a base that has started again has their modules is not known before its list. */
+function asksForStranded({ ledger }: LedBase, { stranded }: Plan, now: number): boolean {
+  return stranded.wakeAt !== undefined && !ledger.isKnown && ledger.askedAt + ASK_AGAIN_MS <= now;
 }
 
 /** All of them, where nothing has to be written or taken off the base before: they wait for no API server. */

@@ -1,4 +1,5 @@
 import { backoffMs, CONTAINER_BACKOFF } from '../queue/backoff.ts';
+import { isStranded } from './departures.ts';
 import { type AdmittingNode, type Rejection, rejectionsOf } from './pod-admission.ts';
 import { isRunning, sleepMsOf, sleptMs, withinGrace } from './pre-stop.ts';
 import type { SleepUntil } from './removals.ts';
@@ -20,6 +21,29 @@ interface Sleep {
   readonly until: number;
 }
 
+/** A Pod that was deleted while no controller wrote for its Node, since that has ended. */
+interface Stranded {
+  readonly since: number;
+  /** The end of its grace period, which begins then. */
+  readonly until: number;
+}
+
+interface NodeView {
+  /** Ready of the Node is Unknown. */
+  readonly isUnknown: boolean;
+  readonly now: number;
+  /** Whether a stranded Pod may leave before its grace period ends. */
+  readonly mayLeave: (pod: VPod) => boolean;
+}
+
+/** What the next plan of a Node does about Pods that were deleted while no controller wrote for it. */
+export interface StrandedPods {
+  /** Those of which load balancers learn now that they leave. */
+  readonly departing: readonly VPod[];
+  /** Others stay: when to look at them again. */
+  readonly wakeAt: number | undefined;
+}
+
 interface Judgement {
   readonly nodeName: string;
   readonly pods: readonly VPod[];
@@ -28,6 +52,9 @@ interface Judgement {
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
+/** Interval at which Pods that stay are looked at again. */
+const LOOK_INTERVAL_MS = 1_000;
+const NONE_STRANDED: StrandedPods = { departing: [], wakeAt: undefined };
 const NONE_HELD: HeldPods = new Map();
 
 /**
@@ -43,6 +70,11 @@ export class PodMemory implements SleepUntil {
    * requests to them too. Emptied when the Node shows its base again, and with the Pod or the lead of its base.
    */
   readonly #unattended = new Map<string, string>();
+  /**
+   * Such Pods by UID, from then on: they serve until others do. Emptied when their status says that they leave, and with
+   * the Pod or the lead of its base.
+   */
+  readonly #stranded = new Map<string, Stranded>();
   /**
    * Sleeps of Pods whose modules others replace, by UID: `until` is there from the moment at which the API server has
    * the Pod as not Ready. Emptied when the plan does not replace it after all, and with the Pod or the lead of its base.
@@ -73,7 +105,7 @@ export class PodMemory implements SleepUntil {
    */
   get(uid: string): number | undefined {
     if (this.#unattended.has(uid)) return NEVER;
-    const until = this.#sleeps.get(uid)?.until;
+    const until = this.#stranded.get(uid)?.until ?? this.#sleeps.get(uid)?.until;
     const replaced = this.#replaced.get(uid);
     if (replaced === undefined) return until;
     return Math.max(until ?? 0, replaced.until ?? NEVER);
@@ -104,19 +136,43 @@ export class PodMemory implements SleepUntil {
   }
 
   /**
-   * The Pods of a Node as the next plan sees them. `isUnknown`: Ready of the Node is Unknown. The sleep of its deleted
-   * Pods then begins when that has ended, since balancers learn of their deletion only then.
+   * The Pods of a Node as the next plan sees them. Pods that were deleted while Ready of the Node was Unknown serve until
+   * others do, at most for their grace period from then on. Their sleep begins when balancers learn that they leave.
    */
-  noteNode(nodeName: string, pods: readonly VPod[], isUnknown: boolean, now: number): void {
-    if (!isUnknown && this.#unattended.size === 0) return;
+  noteNode(nodeName: string, pods: readonly VPod[], view: NodeView): StrandedPods {
+    const departing: VPod[] = [];
+    let wakeAt: number | undefined;
     for (const pod of pods) {
-      const sleep = this.#sleeps.get(pod.uid);
+      const sleep = pod.isDeleting ? this.#sleeps.get(pod.uid) : undefined;
       if (sleep === undefined) continue;
-      if (isUnknown) this.#unattended.set(pod.uid, nodeName);
-      else if (this.#unattended.delete(pod.uid)) {
-        this.#sleeps.set(pod.uid, { ...sleep, since: now, until: now + withinGrace(sleep.sleepMs, pod) });
-      }
+      if (view.isUnknown) {
+        this.#unattended.set(pod.uid, nodeName);
+        this.#stranded.delete(pod.uid);
+      } else if (isStranded(pod)) {
+        if (this.#departs(pod, sleep, view)) departing.push(pod);
+        wakeAt = view.now + LOOK_INTERVAL_MS;
+      } else this.#noteLeft(pod, sleep, view.now);
     }
+    return wakeAt === undefined ? NONE_STRANDED : { departing, wakeAt };
+  }
+
+  /** Balancers learn that a Pod leaves before its grace period ends. */
+  #departs(pod: VPod, { sleepMs }: Sleep, { now, mayLeave }: NodeView): boolean {
+    this.#unattended.delete(pod.uid);
+    const { since, until: before } = this.#stranded.get(pod.uid) ?? { since: now, until: NEVER };
+    // A second deletion may shorten the grace period; nothing makes it longer.
+    const until = Math.min(before, since + withinGrace(NEVER, pod));
+    this.#stranded.set(pod.uid, { since, until });
+    return mayLeave(pod) || now >= until - sleepMs;
+  }
+
+  /** No balancer sends requests to it from now on. */
+  #noteLeft(pod: VPod, sleep: Sleep, now: number): void {
+    const graceEnd = this.#stranded.get(pod.uid)?.until ?? NEVER;
+    const wasStranded = this.#stranded.delete(pod.uid);
+    if (!this.#unattended.delete(pod.uid) && !wasStranded) return;
+    const until = Math.min(now + withinGrace(sleep.sleepMs, pod), graceEnd);
+    this.#sleeps.set(pod.uid, { ...sleep, since: now, until });
   }
 
   /**
@@ -202,6 +258,7 @@ export class PodMemory implements SleepUntil {
     const hadNothing = this.#deleted.delete(pod.uid) || this.isHeld(pod);
     this.#sleeps.delete(pod.uid);
     this.#unattended.delete(pod.uid);
+    this.#stranded.delete(pod.uid);
     this.#replaced.delete(pod.uid);
     this.#admitted.delete(pod.uid);
     this.#late.delete(pod.uid);
@@ -215,6 +272,7 @@ export class PodMemory implements SleepUntil {
       this.#admitted.delete(uid);
       this.#replaced.delete(uid);
       this.#unattended.delete(uid);
+      this.#stranded.delete(uid);
     }
   }
 
@@ -222,6 +280,7 @@ export class PodMemory implements SleepUntil {
   #returned({ uid }: VPod): void {
     this.#sleeps.delete(uid);
     this.#unattended.delete(uid);
+    this.#stranded.delete(uid);
     this.#deleted.delete(uid);
     this.#late.delete(uid);
   }

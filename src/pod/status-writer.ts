@@ -10,6 +10,7 @@ import type { Leadership } from '../leadership.ts';
 import { LruMap } from '../lru-map.ts';
 import type { Metrics } from '../metrics.ts';
 import type { BasePlan } from './base-plan.ts';
+import { departingStatusOf } from './departures.ts';
 import type { ContainerView } from './module-view.ts';
 import { podEventsOf } from './pod-events.ts';
 import {
@@ -109,10 +110,16 @@ export class StatusWriter {
 
   /**
    * Oldest Pod first, and a loss before the gain of the same module; side by side where that leaves it open. A Pod that
-   * cannot be written keeps no other from it.
+   * cannot be written keeps no other from it. `departing`: deleted Pods that load balancers still send requests to.
    */
-  async write(nodeName: string, plan: BasePlan, facts: BaseFacts): Promise<{ writes: number; errors: unknown[] }> {
+  async write(
+    nodeName: string,
+    plan: BasePlan,
+    facts: BaseFacts,
+    departing: readonly VPod[],
+  ): Promise<{ writes: number; errors: unknown[] }> {
     const changes = [...this.#changesOf(plan, facts), ...this.#failedKillsIn(plan)];
+    changes.push(...departing.map((pod) => ({ pod, next: departingStatusOf(pod), views: [] })));
     changes.push(...this.#unwrittenIn(nodeName, changes));
     if (changes.length === 0) return { writes: 0, errors: [] };
     return this.#writeAll(inWriteOrder(changes), plan);

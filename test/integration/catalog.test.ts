@@ -21,6 +21,8 @@ const BASES = 3;
 const CONTROLLERS = ['rollout', 'catalog'];
 const MODULES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modules`;
 const RELEASES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modulereleases`;
+const CONFIGS = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/platformconfigs`;
+const CONFIGS_OF_DEFAULT = `/apis/${GROUP}/namespaces/default/platformconfigs`;
 const MODULE_DEPLOYMENTS = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/moduledeployments`;
 const SERVICES = `/api/v1/namespaces/${TENANT_NAMESPACE}/services`;
 const BINDINGS = `/apis/rbac.authorization.k8s.io/v1/namespaces/${TENANT_NAMESPACE}/rolebindings`;
@@ -242,6 +244,92 @@ describe('a Module', () => {
     for (const release of twice.spec.releases) release.id = 'r1';
     const refusal = await tenant.post(`${RELEASES}?dryRun=All`, twice).then(() => 'accepted', messageOf);
     expect(refusal).toContain('Duplicate value');
+  });
+});
+
+describe('a ModuleRelease', () => {
+  const statusOf = async (name: string) => (await tenant.get(`${RELEASES}/shop-${name}`)).status ?? {};
+  const idsOf = async (name: string): Promise<string[]> =>
+    (await tenant.get(`${RELEASES}/shop-${name}`)).spec.releases.map(({ id }: { id: string }) => id);
+  const numbered = (name: string, from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => ({ id: `r${from + index}`, image: jarOf(name, '1.0.0') }));
+
+  it('keeps a release that is in use, and says when each was first seen', async () => {
+    await tenant.post(RELEASES, releaseOf('used', '1.0.0', '2.0.0'));
+    await tenant.post(MODULES, moduleOf('used'));
+    await eventually(async () => expect(await statusOf('used')).toMatchObject({ inUse: ['r1'] }));
+    expect(Object.keys((await statusOf('used')).firstSeen)).toEqual(['r1', 'r2']);
+    const without = (...gone: string[]): Promise<string> =>
+      tenant
+        .get(`${RELEASES}/shop-used`)
+        .then(({ spec }) => spec.releases.filter(({ id }: { id: string }) => !gone.includes(id)))
+        .then((releases) => tenant.mergePatch(`${RELEASES}/shop-used`, { spec: { releases } }))
+        .then(() => 'accepted', messageOf);
+    expect(await without('r1')).toContain('a release that is in use cannot be removed');
+    expect(await without('r2')).toBe('accepted');
+    await tenant.delete(`${MODULES}/shop-used`);
+    await eventually(async () => expect((await statusOf('used')).inUse).toBeUndefined());
+    expect(await without('r1')).toBe('accepted');
+  });
+
+  it('loses its oldest releases beyond the limit of the PlatformConfig, and none that is in use', async () => {
+    const metadata = { name: 'platform', namespace: TENANT_NAMESPACE };
+    await tenant.post(CONFIGS, {
+      apiVersion: GROUP,
+      kind: 'PlatformConfig',
+      metadata,
+      spec: { recordLimit: { moduleRelease: 10 }, apps: [{ name: 'Shop', business: 'retail' }] },
+    });
+    await tenant.post(MODULES, moduleOf('many', { release: { id: 'r1', image: jarOf('many', '1.0.0') } }));
+    const releases = numbered('many', 1, 14);
+    await tenant.post(RELEASES, { ...releaseOf('many'), spec: { releases } });
+    await eventually(async () =>
+      expect(await idsOf('many')).toEqual(['r1', ...numbered('many', 6, 14).map(({ id }) => id)]),
+    );
+    const events = await eventsOf(world.admin, 'ModuleRelease', 'shop-many');
+    expect(events.map(({ message }) => message)).toEqual([
+      'removed the oldest releases beyond the limit: r2, r3, r4, r5',
+    ]);
+  });
+
+  it('is appended to by two systems at once', async () => {
+    await tenant.post(RELEASES, releaseOf('shared', '1.0.0'));
+    const apply = (id: string) =>
+      tenant.applyObject(
+        `${RELEASES}/shop-shared`,
+        { ...releaseOf('shared'), spec: { releases: [{ id, image: jarOf('shared', '2.0.0') }] } },
+        `ci-${id}`,
+      );
+    await Promise.all([apply('from-a'), apply('from-b')]);
+    expect((await idsOf('shared')).sort()).toEqual(['from-a', 'from-b', 'r1']);
+  });
+});
+
+describe('a PlatformConfig', () => {
+  const path = `${CONFIGS}/platform`;
+  const change = (spec: object): Promise<string> => tenant.mergePatch(path, { spec }).then(() => 'accepted', messageOf);
+
+  it('lists the applications of its namespace, and one that Modules use cannot be removed', async () => {
+    const appsOf = async () => (await tenant.get(path)).status?.apps;
+    await eventually(async () => expect(await appsOf()).toEqual([{ name: 'Shop', business: '' }]));
+    expect(await change({ apps: [] })).toContain('an application that Modules use cannot be removed');
+    expect(await change({ businesses: [{ name: 'retail', show: 'Retail' }] })).toBe('accepted');
+    await eventually(async () => expect(await appsOf()).toEqual([{ name: 'Shop', business: 'retail' }]));
+    await tenant.delete(`${MODULES}/shop-many`);
+    await eventually(async () => expect(await appsOf()).toEqual([]));
+    expect(await change({ apps: [] })).toBe('accepted');
+  });
+
+  it.each<[string, object, object]>([
+    ['metadata.name must be platform', { name: 'other' }, {}],
+    ['should be less than or equal to 100', { name: 'platform' }, { recordLimit: { exitedPod: 101 } }],
+    ['should be greater than or equal to 10', { name: 'platform' }, { recordLimit: { moduleRelease: 9 } }],
+    ['Duplicate value', { name: 'platform' }, { apps: [{ name: 'a' }, { name: 'a' }] }],
+    ['businesses[0].name', { name: 'platform' }, { businesses: [{ name: 'x', show: 'X' }] }],
+  ])('is refused: %s', async (message, metadata, spec) => {
+    const object = { apiVersion: GROUP, kind: 'PlatformConfig', metadata, spec };
+    const answer = await world.admin.post(`${CONFIGS_OF_DEFAULT}?dryRun=All`, object).then(() => 'accepted', messageOf);
+    expect(answer).toContain(message);
   });
 });
 

@@ -30,6 +30,7 @@ let fleet: Fleet;
 let platform: Platform;
 let files: FeedFiles;
 let webhookPort: number;
+let core: ControllerProcess;
 let first: ControllerProcess;
 let feed: FeedClient;
 let ips: string[];
@@ -99,7 +100,7 @@ beforeAll(async () => {
   world = await startWorld();
   platform = await Platform.install(world);
   await platform.installPolicies();
-  await world.startController();
+  core = await world.startController();
   fleet = await world.startFleet({ count: BASES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
   ips = fleet.bases.map(({ localIP }) => localIP).sort();
@@ -191,6 +192,44 @@ describe('ExportService', () => {
     base.speak();
     await eventually(async () => expect(await feedTargets()).toEqual(ips));
   }, 360_000);
+
+  it('is never empty when a controller comes back after Kubernetes has evicted all Pods', async () => {
+    await deployed('biz1', '1.0.0', BASES);
+    await world.controlPlane.apply(service('biz1'));
+    await eventually(async () => expect(await feedTargets()).toEqual(ips));
+    const evicted = await pods(world.admin, 'app=biz1');
+    const sizes: number[] = [];
+    const stop = await feed.watch('?group=external', ({ object }) =>
+      sizes.push(object?.ports[0]?.backends.length ?? -1),
+    );
+    await core.stop('SIGKILL');
+    // As kube-controller-manager does after 50 s and `tolerationSeconds`.
+    const unready = { type: 'Ready', status: 'Unknown', reason: 'NodeStatusUnknown' };
+    for (const node of await nodes(world.admin))
+      await world.admin.mergePatch(`/api/v1/nodes/${node.metadata.name}/status`, { status: { conditions: [unready] } });
+    for (const { metadata, status } of evicted) {
+      const path = `/api/v1/namespaces/default/pods/${metadata.name}`;
+      const conditions = status?.conditions?.map(({ reason: _, ...entry }) =>
+        entry.type === 'Ready' ? { ...entry, status: 'False' } : entry,
+      );
+      await world.admin.mergePatch(`${path}/status`, { status: { conditions } });
+      await world.admin.delete(path);
+    }
+    const mark = fleet.history.mark();
+    core = await world.startController({ PRE_STOP_SLEEP_SECONDS: '1' });
+    // No base is free, and an anti-affinity keeps the next Pods off these: one has to go first.
+    await eventually(async () => {
+      const all = await pods(world.admin, 'app=biz1');
+      expect(all.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined)).toHaveLength(BASES);
+      expect(all).toHaveLength(BASES);
+    }, 60_000);
+    await eventually(async () => expect(await feedTargets()).toEqual(ips));
+    stop();
+    expect(sizes.filter((size) => size === 0)).toEqual([]);
+    expect(fleet.history.records({ command: 'uninstallBiz', since: mark }).length).toBeGreaterThanOrEqual(BASES);
+    await core.stop();
+    core = await world.startController();
+  }, 180_000);
 
   it('A-003-3: has weights, of which 0 takes all requests away; a wrong one is refused', async () => {
     await deployed('biz1', '1.0.0', 3);

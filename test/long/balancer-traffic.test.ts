@@ -54,8 +54,6 @@ const KNOWN_WITHIN_MS = 1_000;
 
 /** Until the balancers have reloaded several times. */
 const LATER_CALLS = 10 * CALLS_PER_SECOND;
-/** In the answer of HAProxy when a Service has no backends. */
-const NO_SERVER = 'No server is available';
 
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 const MODULE_DEPLOYMENTS = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduledeployments';
@@ -388,7 +386,6 @@ describe('what fails is what a Service cannot avoid', () => {
       );
       phase.note(`${evicted.length} Pods evicted`);
       expect(phase.fewestListed).toBe(REPLICAS);
-      const startedAt = Date.now();
       core = await startCore();
       phase.note('core started');
       await served(name, REPLICAS);
@@ -397,18 +394,14 @@ describe('what fails is what a Service cannot avoid', () => {
       // The evicted Pods go, and the scheduler may wait until a base is free of them before it binds the next ones.
       const replacedMs =
         PRE_STOP_SLEEP_SECONDS * 1000 + UNINSTALL_MS + SCHEDULER_BACKOFF_MS + INSTALL_MS + KNOWN_WITHIN_MS;
-      const isListless: Excuse = (failure) =>
-        failure.startedAt > startedAt && failure.cause.includes(NO_SERVER)
-          ? 'all Pods are deleted, and none has replaced them'
-          : undefined;
       await end(phase, name, {
-        HAProxy: { excuse: isListless, atMost: callsIn(replacedMs) },
         EndpointSlices: {
           excuse: unreadyExcuse(killedAt),
           atMost: callsIn(AWAY_MS - unreadyAfterMs + HEARTBEAT_MS + replacedMs),
         },
       });
       expect(evicted.length).toBeGreaterThan(0);
+      expect(phase.fewestListed).toBeGreaterThan(0);
     },
     2 * PHASE_TIMEOUT_MS,
   );

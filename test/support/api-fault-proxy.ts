@@ -19,6 +19,12 @@ export interface FaultMix {
   readonly cutEveryMs: number;
 }
 
+export interface PlannedCut {
+  readonly at: 'before' | 'after';
+  /** Done first; for example, it kills who asks. */
+  readonly run?: () => void;
+}
+
 export const NO_FAULTS: FaultMix = { share: 0, watchShare: 0, delayShare: 0, maxDelayMs: 0, cutEveryMs: 0 };
 
 const STATUS_FAULTS = ['429', '429 Retry-After', '500', '503'] as const;
@@ -49,6 +55,8 @@ export class ApiFaultProxy {
   /** What was done, e.g. `500 after`: the API server did as it was asked, and the answer was 500. */
   readonly counts = new Map<string, number>();
   mix: FaultMix = NO_FAULTS;
+  /** Requests whose connection is cut, whatever the mix: before the API server sees them, or after it has answered. */
+  plan: ((request: { method: string; path: string; body: Buffer }) => PlannedCut | undefined) | undefined;
   readonly #upstream: URL;
   readonly #agent: Agent;
   readonly #random: () => number;
@@ -167,6 +175,13 @@ export class ApiFaultProxy {
     response.once('close', () => this.#underWay.delete(response));
     response.on('error', () => {});
     const body = await buffer(request);
+    const planned = this.plan?.({ method: request.method ?? '', path: request.url ?? '', body });
+    if (planned !== undefined) {
+      if (planned.at === 'after') await buffer(await this.#ask(request, body));
+      planned.run?.();
+      this.#endOf(request);
+      return;
+    }
     const { share, watchShare } = this.mix;
     if (isWatch) await this.#serveWatch(request, response, this.#draw(WATCH_FAULTS, watchShare, ['watch']));
     else await this.#serveRequest({ request, body }, response, this.#draw(REQUEST_FAULTS, share, ['before', 'after']));

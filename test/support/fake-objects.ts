@@ -179,7 +179,7 @@ function merged(before: unknown, patch: unknown): unknown {
 }
 
 /** To replace the version with the one that is there is allowed, and with another one it is a conflict. */
-function applyOperation(object: KubeObject, operation: JsonPatchOperation): void {
+export function applyOperation(object: KubeObject, operation: JsonPatchOperation): void {
   const { op, path } = operation;
   if (path === '/metadata/resourceVersion') {
     checkVersion(object, { ...object.metadata, resourceVersion: String((operation as { value: unknown }).value) });
@@ -189,7 +189,10 @@ function applyOperation(object: KubeObject, operation: JsonPatchOperation): void
   const last = keys.pop() ?? '';
   let parent = object as unknown as Record<string, unknown>;
   for (const key of keys) parent = parent[key] as Record<string, unknown>;
-  if (op === 'remove') delete parent[last];
+  if (Array.isArray(parent)) {
+    if (!/^\d+$/.test(last) || Number(last) > parent.length) throw errorOf(422, 'Invalid');
+    parent.splice(Number(last), op === 'add' ? 0 : 1, ...(op === 'remove' ? [] : [copyOf(operation.value)]));
+  } else if (op === 'remove') delete parent[last];
   else parent[last] = copyOf(operation.value);
 }
 

@@ -55,7 +55,7 @@ export function kibOf(quantity: string | null | undefined): number {
 /** `Type Reason` of the events about an object. */
 export async function eventsOf(
   admin: Admin,
-  kind: 'Deployment' | 'Module' | 'ModuleDeployment' | 'Node' | 'Pod' | 'ReplicaSet',
+  kind: 'Deployment' | 'Module' | 'ModuleDeployment' | 'ModuleRelease' | 'Node' | 'Pod' | 'ReplicaSet',
   name: string,
 ): Promise<EventObject[]> {
   const query = encodeURIComponent(`involvedObject.kind=${kind},involvedObject.name=${name}`);

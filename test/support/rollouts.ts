@@ -73,6 +73,8 @@ export class PodSpectator {
   mostLive = 0;
   /** Names of all Pods that there have been. */
   readonly names = new Set<string>();
+  /** Every Pod that there has been, as it was seen last, by UID: a name may be used again. */
+  readonly incarnations = new Map<string, KubeObject>();
 
   private constructor(stop: () => void) {
     this.#stop = stop;
@@ -127,6 +129,7 @@ export class PodSpectator {
   #see({ type, object }: { readonly type: string; readonly object: KubeObject }): void {
     if (object.metadata === undefined || type === 'BOOKMARK') return;
     const { uid = '', name } = object.metadata;
+    this.incarnations.set(uid, object);
     if (type === 'DELETED') this.#pods.delete(uid);
     else {
       this.#pods.set(uid, object);

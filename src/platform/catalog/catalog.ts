@@ -59,7 +59,7 @@ export const CATALOG: ControllerDefinition = {
     {
       kind: MODULES,
       verbs: ['get', 'list', 'watch'],
-      use: 'SharedInformer: Modules. ReleaseController: that of a release, before it removes one.',
+      use: 'SharedInformer: Modules. ModuleController and ReleaseController: whether one is as the watch shows it.',
     },
     {
       kind: MODULES,
@@ -250,6 +250,10 @@ function exitsOf(context: ControllerContext): Reconciler {
   reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: () => true });
   reconciler.watch({ informer: records, keysOf: (record) => [objectKey(record)] });
   reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: isSameLivePod });
+  const keysOf = ({ namespace }: CachedPlatformConfig): string[] =>
+    modules.byIndex('namespace', namespace).map(objectKey);
+  const limitIn = ({ spec }: CachedPlatformConfig) => spec.recordLimit?.exitedPod;
+  reconciler.watch({ informer: configs, keysOf, isSame: (a, b) => limitIn(a) === limitIn(b) });
   return reconciler;
 }
 

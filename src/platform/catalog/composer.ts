@@ -66,10 +66,13 @@ export class Composer {
     return this.#options.informer.get(key);
   }
 
-  /** Brings the object to what was composed, if it is not that. */
-  async compose(composed: ComposedObject): Promise<Composed> {
+  /**
+   * Brings the object to what was composed, if it is not that. `isWanted` is asked before one is created: the watch of
+   * the objects may be ahead of that of the Modules, and the API server deletes both.
+   */
+  async compose(composed: ComposedObject, isWanted: () => Promise<boolean>): Promise<Composed> {
     const live = this.find(objectKey(composed.metadata));
-    if (live === undefined || live.isDeleting) return this.#create(composed);
+    if (live === undefined || live.isDeleting) return this.#create(composed, isWanted);
     if (!isOwnedBy(live, composed)) return { state: 'Taken' };
     const digest = digestIn(composed);
     if (live.digest !== digest && live.digest !== undefined) return this.#apply(composed, true);
@@ -94,7 +97,7 @@ export class Composer {
   }
 
   /** The cache keeps marked objects only, so one without the mark may have the name. */
-  async #create(composed: ComposedObject): Promise<Composed> {
+  async #create(composed: ComposedObject, isWanted: () => Promise<boolean>): Promise<Composed> {
     const { client } = this.#options;
     const { namespace, name } = composed.metadata;
     let stored: CachedComposed | undefined;
@@ -104,7 +107,7 @@ export class Composer {
       if (!isNotFound(error)) throw error;
     }
     if (stored !== undefined && !isOwnedBy(stored, composed)) return { state: 'Taken' };
-    if (stored?.isDeleting) return { state: 'Deleting' };
+    if (stored?.isDeleting || (stored === undefined && !(await isWanted()))) return { state: 'Deleting' };
     try {
       return await this.#apply(composed, stored !== undefined);
     } catch (error) {

@@ -24,7 +24,7 @@ export interface DeparturesOptions {
  */
 export class Departures {
   readonly #options: DeparturesOptions;
-  /** By the labels of the Module, then by UID. Emptied by `settle` and `forget`; a full one loses its oldest. */
+  /** Departures by the labels of the Module, then by UID. Emptied by `settle` and `forget`; a full one loses its oldest. */
   readonly #byModule = new Map<string, Map<string, Departure>>();
 
   constructor(options: DeparturesOptions) {

@@ -9,13 +9,11 @@ import type { Result } from '../../reconcile/reconciler.ts';
 import type { CachedModule } from './cached-module.ts';
 import { type CatalogPod, moduleKeyOfLabels, moduleLabelsKey } from './catalog-pod.ts';
 import { Departures } from './departures.ts';
-import { exitedRecordStatus, missingPods, urgencyOf } from './exited-pods.ts';
+import { missingPods, patchOf, type RecordChange, recordChange, type Urgency, urgencyOf } from './exited-pods.ts';
 import {
   type CachedExitedRecord,
-  EXITED_LIMIT,
   type ExitedPod,
   type ExitedRecordObject,
-  type ExitedRecordStatus,
   projectExitedRecord,
 } from './exited-record.ts';
 import { MODULES } from './module.ts';
@@ -24,10 +22,10 @@ export interface ExitedRecordControllerOptions {
   readonly modules: Informer<CachedModule>;
   readonly pods: Informer<CatalogPod>;
   readonly records: Informer<CachedExitedRecord>;
-  readonly client: Pick<ResourceClient<ExitedRecordObject>, 'create' | 'mergePatch' | 'delete'>;
+  readonly client: Pick<ResourceClient<ExitedRecordObject>, 'create' | 'jsonPatch' | 'delete'>;
   readonly podClient: Pick<ResourceClient<PodObject>, 'get'>;
-  /** Maximum number of entries of a record in a namespace. Default: that of the kind. */
-  readonly limitOf?: (namespace: string) => number;
+  /** Maximum number of entries of a record in a namespace. */
+  readonly limitOf: (namespace: string) => number;
   readonly permit: Permit;
   readonly clock: Clock;
 }
@@ -52,7 +50,7 @@ interface Timing {
 export class ExitedRecordController {
   readonly #options: ExitedRecordControllerOptions;
   readonly #departures: Departures;
-  /** By key, on the clock. Emptied when the Module is gone. */
+  /** Times on the clock, by key. An entry goes with its Module. */
   readonly #timings = new Map<string, Timing>();
 
   constructor(options: ExitedRecordControllerOptions) {
@@ -66,15 +64,10 @@ export class ExitedRecordController {
     const settle = (record: CachedExitedRecord): void => {
       const module = modules.get(objectKey(record));
       if (module === undefined || record.controller?.uid !== module.uid) return;
-      this.#departures.settle(labelsOf(module), new Set(record.status?.pods.map(({ uid }) => uid)));
+      this.#departures.settle(labelsOf(module), new Set(record.recorded?.uids));
     };
     records.addHandler({ onAdd: settle, onUpdate: (_old, record) => settle(record) });
-    modules.addHandler({
-      onDelete: (module) => {
-        this.#departures.forget(labelsOf(module));
-        this.#timings.delete(objectKey(module));
-      },
-    });
+    modules.addHandler({ onDelete: (module) => this.#departures.forget(labelsOf(module)) });
   }
 
   async reconcile(key: string): Promise<Result | undefined> {
@@ -91,7 +84,7 @@ export class ExitedRecordController {
   }
 
   async #reconcile(key: string, module: CachedModule): Promise<Result | undefined> {
-    const { pods, records } = this.#options;
+    const { pods, records, limitOf } = this.#options;
     const record = records.get(key);
     if (record !== undefined && (record.isDeleting || record.controller?.uid !== module.uid)) {
       // What the watch shows then brings the key again.
@@ -99,14 +92,14 @@ export class ExitedRecordController {
       return undefined;
     }
     const labels = labelsOf(module);
-    const before = record?.status;
+    const before = record?.recorded;
     const live = pods.byIndex('module', labels);
     const departures = this.#departures.of(labels);
     const exits = departures.map(({ exit }) => exit);
     const missing = missingPods({ before, pods: live, exits });
-    const limit = this.#limitOf(module);
+    const limit = limitOf(module.namespace);
     const all = [...missing.map((pod) => this.#foundMissing(pod)), ...exits];
-    const waitMs = this.#waitMs(key, urgencyOf(before, exitedRecordStatus({ before, pods: live, exits: all, limit })));
+    const waitMs = this.#waitMs(key, urgencyOf(before, recordChange({ before, pods: live, exits: all, limit })));
     if (waitMs > 0) return waitingFor(waitMs);
     const unproven = departures.filter(({ isCertain }) => !isCertain).map(({ exit }) => exit);
     const alive = await this.#aliveOf(module, [...missing, ...unproven]);
@@ -115,15 +108,15 @@ export class ExitedRecordController {
       else this.#departures.confirm(labels, uid);
     }
     const gone = all.filter(({ uid }) => !alive.has(uid));
-    const status = exitedRecordStatus({ before, pods: live, exits: gone, limit });
-    const remainingMs = this.#waitMs(key, urgencyOf(before, status));
+    const change = recordChange({ before, pods: live, exits: gone, limit });
+    const remainingMs = this.#waitMs(key, urgencyOf(before, change));
     if (remainingMs > 0) return waitingFor(remainingMs);
-    await this.#write(key, record ?? (await this.#create(module)), status);
+    await this.#write(key, record ?? (await this.#create(module)), change);
     return undefined;
   }
 
   /** How long a write of the record has to wait, ms; Infinity: nothing is to be written. */
-  #waitMs(key: string, urgency: ReturnType<typeof urgencyOf>): number {
+  #waitMs(key: string, urgency: Urgency): number {
     const now = this.#options.clock.now();
     const { writtenAt = Number.NEGATIVE_INFINITY, changedAt = now } = this.#timings.get(key) ?? {};
     const exitsAt = writtenAt + EXIT_INTERVAL_MS;
@@ -160,11 +153,6 @@ export class ExitedRecordController {
     return { ...pod, deleteTime: secondsTime(this.#options.clock.wallTime()), foundMissing: true };
   }
 
-  #limitOf({ namespace }: CachedModule): number {
-    const limit = this.#options.limitOf?.(namespace) ?? EXITED_LIMIT.default;
-    return Math.min(Math.max(limit, EXITED_LIMIT.min), EXITED_LIMIT.max);
-  }
-
   async #create({ namespace, name, uid, spec }: CachedModule): Promise<CachedExitedRecord> {
     const { client, permit, records } = this.#options;
     const owner = { apiVersion: apiVersionOf(MODULES), kind: MODULES.kind, name, uid, controller: true };
@@ -178,11 +166,11 @@ export class ExitedRecordController {
     return projectExitedRecord(created);
   }
 
-  async #write(key: string, record: CachedExitedRecord, status: ExitedRecordStatus): Promise<void> {
-    const { namespace, name, uid, resourceVersion } = record;
+  async #write(key: string, record: CachedExitedRecord, change: RecordChange): Promise<void> {
+    const { namespace, name } = record;
     const { client, permit, records, clock } = this.#options;
-    const patch = { metadata: { uid, resourceVersion }, status: { ...status } };
-    const answer = await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit });
+    const patch = patchOf(record, change);
+    const answer = await client.jsonPatch({ namespace, name }, patch, { subresource: 'status', permit });
     this.#timings.set(key, { writtenAt: clock.now() });
     records.upsert(answer);
   }

@@ -6,11 +6,10 @@ import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { PLATFORM_GROUP } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
+import { RECORD_LIMIT } from './platform-config.ts';
 
 /** One source of the type, the CRD and the table in docs/kinds.md. Names of fields are those of TExitedRecord. */
 
-/** Bounds and default of the number of entries. */
-export const EXITED_LIMIT = { min: 10, max: 100, default: 48 } as const;
 /** Bound for the size of the object: the newest Pods that live. */
 export const MAX_LIVE = 250;
 
@@ -57,9 +56,9 @@ const spec = Type.Object({
 const status = Type.Object({
   exited: Type.Integer({ description: 'Number of Pods that were found gone since there is this record.' }),
   pods: Type.Array(exited, {
-    maxItems: EXITED_LIMIT.max,
+    maxItems: RECORD_LIMIT.max,
     ...byUid,
-    description: `Pods that have gone, the newest first; ${EXITED_LIMIT.default} at most.`,
+    description: `Pods that have gone, the newest first; at most \`recordLimit.exitedPod\` of the PlatformConfig, ${RECORD_LIMIT.default} by default.`,
   }),
   live: Type.Array(live, {
     maxItems: MAX_LIVE,
@@ -89,7 +88,7 @@ export const EXITED_RECORD_CRD = crdOf({
   kind: EXITED_RECORDS,
   shortNames: ['mer'],
   description: 'Where Pods of the Module with its name ran that have gone, and why they went. Made by the controller.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   columns: [
@@ -103,11 +102,20 @@ export const EXITED_RECORD_CRD = crdOf({
   ],
 });
 
+/** The part of a status that the informer keeps: a quarter of the memory that whole entries take. */
+export interface RecordedPods {
+  /** UIDs of the entries, the newest first. */
+  readonly uids: readonly string[];
+  readonly exited: number;
+  readonly live: readonly LivePod[];
+}
+
 /** The part of a record that the informer keeps. */
 export interface CachedExitedRecord extends CachedObject {
   readonly isDeleting: boolean;
   readonly controller: OwnerReference | undefined;
-  readonly status: ExitedRecordStatus | undefined;
+  /** Undefined: nothing was written into it yet. */
+  readonly recorded: RecordedPods | undefined;
 }
 
 export const CACHED_EXITED_RECORDS: WatchedKind<CachedExitedRecord> = {
@@ -122,6 +130,6 @@ export function projectExitedRecord(object: KubeObject): CachedExitedRecord {
     ...metaOf(object),
     isDeleting: metadata.deletionTimestamp !== undefined,
     controller: controllerOf(metadata),
-    status,
+    recorded: status && { uids: status.pods.map(({ uid }) => uid), exited: status.exited, live: status.live },
   };
 }

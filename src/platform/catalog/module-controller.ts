@@ -4,7 +4,7 @@ import { messageOf } from '../../errors.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
-import { ApiError, isConflict, isForbidden, isRetriable } from '../../kube/transport/api-error.ts';
+import { ApiError, isConflict, isForbidden, isNotFound, isRetriable } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
@@ -37,7 +37,7 @@ export interface ModuleControllerOptions {
   readonly workloads: Readonly<Record<WorkloadKind, Composer>>;
   readonly services: Composer;
   readonly pods: Informer<CatalogPod>;
-  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch' | 'fieldManager'>;
+  readonly client: Pick<ResourceClient<ModuleObject>, 'get' | 'mergePatch' | 'fieldManager'>;
   readonly permit: Permit;
   readonly recorder: EventRecorder;
   /** ENV of Modules that name none. */
@@ -159,16 +159,29 @@ export class ModuleController {
     const { workloads, services } = this.#options;
     const composer = workloads[workloadOf(module.spec)];
     const service = composeService(module);
+    const isWanted = () => this.#isWanted(module);
     try {
       const results: Composed[] = [];
       if (workload === 'Remove') await this.#remove(composer, key, module);
-      else if (workload !== undefined) results.push(await composer.compose(workload));
+      else if (workload !== undefined) results.push(await composer.compose(workload, isWanted));
       if (service === undefined) await this.#remove(services, key, module);
-      else results.push(await services.compose(service));
+      else results.push(await services.compose(service, isWanted));
       return this.#resultOf(module, outcome, results);
     } catch (error) {
       if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) throw error;
       return { outcome: refusalOf(error, module), requeueAfterMs: LOOK_AGAIN_MS };
+    }
+  }
+
+  /** Whether there still is the Module. One without a status has composed nothing yet. */
+  async #isWanted({ namespace, name, uid, status }: CachedModule): Promise<boolean> {
+    if (status === undefined) return true;
+    try {
+      const { metadata } = await this.#options.client.get({ namespace, name });
+      return metadata.uid === uid && metadata.deletionTimestamp === undefined;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
     }
   }
 

@@ -1,3 +1,4 @@
+import { canonicalAddress } from '../../ip-address.ts';
 import type { CachedNode } from '../../kinds/vnode-object.ts';
 import { ANNOTATION } from '../../labels.ts';
 
@@ -39,7 +40,7 @@ export class Arklets {
     return concerned.add(name);
   }
 
-  /** `nodeName`: of a base there, whatever address its Node shows. */
+  /** `ip` is canonical. `nodeName`: of a base there, whatever address its Node shows. */
   isAt(ip: string, port: number, nodeName: string): boolean {
     const isOf = (name: string): boolean => this.#places.get(name)?.port === String(port);
     if (isOf(nodeName)) return true;
@@ -49,8 +50,9 @@ export class Arklets {
 }
 
 function placeOf({ addresses, annotations }: CachedNode): Place {
+  const ip = addresses.find(({ type }) => type === 'InternalIP')?.address;
   return {
-    ip: addresses.find(({ type }) => type === 'InternalIP')?.address,
+    ip: ip === undefined ? undefined : canonicalAddress(ip),
     port: annotations[ANNOTATION.arkletPort],
   };
 }

@@ -1,3 +1,4 @@
+import { canonicalAddress } from '../../ip-address.ts';
 import type { ModulePod } from '../../kinds/module-pod.ts';
 import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
 import { portKeyOf } from '../../kube/objects.ts';
@@ -8,6 +9,7 @@ import type { ExportedPort, ExportSettings } from './exported-service.ts';
 /** A Pod that serves, and where. */
 export interface ServingPod {
   readonly pod: ModulePod;
+  /** Canonical: an address has several spellings. */
   readonly ip: string;
   readonly nodeName: string;
 }
@@ -22,23 +24,26 @@ export interface ServingOptions {
  * The Pods that balancers may send requests to: Ready ones on a base. While a base cannot be reached by the controller,
  * or the controller by nobody, its modules serve as they did: they stay until the base is given up. While no controller
  * writes for a Node (Ready is Unknown), nobody uninstalls a module of a Pod that is deleted, so it serves on too.
- * A Pod that only kube-controller-manager shows as not Ready serves whatever its Node shows: the Node and the Pod change
- * in two writes, both when the controller goes and when it comes back.
+ * A Pod that only kube-controller-manager shows as not Ready serves, also when it is deleted: the controller writes a
+ * reason before it uninstalls anything. The Node and the Pod change in two writes, both when the controller goes and
+ * when it comes back.
  */
 export function servingPods(pods: Iterable<ModulePod>, { nodeOf, dropsLost }: ServingOptions): ServingPod[] {
   const serving: ServingPod[] = [];
   for (const pod of pods) {
     const node = pod.nodeName === undefined ? undefined : nodeOf(pod.nodeName);
     if (node === undefined || pod.ip === undefined || pod.isTerminal) continue;
-    const ready = readyStatusOf(node);
-    const isAlone = pod.isServing && ready === 'Unknown';
-    const isLost = pod.isServing && ready !== 'True' && !dropsLost;
-    const isLeft = pod.isServing && pod.isLeftUnready;
-    const isServing = isAlone || (!pod.isDeleting && (pod.isReady || isLost || isLeft));
-    if (isServing) serving.push({ pod, ip: pod.ip, nodeName: node.name });
+    if (!isServing(pod, readyStatusOf(node), dropsLost)) continue;
+    serving.push({ pod, ip: canonicalAddress(pod.ip), nodeName: node.name });
   }
   // Of two Pods with one address the younger one counts: the base activates its module.
   return serving.sort((a, b) => compare(b.pod.createdAt, a.pod.createdAt) || compare(a.pod.name, b.pod.name));
+}
+
+function isServing(pod: ModulePod, nodeReady: string | undefined, dropsLost: boolean): boolean {
+  if (nodeReady === 'False' && dropsLost) return false;
+  if (pod.isServing && (nodeReady === 'Unknown' || pod.isLeftUnready)) return true;
+  return !pod.isDeleting && (pod.isReady || (pod.isServing && nodeReady !== 'True'));
 }
 
 export interface PortBackends {
@@ -87,8 +92,9 @@ export function backendsOf(
   }
   const shares = [...found.values()].map(({ label }) => label);
   const { weightOf, rounded } = weighing(shares, weights);
+  const areJudged = judgesOthers(weights, shares);
   const backends = [...found.values()].flatMap(({ ip, port, label }): Backend[] => {
-    if (label !== undefined && hasWeights(weights) && !Object.hasOwn(weights, label)) unknownWeights.add(label);
+    if (label !== undefined && areJudged && !Object.hasOwn(weights, label)) unknownWeights.add(label);
     const weight = weightOf(label);
     return weight === 0 ? [] : [{ targetIP: ip, targetPort: port, label: label === undefined ? [] : [label], weight }];
   });
@@ -183,6 +189,12 @@ function scaling(quotients: readonly number[], divisors: readonly number[]): (qu
     }
   }
   return (quotient) => Math.max(1, Math.round((quotient * MAX_BACKEND_WEIGHT) / greatest));
+}
+
+/** Whether a value without a share is worth a word. One share alone says nothing of others, unless no Pod has it. */
+function judgesOthers(weights: Readonly<Record<string, number>>, labels: readonly (string | undefined)[]): boolean {
+  const [only] = Object.keys(weights);
+  return hasWeights(weights) || (only !== undefined && !labels.includes(only));
 }
 
 /** One share alone is a share of nothing. */

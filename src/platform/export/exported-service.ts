@@ -23,7 +23,7 @@ const MAX_FAULTS = 20;
 
 /** What balancers copy into their configuration: no character of these means anything there. */
 const GROUP = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
-const HOST = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const HOST = /^(\*\.)?[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 const PATH = /^\/[A-Za-z0-9._~%+,=:@/-]*$/;
 const PORT_NAME = /^[A-Za-z0-9-]{1,63}$/;
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
@@ -206,7 +206,7 @@ export function normalPath(path: string): string {
 
 /** Segments that servers take out, or that they take for others. */
 const ODD_SEGMENT = /\/(\/|\.{1,2}(\/|$))/;
-const ODD_ENCODING = /%(?![0-9A-Fa-f]{2})|%2[EeFf]|%5[Cc]|%[01]|%7[Ff]/;
+const ODD_ENCODING = /%(?![0-9A-Fa-f]{2})|%2[5EeFf]|%5[Cc]|%[01]|%7[Ff]/;
 
 /** The only port of a Service may have no name. */
 function nameOf({ name, port }: ServicePort): string {
@@ -281,7 +281,7 @@ function portOf(port: ServicePort, description: PortDescription, diagnoses: Diag
   }
   if (ODD_SEGMENT.test(path) || ODD_ENCODING.test(path)) {
     faults.push(
-      `${portField(name, 'path')}: ${quoted(path)} must not have empty segments, "." or ".." segments, or encoded slashes, dots or control characters`,
+      `${portField(name, 'path')}: ${quoted(path)} must not have empty segments, "." or ".." segments, or encoded slashes, dots, percent signs or control characters`,
     );
     return undefined;
   }
@@ -307,7 +307,7 @@ function protocolOf(port: ServicePort, described: unknown, { faults, notes }: Di
   const { protocol: transport = 'TCP', appProtocol = '' } = port;
   const known = Object.hasOwn(APP_PROTOCOLS, appProtocol) ? APP_PROTOCOLS[appProtocol] : undefined;
   const usable = known !== undefined && runsOver(known, transport) ? known : undefined;
-  const wanted = described ?? usable ?? transport.toLowerCase();
+  const wanted = described === undefined ? (usable ?? transport.toLowerCase()) : described;
   const found = PROTOCOLS.find((one) => one === wanted);
   if (found === undefined || !runsOver(found, transport)) {
     const lack = found === undefined ? `is not one of ${PROTOCOLS.join(', ')}` : `does not run over ${transport}`;

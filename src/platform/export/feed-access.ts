@@ -65,6 +65,8 @@ export function scopeKey({ group, namespace }: FeedScope): string {
 export interface Caller {
   readonly header: string | undefined;
   readonly source: string;
+  /** It has a watch already. */
+  readonly isWatching?: boolean;
 }
 
 export interface FeedAccessOptions {
@@ -87,6 +89,8 @@ const MAX_TOKEN_LENGTH = 16_384;
 const QUESTIONS = { burst: 100, refillMs: 50 };
 const QUESTIONS_OF_SOURCE = { burst: 20, refillMs: 500 };
 const MAX_SOURCES = 1_000;
+/** Questions about owners of open watches: those are 500 at most, and each is asked about once a minute. */
+const QUESTIONS_OF_WATCHES = { burst: 100, refillMs: 50 };
 const REVIEW_TIMEOUT_MS = 5_000;
 
 interface Answer {
@@ -105,14 +109,16 @@ export class FeedAccess {
   readonly #answers = new LruMap<Answer>(MAX_ANSWERS);
   readonly #questions: TokenBucket;
   readonly #questionsOf = new LruMap<TokenBucket>(MAX_SOURCES);
+  readonly #questionsOfWatches: TokenBucket;
 
   constructor(options: FeedAccessOptions) {
     this.#options = options;
     this.#questions = new TokenBucket(QUESTIONS, options.clock.now());
+    this.#questionsOfWatches = new TokenBucket(QUESTIONS_OF_WATCHES, options.clock.now());
   }
 
   /** `header`: `Authorization: Bearer …`. `source`: the address that the request comes from. Never rejects. */
-  async of({ header, source }: Caller, { group, namespace }: FeedScope): Promise<Access> {
+  async of({ header, source, isWatching = false }: Caller, { group, namespace }: FeedScope): Promise<Access> {
     const token = /^Bearer ([\x21-\x7e]+)$/i.exec(header ?? '')?.[1];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH) return 'Unauthenticated';
     const digest = digestOf(token);
@@ -122,8 +128,7 @@ export class FeedAccess {
     const key = `${digest} ${namespace ?? ''}`;
     const known = this.#answers.get(key);
     if (known !== undefined && now < known.until) return known.access;
-    const ofSource = this.#questionsOf.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
-    if (!ofSource.tryTake(now) || !this.#questions.tryTake(now)) return 'Busy';
+    if (!(isWatching ? this.#questionsOfWatches.tryTake(now) : this.#mayAsk(source, now))) return 'Busy';
     // While it is asked, others with this token wait for the same answer.
     const answer = this.#answers.getOrCreate(key, () => ({ access: Promise.resolve('Unknown'), until: now }));
     answer.access = this.#ask(token, namespace);
@@ -131,6 +136,11 @@ export class FeedAccess {
     const found = await answer.access;
     if (found !== 'Allowed') answer.until = found === 'Unknown' ? now : now + REFUSED_FOR_MS;
     return found;
+  }
+
+  #mayAsk(source: string, now: number): boolean {
+    const ofSource = this.#questionsOf.getOrCreate(source, () => new TokenBucket(QUESTIONS_OF_SOURCE, now));
+    return ofSource.tryTake(now) && this.#questions.tryTake(now);
   }
 
   async #ask(token: string, namespace: string | undefined): Promise<Access> {

@@ -15,6 +15,8 @@ export interface FeedAppOptions {
 
 const PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
+/** The API server takes the same. */
+const WATCH_VALUES = ['1', 'true', '0', 'false'];
 const RETRY_AFTER_SECONDS = '1';
 const NDJSON = 'application/x-ndjson';
 
@@ -47,7 +49,8 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     // Until the answers before it have ended, Node keeps all that is written to it, even when it is destroyed.
     if (response.socket === null) return refuse(response, 400, 'must not be pipelined behind another request');
     response.set('Cache-Control', 'private, no-cache').set('Vary', 'Authorization');
-    const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of({ header, source }, scope));
+    const watching = { header, source, isWatching: true };
+    const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of(watching, scope));
     await answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
   });
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
@@ -69,20 +72,21 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
 
   async function list(request: Request, response: Response, scope: FeedScope, isBalancer: boolean): Promise<void> {
     response.vary('Accept-Encoding');
-    const { etag, bytes } = lists.of(scope);
+    const { etag, bytes, isCompressible } = lists.of(scope);
+    const isCompressed = isCompressible && request.acceptsEncodings('gzip', 'identity') === 'gzip';
+    // A strong ETag stands for one sequence of bytes (RFC 9110, 8.8.1).
+    const tag = isCompressed ? `W/${etag}` : etag;
     if (isKnown(request, etag)) {
-      response.set('ETag', etag).status(304).end();
+      response.set('ETag', tag).status(304).end();
       return;
     }
-    const compressed = request.acceptsEncodings('gzip', 'identity') === 'gzip' ? lists.compressedOf(scope) : undefined;
-    const body = compressed === undefined ? bytes : await compressed;
+    const body = isCompressed ? await lists.compressedOf(scope) : bytes;
     if (response.closed) return;
     if (!lists.hold(response, body, isBalancer)) {
       return refuse(response, 503, 'too much of the lists is unread: ask another replica');
     }
-    // A strong ETag stands for one sequence of bytes (RFC 9110, 8.8.1).
-    response.set('ETag', compressed === undefined ? etag : `W/${etag}`).type('application/json');
-    if (compressed !== undefined) response.set('Content-Encoding', 'gzip');
+    response.set('ETag', tag).type('application/json');
+    if (isCompressed) response.set('Content-Encoding', 'gzip');
     response.send(body);
   }
 }
@@ -90,13 +94,15 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
 /** Answers the request itself when it is not understood. */
 function scopeOf({ query }: Request, response: Response): FeedScope | undefined {
   const unknown = Object.keys(query).find((name) => !PARAMETERS.includes(name));
-  const { group, namespace } = query;
+  const { group, namespace, watch } = query;
   if (unknown !== undefined) {
     refuse(response, 400, `${unknown}: unknown parameter, use ${PARAMETERS.join(', ')}`);
   } else if (typeof group !== 'string' || group === '') {
     refuse(response, 400, 'group: is required, such as ?group=external');
   } else if (namespace !== undefined && (typeof namespace !== 'string' || namespace === '')) {
     refuse(response, 400, 'namespace: must be given once, and must not be empty');
+  } else if (watch !== undefined && !WATCH_VALUES.includes(String(watch))) {
+    refuse(response, 400, `watch: must be one of ${WATCH_VALUES.join(', ')}, and given once`);
   } else {
     return { group, namespace };
   }

@@ -24,6 +24,8 @@ export interface FeedList {
   /** JSON. Answers share it: a string would be copied for each of them. */
   readonly bytes: Buffer;
   readonly etag: string;
+  /** A shorter one is never sent with gzip. */
+  readonly isCompressible: boolean;
 }
 
 interface KeptList extends FeedList {
@@ -71,6 +73,10 @@ export class FeedLists {
   }
 
   of(scope: FeedScope): FeedList {
+    return this.#keptOf(scope);
+  }
+
+  #keptOf(scope: FeedScope): KeptList {
     const { table } = this.#options;
     const name = scopeKey(scope);
     const known = this.#lists.get(name);
@@ -78,7 +84,9 @@ export class FeedLists {
     const json = entriesIn(table, scope).map(({ view }) => view.json);
     const bytes = Buffer.from(`[${json.join(',')}]`);
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
-    const list: KeptList = { version: table.version, bytes, etag, compressed: undefined, compressedLength: 0 };
+    const isCompressible = bytes.length >= MIN_COMPRESSED_BYTES;
+    const { version } = table;
+    const list: KeptList = { version, bytes, etag, isCompressible, compressed: undefined, compressedLength: 0 };
     this.#drop(name);
     this.#lists.set(name, list);
     this.#bytes += bytes.length;
@@ -86,12 +94,10 @@ export class FeedLists {
     return list;
   }
 
-  /** The same with gzip, made once for each version; undefined for a list that is too short for that. */
-  compressedOf(scope: FeedScope): Promise<Buffer> | undefined {
-    this.of(scope);
+  /** The same with gzip, made once for each version. */
+  compressedOf(scope: FeedScope): Promise<Buffer> {
     const name = scopeKey(scope);
-    const list = this.#lists.get(name);
-    if (list === undefined || list.bytes.length < MIN_COMPRESSED_BYTES) return undefined;
+    const list = this.#keptOf(scope);
     list.compressed ??= compress(list.bytes, COMPRESSION).then((bytes) => {
       if (this.#lists.get(name) !== list) return bytes;
       list.compressedLength = bytes.length;

@@ -80,18 +80,22 @@ async function startController(world: OwnWorld): Promise<Subject> {
   return startController(world);
 }
 
+/** `preStop.sleep` of Pods that have none; the floor and kwok have no sleep. */
+const { PRE_STOP_SLEEP_SECONDS = '0' } = process.env;
+
 /** Does not wait for anything. */
 export async function launchController(world: OwnWorld): Promise<Subject & { readonly process: ControllerProcess }> {
-  const process = await world.launchController({ NODE_OPTIONS: `--import ${PRELOAD}`, NODE_COMPILE_CACHE });
-  const probe = remoteOf<ProbeCalls>('controller', process.child);
+  const preload = { NODE_OPTIONS: `--import ${PRELOAD}`, NODE_COMPILE_CACHE };
+  const started = await world.launchController({ ...preload, PRE_STOP_SLEEP_SECONDS });
+  const probe = remoteOf<ProbeCalls>('controller', started.child);
   return {
     name: 'controller',
-    pid: process.child.pid ?? Number.NaN,
-    process,
+    pid: started.child.pid ?? Number.NaN,
+    process: started,
     probe,
     profiler: probe,
     kill: async () => {
-      await process.stop('SIGKILL');
+      await started.stop('SIGKILL');
     },
   };
 }

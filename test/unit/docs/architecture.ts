@@ -137,6 +137,7 @@ export const PURE = [
   'src/pod/command-conflicts.ts',
   'src/pod/contact-record.ts',
   'src/pod/container-status.ts',
+  'src/pod/departures.ts',
   'src/pod/heirs.ts',
   'src/pod/module-decision.ts',
   'src/pod/module-spec.ts',

@@ -222,7 +222,7 @@ describe('a status that could not be written of a Pod that goes meanwhile', () =
     const views = new Map([[pod, [{ container: 'biz1', view: { kind: 'Running' as const } }]]]);
     const plan = { views, failedKills: new Map(), hasRivals: () => false } as unknown as BasePlan;
     const facts = { identity: 'b1', ip: '10.1.0.1', isRoutable: true, unreachable: undefined };
-    const write = (): Promise<{ errors: unknown[] }> => writer.write(pod.nodeName ?? '', plan, facts);
+    const write = (): Promise<{ errors: unknown[] }> => writer.write(pod.nodeName ?? '', plan, facts, []);
     expect((await write()).errors).toHaveLength(1);
     expect(writer.remembered(pod)).not.toBe(pod);
     writer.forget(pod);

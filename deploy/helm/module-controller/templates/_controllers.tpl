@@ -112,7 +112,7 @@
   verbs: [get, patch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
-# SharedInformer: Modules. ReleaseController: that of a release, before it removes one.
+# SharedInformer: Modules. ModuleController and ReleaseController: whether one is as the watch shows it.
 - apiGroups: [platform.koupleless.io]
   resources: [modules]
   verbs: [get, list, watch]

@@ -6,8 +6,21 @@ import {
   moduleKeyOfLabels,
   projectCatalogPod,
 } from '../../../../src/platform/catalog/catalog-pod.ts';
-import { exitedRecordStatus, missingPods, urgencyOf } from '../../../../src/platform/catalog/exited-pods.ts';
-import { type ExitedPod, type ExitedRecordStatus, MAX_LIVE } from '../../../../src/platform/catalog/exited-record.ts';
+import {
+  missingPods,
+  patchOf,
+  type RecordInput,
+  recordChange,
+  urgencyOf,
+} from '../../../../src/platform/catalog/exited-pods.ts';
+import {
+  type ExitedPod,
+  type ExitedRecordObject,
+  type ExitedRecordStatus,
+  MAX_LIVE,
+  projectExitedRecord,
+} from '../../../../src/platform/catalog/exited-record.ts';
+import { applyOperation } from '../../../support/fake-objects.ts';
 
 const CREATED = '2026-11-28T10:00:00Z';
 const GONE = '2026-11-28T11:00:00Z';
@@ -36,6 +49,29 @@ function waiting(reason: string, message?: string): PodStatus {
   const state = { waiting: { reason, ...(message !== undefined && { message }) } };
   return { containerStatuses: [{ name: 'cart', image: 'i', imageID: '', ready: false, restartCount: 0, state }] };
 }
+
+interface Case extends Partial<Omit<RecordInput, 'before'>> {
+  readonly before?: ExitedRecordStatus | undefined;
+}
+
+function recordOf(status: ExitedRecordStatus | undefined): ExitedRecordObject {
+  const metadata = { name: 'shop-cart', namespace: 'a', resourceVersion: '7' };
+  return { metadata, spec: { app: 'Shop', module: 'cart' }, ...(status && { status }) };
+}
+
+const recordedIn = (status: ExitedRecordStatus | undefined) => projectExitedRecord(recordOf(status)).recorded;
+
+const changeOf = ({ before, ...input }: Case) =>
+  recordChange({ before: recordedIn(before), pods: [], exits: [], limit: 10, ...input });
+
+/** The status after the patch. */
+function decide(input: Case): ExitedRecordStatus {
+  const record = structuredClone(recordOf(input.before));
+  for (const operation of patchOf(projectExitedRecord(record), changeOf(input))) applyOperation(record, operation);
+  return record.status as ExitedRecordStatus;
+}
+
+const urgency = (input: Case) => urgencyOf(recordedIn(input.before), changeOf(input));
 
 describe('the part of a Pod that is kept', () => {
   it('has the base, the release and the Module', () => {
@@ -75,6 +111,17 @@ describe('the part of a Pod that is kept', () => {
 describe('the reason of an exit', () => {
   it.each<[string, PodStatus, object | undefined]>([
     ['nothing of a Pod that runs', { phase: 'Running' }, undefined],
+    [
+      'nothing that a condition says besides',
+      {
+        conditions: [
+          { type: 'Ready', status: 'False', reason: 'ContainersNotReady' },
+          { type: 'PodScheduled', status: 'True', reason: 'Scheduled' },
+          { type: 'DisruptionTarget', status: 'False', reason: 'None' },
+        ],
+      },
+      undefined,
+    ],
     ['nothing of an install that has only begun', waiting('ContainerCreating'), undefined],
     ['the failure of a module', waiting('ErrImagePull', 'no jar'), { reason: 'ErrImagePull', message: 'no jar' }],
     ['a reason without a message', waiting('InstallTimeout'), { reason: 'InstallTimeout' }],
@@ -128,9 +175,6 @@ describe('the reason of an exit', () => {
 });
 
 describe('the status of a record', () => {
-  const decide = (input: Partial<Parameters<typeof exitedRecordStatus>[0]>) =>
-    exitedRecordStatus({ before: undefined, pods: [], exits: [], limit: 10, ...input });
-
   it('has the Pod that went last in front', () => {
     const before = decide({ exits: [exitOf('a'), exitOf('b')] });
     const next = decide({ before, exits: [exitOf('c'), exitOf('d')] });
@@ -161,7 +205,7 @@ describe('the status of a record', () => {
     expect([before.pods.length, before.pods[0]?.name, before.pods[47]?.name]).toEqual([48, 'p99', 'p52']);
     const shorter = decide({ before, limit: 10 });
     expect([shorter.pods.length, shorter.exited]).toEqual([10, 100]);
-    expect(urgencyOf(before, shorter)).toBe('Exits');
+    expect(urgency({ before, limit: 10 })).toBe('Exits');
   });
 
   it('has the newest Pods that live, in one order', () => {
@@ -172,7 +216,7 @@ describe('the status of a record', () => {
     expect(status.live).toHaveLength(MAX_LIVE);
     expect(status.live[0]?.createTime).toBe('2026-11-28T10:59:00Z');
     expect(decide({ pods: [...pods].reverse() }).live).toEqual(status.live);
-    expect(urgencyOf(status, decide({ before: status, pods: [...pods].reverse() }))).toBe('None');
+    expect(urgency({ before: status, pods: [...pods].reverse() })).toBe('None');
   });
 
   it('is smaller than 500 kB, however long its texts are', () => {
@@ -198,7 +242,7 @@ describe('the status of a record', () => {
 describe('Pods that went while nobody looked', () => {
   it('are those that lived, and that nothing is known of', () => {
     const lived = ['a', 'b', 'c', 'd'].map((name, index) => cached(name, {}, `2026-11-28T10:0${index}:00Z`));
-    const before = exitedRecordStatus({ before: undefined, pods: lived, exits: [], limit: 10 });
+    const before = recordedIn(decide({ pods: lived }));
     const found = missingPods({ before, pods: [cached('b')], exits: [exitOf('c')] });
     expect(namesOf(found)).toBe('a d');
     expect(found[0]).toMatchObject({ id: 'r1', node: 'vnode.b1', podIP: '10.0.0.1' });
@@ -210,20 +254,28 @@ describe('Pods that went while nobody looked', () => {
 });
 
 describe('a write', () => {
-  const live = (...pods: ReturnType<typeof cached>[]) =>
-    exitedRecordStatus({ before: undefined, pods, exits: [], limit: 10 });
+  const unbound = { ...cached('a'), node: undefined };
 
-  it.each([
-    ['no record and no Pod', undefined, live(), 'None'],
-    ['the first Pod', undefined, live(cached('a')), 'Live'],
-    ['an exit without a record', undefined, { ...live(), pods: [exitOf('a')], exited: 1 }, 'Exits'],
-    ['the same again', live(cached('a')), live(cached('a')), 'None'],
-    ['a Pod that has got a base', live({ ...cached('a'), node: undefined }), live(cached('a')), 'Live'],
-    ['an exit', live(cached('a')), { ...live(), pods: [exitOf('a')], exited: 1 }, 'Exits'],
-  ] as [string, ExitedRecordStatus | undefined, ExitedRecordStatus, string][])(
-    'of %s is as urgent as it should be',
-    (_what, before, next, urgency) => {
-      expect(urgencyOf(before, next)).toBe(urgency);
-    },
-  );
+  it.each<[string, Case, string]>([
+    ['no record and no Pod', {}, 'None'],
+    ['the first Pod', { pods: [cached('a')] }, 'Live'],
+    ['an exit without a record', { exits: [exitOf('a')] }, 'Exits'],
+    ['the same again', { before: decide({ pods: [cached('a')] }), pods: [cached('a')] }, 'None'],
+    ['a Pod that has got a base', { before: decide({ pods: [unbound] }), pods: [cached('a')] }, 'Live'],
+    ['an exit', { before: decide({ pods: [cached('a')] }), exits: [exitOf('a')] }, 'Exits'],
+    ['an exit that is known', { before: decide({ exits: [exitOf('a')] }), exits: [exitOf('a')] }, 'None'],
+  ])('of %s is as urgent as it should be', (_what, input, expected) => {
+    expect(urgency(input)).toBe(expected);
+  });
+
+  it('sends no entry again, and is for the version that it was decided from', () => {
+    const before = decide({ exits: Array.from({ length: 10 }, (_, index) => exitOf(`p${index}`)) });
+    const operations = patchOf(projectExitedRecord(recordOf(before)), changeOf({ before, exits: [exitOf('q')] }));
+    expect(operations).toEqual([
+      { op: 'replace', path: '/metadata/resourceVersion', value: '7' },
+      { op: 'remove', path: '/status/pods/9' },
+      { op: 'add', path: '/status/pods/0', value: exitOf('q') },
+      { op: 'replace', path: '/status/exited', value: 11 },
+    ]);
+  });
 });

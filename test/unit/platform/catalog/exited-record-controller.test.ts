@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject, PodStatus } from '../../../../src/kube/objects.ts';
+import type { KubeObject, PodObject, PodStatus } from '../../../../src/kube/objects.ts';
 import { PODS } from '../../../../src/kube/resource.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { CACHED_MODULES } from '../../../../src/platform/catalog/cached-module.ts';
@@ -18,6 +18,7 @@ import {
   type ExitedRecordControllerOptions,
 } from '../../../../src/platform/catalog/exited-record-controller.ts';
 import { MODULES } from '../../../../src/platform/catalog/module.ts';
+import { PLATFORM_CONFIGS } from '../../../../src/platform/catalog/platform-config.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeInformer } from '../../../support/fake-informer.ts';
@@ -155,6 +156,17 @@ describe('the record of a Module', () => {
     expect(version() - before).toBeLessThanOrEqual(2);
   });
 
+  it('gets shorter with the limit of its namespace', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
+    await Promise.all(names.map((name) => rig.put(PODS, podOf(name))));
+    await Promise.all(names.map((name) => rig.remove(PODS, name)));
+    expect(exited()?.split(' ')).toEqual(names.toReversed());
+    const config = { metadata: { name: 'platform', namespace: 'default' }, spec: { recordLimit: { exitedPod: 10 } } };
+    await rig.put(PLATFORM_CONFIGS, config as never);
+    expect(exited()?.split(' ')).toEqual(names.toReversed().slice(0, 10));
+    expect(record()?.status?.exited).toBe(20);
+  });
+
   it('is not written while nothing happens', async () => {
     await rig.put(PODS, podOf('a'));
     await rig.put(PODS, podOf('b'));
@@ -252,48 +264,135 @@ describe('the record of a Module', () => {
 });
 
 describe('one of several processes', () => {
-  const clock = new FakeClock();
   const errorOf = (status: number, reason: string): ApiError =>
     new ApiError(reason, { status, reason, retryAfterMs: undefined, causes: undefined });
-  const gone = async (): Promise<never> => {
-    throw errorOf(404, 'NotFound');
-  };
+  let clock: FakeClock;
+  let stored: FakeObjects<ExitedRecordObject, CachedExitedRecord>;
+  let client: ExitedRecordControllerOptions['client'];
+  let writes: number;
+  /** Pods that the API server has. */
+  let alive: Set<string>;
+  let asked: string[];
+  let versions: number;
 
-  function start(client: ExitedRecordControllerOptions['client'], records: FakeInformer<CachedExitedRecord>) {
+  beforeEach(() => {
+    clock = new FakeClock();
+    writes = 0;
+    stored = new FakeObjects({
+      project: projectExitedRecord,
+      onWrite: (isDone) => {
+        if (isDone) writes++;
+      },
+    });
+    client = stored.client(({ metadata }) => stored.remove(metadata.name));
+    alive = new Set();
+    asked = [];
+    versions = 0;
+  });
+
+  function start(own: typeof client = client, records = stored.informer) {
     const pods = new FakeInformer(clock, projectCatalogPod, CATALOG_PODS.indexers);
     const modules = new FakeInformer(clock, (raw) => CACHED_MODULES.project(raw, {} as never));
-    const options = { modules, pods, records, client, podClient: { get: gone }, permit: () => true, clock };
-    const controller = new ExitedRecordController(options);
-    modules.deliver({ type: 'PUT', object: moduleOf() });
-    const go = (name: string): void => {
-      const pod = podOf(name, { resourceVersion: '1' });
-      pods.deliver({ type: 'PUT', object: pod });
-      pods.deliver({ type: 'DELETED', object: pod });
+    const get = async ({ name }: { name: string }) => {
+      asked.push(name);
+      if (!alive.has(name)) throw errorOf(404, 'NotFound');
+      return podOf(name) as PodObject;
     };
-    return { go, reconcile: () => controller.reconcile('default/shop-cart') };
+    const podClient = { get };
+    const limitOf = () => 48;
+    const options = { modules, pods, records, client: own, podClient, limitOf, permit: () => true, clock };
+    const controller = new ExitedRecordController(options);
+    const deliver = (type: 'PUT' | 'DELETED', name: string): void =>
+      pods.deliver({ type, object: podOf(name, { resourceVersion: String(++versions) }) });
+    modules.deliver({ type: 'PUT', object: moduleOf() });
+    return {
+      modules,
+      come: (name: string) => deliver('PUT', name),
+      go: (name: string) => {
+        deliver('PUT', name);
+        deliver('DELETED', name);
+      },
+      reconcile: () => controller.reconcile('default/shop-cart'),
+    };
   }
+
+  const names = (): string[] | undefined => stored.all[0]?.status?.pods.map(({ name }) => name);
+
+  it('waits 10 s from the first change of Pods that live, and begins again when they are as before', async () => {
+    const { come, go, reconcile } = start();
+    come('a');
+    expect(await reconcile()).toEqual({ requeueAfterMs: 10_000 });
+    clock.advance(4_000);
+    come('b');
+    expect(await reconcile()).toEqual({ requeueAfterMs: 6_000 });
+    alive = new Set(['a', 'b']);
+    for (const name of alive) go(name);
+    expect(await reconcile()).toBeUndefined();
+    clock.advance(1_000);
+    come('a');
+    expect(await reconcile()).toEqual({ requeueAfterMs: 10_000 });
+    clock.advance(9_999);
+    expect(await reconcile()).toEqual({ requeueAfterMs: 1 });
+    clock.advance(1);
+    expect([await reconcile(), writes]).toEqual([undefined, 2]);
+  });
+
+  it('writes exits 1 s after the write before, and at once for a new Module', async () => {
+    const { modules, go, reconcile } = start();
+    go('a');
+    expect(await reconcile()).toBeUndefined();
+    clock.advance(300);
+    go('b');
+    expect(await reconcile()).toEqual({ requeueAfterMs: 700 });
+    expect(names()).toEqual(['a']);
+    clock.advance(700);
+    await reconcile();
+    expect(names()).toEqual(['b', 'a']);
+    modules.deliver({ type: 'DELETED', object: { ...moduleOf() } });
+    stored.remove('shop-cart');
+    expect(await reconcile()).toBeUndefined();
+    modules.deliver({ type: 'PUT', object: moduleOf('module-2') });
+    go('c');
+    expect(await reconcile()).toBeUndefined();
+    expect(names()).toEqual(['c']);
+  });
+
+  it('asks for each Pod once, however often its write fails', async () => {
+    let isRefused = true;
+    const create: typeof client.create = async (...args) => {
+      if (isRefused) throw errorOf(500, 'InternalError');
+      return client.create(...args);
+    };
+    const { go, reconcile } = start({ ...client, create });
+    go('a');
+    for (let attempt = 0; attempt < 2; attempt++) await expect(reconcile()).rejects.toMatchObject({ status: 500 });
+    isRefused = false;
+    await reconcile();
+    expect([names(), asked]).toEqual([['a'], ['a']]);
+  });
+
+  it('has nothing of a former Module in the record of the next one', async () => {
+    const { modules, go, reconcile } = start();
+    go('a');
+    modules.deliver({ type: 'DELETED', object: moduleOf() });
+    modules.deliver({ type: 'PUT', object: moduleOf('module-2') });
+    expect([await reconcile(), stored.all]).toEqual([undefined, []]);
+  });
 
   it('looks again later in a namespace that has not opted in', async () => {
     const refuse = async (): Promise<never> => {
       throw errorOf(403, 'Forbidden');
     };
-    const records = new FakeInformer(clock, projectExitedRecord);
-    const { go, reconcile } = start({ create: refuse, mergePatch: refuse, delete: refuse }, records);
+    const { go, reconcile } = start({ ...client, create: refuse });
     go('a');
     expect(await reconcile()).toEqual({ requeueAfterMs: 30_000 });
   });
 
   it('writes nothing for a version that another one has changed meanwhile', async () => {
-    const stored = new FakeObjects<ExitedRecordObject, CachedExitedRecord>({
-      project: projectExitedRecord,
-      onWrite: () => {},
-    });
-    const client = stored.client(() => {});
-    const first = start(client, stored.informer);
+    const first = start();
     const late = new FakeInformer(clock, projectExitedRecord);
     stored.addListener((event) => late.deliver(event));
     const second = start(client, late);
-    const names = (): string[] | undefined => stored.all[0]?.status?.pods.map(({ name }) => name);
     first.go('a');
     await first.reconcile();
     late.isPaused = true;

@@ -161,6 +161,23 @@ describe('a composed workload', () => {
     expect(image()).toBe(JAR);
   });
 
+  it.each<[string, (stored: KubeObject) => KubeObject]>([
+    [
+      'is gone',
+      () => {
+        throw new ApiError('GET', { status: 404, reason: 'NotFound' });
+      },
+    ],
+    ['is being deleted', (stored) => ({ ...stored, metadata: { ...stored.metadata, deletionTimestamp: 'now' } })],
+    ['is another one', (stored) => ({ ...stored, metadata: { ...stored.metadata, uid: 'another' } })],
+  ])('is not there again when its Module %s, though the watch does not show that yet', async (_, change) => {
+    await put({ ports: [{ name: 'http', port: 8080 }] });
+    rig.changeRead(MODULES, change);
+    await rig.remove(MODULE_DEPLOYMENTS, 'shop-cart');
+    await rig.remove(SERVICES, 'shop-cart');
+    expect([workload(), rig.all(SERVICES)]).toEqual([undefined, []]);
+  });
+
   it('gets a composed field back that somebody changes, and keeps the others', async () => {
     await put();
     await change((object) => {

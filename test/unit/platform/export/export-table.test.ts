@@ -187,19 +187,25 @@ describe('backends', () => {
       expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
       world.put(podOf('shop', 'shop-1', deleted));
       expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
-      // A controller is back.
-      for (const ready of ['False', 'True'] as const) {
-        world.put(nodeOf('vnode.shop-1', ready));
-        expect(world.backends('t1/shop')).toEqual([]);
-      }
+      // A controller is back, and decides when it leaves.
+      world.put(nodeOf('vnode.shop-1'));
+      expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080']);
+      world.put(nodeOf('vnode.shop-1', 'False'));
+      expect(world.backends('t1/shop')).toEqual(dropsLost ? [] : ['10.0.0.1:8080']);
+      world.put(nodeOf('vnode.shop-1'), podOf('shop', 'shop-1', { ...deleted, reason: 'PodDeleted' }));
+      expect(world.backends('t1/shop')).toEqual([]);
     }
   });
 
   it('go with a silent base where that is wanted', () => {
     const world = new ExportWorld({ dropsLost: true }).put(serviceOf('shop'), ...fleet('shop', 2));
     const lost = { isReady: false, isServing: true, reason: 'BaseUnreachable' };
-    world.put(nodeOf('vnode.shop-1', 'False'), podOf('shop', 'shop-1', lost));
+    world.put(nodeOf('vnode.shop-1', 'False'));
     expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+    world.put(podOf('shop', 'shop-1', lost));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.2:8080']);
+    world.put(nodeOf('vnode.shop-1'), podOf('shop', 'shop-1'));
+    expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080', '10.0.0.2:8080']);
   });
 
   it.each([
@@ -321,6 +327,24 @@ describe('backends', () => {
     expect(world.backends('t1/shop')).toEqual([]);
     world.remove(nodeOf('vnode.bank-1'));
     expect(world.backends('t1/shop')).toEqual(['10.0.0.1:1238']);
+  });
+
+  it.each([
+    ['10.0.0.1', '::ffff:10.0.0.1', '10.0.0.1'],
+    ['::ffff:a00:1', '10.0.0.1', '10.0.0.1'],
+    ['fd00::a', 'FD00:0:0:0:0:0:0:A', 'fd00::a'],
+  ])('are never the arklet of a base whose address is written in another way: %s and %s', (ofNode, ofPod, ip) => {
+    const world = new ExportWorld().put(
+      serviceOf('shop', { ports: [{ ...TCP_PORT, targetPort: 1238 }] }),
+      nodeOf('vnode.bank-1', 'True', 1238, ofNode),
+      nodeOf('vnode.shop-1', 'True', 1239, '10.0.0.9'),
+      podOf('shop', 'shop-1', { ip: ofPod }),
+    );
+    expect(world.backends('t1/shop')).toEqual([]);
+    world.put(nodeOf('vnode.bank-1', 'True', 1240, ofNode), nodeOf('vnode.shop-2'));
+    // Two Pods on one base are one backend.
+    world.put(podOf('shop', 'shop-2', { ip: ofNode }));
+    expect(world.backends('t1/shop')).toEqual([`${ip}:1238`]);
   });
 
   it('of a base that reports the address of another one are of its own Services only', () => {
@@ -481,6 +505,17 @@ describe('weights', () => {
     );
     expect(world.backends('t1/shop')).toEqual(['10.0.0.1:8080*2', '10.0.0.2:8080']);
     expect(world.table.get('t1/shop')?.view.unknownWeights).toEqual(['3.0.0']);
+  });
+
+  it('that are not named are reported beside one share alone only where no Pod has it', () => {
+    const unknownOf = (weights: Record<string, string>): unknown =>
+      new ExportWorld()
+        .put(weighted(weights), ...fleet('shop', 1), ...fleet('shop', 1, { version: '3.0.0' }, 2))
+        .table.get('t1/shop')?.view.unknownWeights;
+    expect(unknownOf({ '1.0.O': '9' })).toEqual(['1.0.0', '3.0.0']);
+    expect(unknownOf({ '1.0.0': '9' })).toEqual([]);
+    expect(unknownOf({ '1.0.0': '0' })).toEqual([]);
+    expect(unknownOf({})).toEqual([]);
   });
 
   it('may be of another label', () => {

@@ -101,6 +101,14 @@ describe('what a Service says about its export', () => {
     expect(settingsOf({ labels: {}, annotations }).groups).toEqual(groups.slice(0, 16));
   });
 
+  it('may name a host with labels of 63 characters, of 253 in all', () => {
+    for (const host of [`${'a'.repeat(63)}.${'b'.repeat(63)}`, `${'a.'.repeat(126)}b`])
+      expect(withPorts(JSON.stringify({ http: { domainName: host } }))).toMatchObject({
+        faults: [],
+        ports: [{ host }],
+      });
+  });
+
   it('may name a wildcard host', () => {
     expect(withPorts('{"http":{"domainName":"*.example.com"}}')).toMatchObject({
       faults: [],
@@ -156,6 +164,7 @@ describe('faults of an exported Service', () => {
     ['{"http":{"domainName":"a.b","host":"c"}}', '.http.host: is not one of domainName, path, protocol'],
     ['{"http":{"domainName":"a.b","protocol":"quic"}}', '.http.protocol: "quic" is not one of http, https, tcp, udp'],
     ['{"http":{"domainName":"a.b","protocol":7}}', '.http.protocol: 7 is not one of http, https, tcp, udp'],
+    ['{"http":{"domainName":"a.b","protocol":null}}', '.http.protocol: null is not one of http, https, tcp, udp'],
     ['{"http":{}}', '.http.domainName: a port of http needs a host name, such as shop.example.com'],
     ['{"http":{"domainName":"A.b"}}', '.http.domainName: "A.b" is not a host name'],
     [
@@ -167,7 +176,9 @@ describe('faults of an exported Service', () => {
     ['{"http":{"domainName":"a.b","path":"/x;}"}}', '.http.path'],
     ['{"http":{"domainName":"a.b","path":7}}', '.http.path: 7 must begin'],
     [`{"http":{"domainName":"a.b","path":"/${'x'.repeat(1_024)}"}}`, '.http.path'],
-    [`{"http":{"domainName":"${'a'.repeat(60)}.${'b'.repeat(193)}"}}`, 'is not a host name'],
+    [`{"http":{"domainName":"${'a.'.repeat(126)}bb"}}`, 'is not a host name'],
+    [`{"http":{"domainName":"${'a'.repeat(64)}.example.com"}}`, 'is not a host name'],
+    [`{"http":{"domainName":"shop.${'a'.repeat(64)}"}}`, 'is not a host name'],
     ['null', 'is not an object with the names of ports'],
     ['{"http":{"domainName":"a.b","path":{}}}', '.http.path: an object must begin'],
     ['{"http":null}', '.http: is not an object with domainName, path, protocol'],
@@ -180,10 +191,20 @@ describe('faults of an exported Service', () => {
   it.each([
     ['{"http":{"protocol":"tcp","domainName":"a.example.com"}}', 'http.domainName: a port of tcp has none'],
     ['{"http":{"protocol":"tcp","path":"/x"}}', 'http.path: a port of tcp has none'],
-    ...['//', '/a//b', '/a/../b', '/..', '/./a', '/a%2fb', '/a%2E', '/a%', '/a%zz', '/%00', '/%5Cx'].map((path) => [
-      JSON.stringify({ http: { domainName: 'a.example.com', path } }),
-      'http.path: ',
-    ]),
+    ...[
+      '//',
+      '/a//b',
+      '/a/../b',
+      '/..',
+      '/./a',
+      '/a%2fb',
+      '/a%2E',
+      '/%252e%252e/a',
+      '/a%',
+      '/a%zz',
+      '/%00',
+      '/%5Cx',
+    ].map((path) => [JSON.stringify({ http: { domainName: 'a.example.com', path } }), 'http.path: ']),
   ])('name what a balancer reads in another way: %s', (described, fault) => {
     const { faults } = withPorts(described ?? '');
     expect(faults).toEqual([

@@ -148,6 +148,29 @@ describe('access to the feed', () => {
     expect(many.filter((answer) => answer === 'Busy').length).toBeGreaterThan(880);
   });
 
+  it('that is taken back ends a watch, however many unknown tokens its owner sends', async () => {
+    const options = { authenticated: true };
+    const { access, of, clock } = accessTo(options);
+    const watch = { header: 'Bearer t', source: '10.1.1.1', isWatching: true };
+    expect(await access.of(watch, OF_GROUP)).toBe('Allowed');
+    options.authenticated = false;
+    clock.advance(60_000);
+    for (let index = 0; index < 200; index++)
+      await of(`t${index}`, OF_GROUP, index < 100 ? '10.1.1.1' : `10.2.0.${index}`);
+    expect(await of('t')).toBe('Busy');
+    expect(await access.of(watch, OF_GROUP)).toBe('Unauthenticated');
+  });
+
+  it('costs the API server 100 questions of watches at once and then one every 50 ms', async () => {
+    const { access, clock } = accessTo();
+    let count = 0;
+    const ask = () => access.of({ header: `Bearer t${count++}`, source: '10.1.1.1', isWatching: true }, OF_GROUP);
+    for (let index = 0; index < 100; index++) expect(await ask()).toBe('Allowed');
+    expect(await ask()).toBe('Busy');
+    clock.advance(50);
+    expect([await ask(), await ask()]).toEqual(['Allowed', 'Busy']);
+  });
+
   it('costs the API server 100 questions at once and then one every 50 ms, from however many places', async () => {
     const { of, clock } = accessTo({ authenticated: false });
     let count = 0;

@@ -51,7 +51,7 @@ export async function serve(world: ExportWorld, access: () => Access = () => 'Al
     metrics,
     access: {
       of: async (caller, scope) => {
-        asked.push([caller.header, scope]);
+        asked.push([caller.header, scope, ...(caller.isWatching ? ['watching'] : [])]);
         return access();
       },
     },

@@ -7,7 +7,7 @@ import type { ExportTable } from '../../../../src/platform/export/export-table.t
 import type { Access } from '../../../../src/platform/export/feed-access.ts';
 import { FeedLists } from '../../../../src/platform/export/feed-lists.ts';
 import { ExportWorld, fleet, podOf, serviceOf } from './export-world.ts';
-import { BEAT_MS, MIB, requestOf, SCOPE, serve } from './feed-server.ts';
+import { BEAT_MS, MIB, readLines, requestOf, SCOPE, serve } from './feed-server.ts';
 
 describe('the feed', () => {
   const world = () =>
@@ -52,6 +52,21 @@ describe('the feed', () => {
     expect((await get('?group=external', { 'If-None-Match': etag })).status).toBe(304);
   });
 
+  it('has a strong ETag where it is too short for gzip', async () => {
+    const { get } = await serve(world());
+    const accepting = { 'Accept-Encoding': 'gzip' };
+    const etag = (await get('?group=external', accepting)).headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"/);
+    const again = await get('?group=external', { ...accepting, 'If-None-Match': etag });
+    expect([again.status, again.headers.get('etag')]).toEqual([304, etag]);
+  });
+
+  it('is a list with `watch=0` and `watch=false`', async () => {
+    const { get } = await serve(world());
+    for (const query of ['?group=external&watch=0', '?group=external&watch=false'])
+      expect((await get(query)).headers.get('content-type')).toContain('application/json');
+  });
+
   it('is compressed for who takes gzip, once for each version, and has a weak ETag then', async () => {
     const own = world().put(...fleet('shop', 40));
     const { port, lists } = await serve(own);
@@ -74,7 +89,9 @@ describe('the feed', () => {
     expect(compressed.bytes.length).toBeLessThan(plain.bytes.length / 2);
     expect(gunzipSync(compressed.bytes)).toEqual(plain.bytes);
     const known = { 'if-none-match': compressed.etag ?? '', 'accept-encoding': 'gzip' };
-    expect(await ask(known)).toMatchObject({ status: 304, etag: plain.etag, vary: plain.vary });
+    expect(await ask(known)).toMatchObject({ status: 304, etag: compressed.etag, vary: plain.vary });
+    const knownPlain = { 'if-none-match': compressed.etag ?? '' };
+    expect(await ask(knownPlain)).toMatchObject({ status: 304, etag: plain.etag, vary: plain.vary });
     own.put(podOf('shop', 'shop-1', { isReady: false }));
     const changed = await ask({ 'accept-encoding': 'gzip' });
     expect(gunzipSync(changed.bytes)).toEqual((await ask({})).bytes);
@@ -87,6 +104,11 @@ describe('the feed', () => {
     ['?group=a&group=b', 400, 'group: is required'],
     ['?group=a&namespace=', 400, 'namespace: must be given once'],
     ['?group=a&grop=b', 400, 'grop: unknown parameter, use group, namespace, watch'],
+    ['?group=a&watch=2', 400, 'watch: must be one of 1, true, 0, false'],
+    ['?group=a&watch=yes', 400, 'watch: must be one of 1, true, 0, false'],
+    ['?group=a&watch=', 400, 'watch: must be one of 1, true, 0, false'],
+    ['?group=a&watch=1&watch=1', 400, 'watch: must be one of 1, true, 0, false, and given once'],
+    ['?group=a&Watch=1', 400, 'Watch: unknown parameter, use group, namespace, watch'],
     ['/more?group=a', 404, 'only GET /v1/exportservices is served'],
   ])('says what is wrong with %s', async (query, status, text) => {
     const { get, asked } = await serve(world());
@@ -123,6 +145,16 @@ describe('the feed', () => {
     const { get, asked } = await serve(world());
     await get('?group=external&namespace=t1', { Authorization: 'Bearer abc' });
     expect(asked).toEqual([['Bearer abc', { group: 'external', namespace: 't1' }]]);
+  });
+
+  it('asks about the owner of a watch again and again, as of one who has a watch', async () => {
+    const own = world();
+    const { get, asked } = await serve(own);
+    const response = await get('?group=external&watch=1', { Authorization: 'Bearer t' });
+    await readLines(response, 2);
+    own.clock.advance(BEAT_MS);
+    const question = ['Bearer t', SCOPE];
+    expect(asked).toEqual([question, [...question, 'watching']]);
   });
 
   it('answers nothing before its caches are whole: an empty list would take all traffic away', async () => {
