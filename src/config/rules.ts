@@ -4,6 +4,8 @@ import { isIP, isIPv6 } from 'node:net';
 export interface Rule<T> {
   /** What a right value is, for people. */
   readonly text: string;
+  /** Regular expression that each right value matches, and few wrong ones; the schema of the chart has it. */
+  readonly pattern?: string;
   /** undefined = against the rule. */
   parse(text: string): T | undefined;
 }
@@ -13,10 +15,11 @@ const CLIENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** What HTTP allows after `Bearer`. */
 const KEY = /^[A-Za-z0-9._~+/=-]{16,512}$/;
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const NETWORKS = /^\s*[\da-fA-F.:]+\/\d{1,3}\s*(,\s*[\da-fA-F.:]+\/\d{1,3}\s*)*$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 function matching(text: string, pattern: RegExp): Rule<string> {
-  return { text, parse: (value) => (pattern.test(value) ? value : undefined) };
+  return { text, pattern: pattern.source, parse: (value) => (pattern.test(value) ? value : undefined) };
 }
 
 function integer(min: number, max: number): Rule<number> {
@@ -87,6 +90,7 @@ export const rules = {
   } satisfies Rule<readonly string[]>,
   networks: {
     text: 'networks such as `10.0.0.0/8`, separated by commas',
+    pattern: NETWORKS.source,
     parse: (value: string) => {
       const networks = value.split(',').map((text) => networkOf(text.trim()));
       return networks.every((network) => network !== undefined) ? networks : undefined;

@@ -4,7 +4,7 @@ import { containerStatusOf, terminated } from './container-status.ts';
 import { containerModulesOf } from './module-spec.ts';
 import type { ContainerView } from './module-view.ts';
 import { byType, statusIn, type VPod, type VPodStatus } from './vpod.ts';
-import { ruleOf } from './waiting-reason.ts';
+import { isAdmissionReason, ruleOf } from './waiting-reason.ts';
 
 /** What a Pod's status needs to know of the base. */
 export interface BaseFacts {
@@ -54,7 +54,7 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
     message: isUnsupported ? UNSUPPORTED_MESSAGE : base.unreachable?.message,
     observedGeneration: pod.generation,
     startTime: prev.startTime ?? nowText,
-    podIP: isUnsupported ? prev.podIP : podIPOf(base, prev),
+    podIP: isUnsupported ? prev.podIP : podIPOf(input),
     hostIP: base.ip,
     conditions,
     containerStatuses:
@@ -63,9 +63,14 @@ export function computePodStatus(input: PodStatusInput): VPodStatus {
   return isDeepStrictEqual(asStoredBeside(prev, next), prev) ? prev : next;
 }
 
-/** Pods keep the address of before while their base has one that no Service can use, such as loopback. */
-function podIPOf({ ip, isRoutable }: BaseFacts, prev: VPodStatus): string | undefined {
-  return ip === undefined || isRoutable ? ip : prev.podIP;
+/**
+ * A Pod that its base does not admit has no address: a Service with `publishNotReadyAddresses` would lead to a base that
+ * it must not reach. The others keep the address of before while their base has one that no Service can use, such as
+ * loopback.
+ */
+function podIPOf({ pod, views, base: { ip, isRoutable } }: PodStatusInput): string | undefined {
+  if (views.some(({ view }) => view.kind === 'Waiting' && isAdmissionReason(view.reason))) return undefined;
+  return ip === undefined || isRoutable ? ip : pod.status.podIP;
 }
 
 /**

@@ -45,8 +45,10 @@ export interface InvalidMessage {
     | 'Arklet.IdentityMismatch'
     | 'Arklet.AddressRefused'
     | 'Arklet.Unauthenticated';
-  /** The identity of the topic or connection, as far as there is one. */
+  /** The identity of the topic, or that the message names; undefined where it was not read or is not believed. */
   readonly identity: string | undefined;
+  /** Over HTTP: the address that it came from. */
+  readonly sender?: string | undefined;
   readonly message: string;
 }
 

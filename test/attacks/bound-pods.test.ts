@@ -141,4 +141,29 @@ describe('a tenant that binds Pods by nodeName', () => {
     await eventually(async () => expect(await podOf('stray')).toBeUndefined());
     expect(fleet.history.records({ bizName: 'stray' })).toEqual([]);
   });
+
+  it('learns no address of a base that its Pods do not fit, by a Service that publishes what is not ready', async () => {
+    const slices = `/apis/discovery.k8s.io/v1/namespaces/${TENANT_NAMESPACE}/endpointslices`;
+    const addressesOf = async (service: string): Promise<string[]> => {
+      const { items } = await world.admin.get(`${slices}?labelSelector=kubernetes.io/service-name%3D${service}`);
+      return items.flatMap(({ endpoints }: { endpoints: { addresses: string[] }[] | null }) =>
+        (endpoints ?? []).flatMap(({ addresses }) => addresses),
+      );
+    };
+    const names = ['near', 'far'];
+    for (const name of names)
+      await tenant.post(`/api/v1/namespaces/${TENANT_NAMESPACE}/services`, {
+        metadata: { name },
+        spec: { selector: { app: name }, ports: [{ port: 80 }], publishNotReadyAddresses: true },
+      });
+    await bind('far', { labels: { app: 'far' }, spec: { nodeSelector: { zone: 'x' } } });
+    await isHeldFor('far', 'NodeAffinity');
+    expect((await podOf('far'))?.status).not.toHaveProperty('podIP');
+    // A Pod that came later has its address in its Service.
+    await bind('near', { labels: { app: 'near' } });
+    await eventually(async () => expect(await addressesOf('near')).toHaveLength(1));
+    expect(await addressesOf('far')).toEqual([]);
+    for (const name of names) await tenant.delete(podPath(name, TENANT_NAMESPACE));
+    await eventually(async () => expect(await podOf('near')).toBeUndefined());
+  });
 });

@@ -223,6 +223,11 @@ describe('a Pod in a namespace without limits', () => {
     },
   });
 
+  const named = ({ metadata, ...rest }: ReturnType<typeof shortPod>, base: string) => ({
+    ...rest,
+    metadata: { ...metadata, annotations: { 'platform.koupleless.io/base-name': base } },
+  });
+
   it.each<[object, RegExp]>([
     [
       shortPod('a', [ofEnv('prod')], {}, { [ENV]: 'dev' }),
@@ -230,7 +235,15 @@ describe('a Pod in a namespace without limits', () => {
     ],
     [shortPod('a', [ofEnv('prod')], envOf('dev')), /dev in the node selector, prod in tolerations/],
     [shortPod('a', undefined, envOf('dev'), { [ENV]: 'prod' }), /prod in the label .*, dev in the node selector/],
-    [shortPod('a', [ofEnv('prod')], inEnv('dev', 'test')), /prod in tolerations of .*, and the node affinity/],
+    [
+      shortPod('a', [ofEnv('prod')], inEnv('dev', 'test')),
+      /prod in tolerations of .*, dev or test in the node affinity/,
+    ],
+    // The webhook adds an affinity for it, which says nothing of ENVs.
+    [
+      named(shortPod('a', [ofEnv('prod')], envOf('dev')), 'base'),
+      /dev in the node selector, prod in tolerations of schedule.koupleless.io\/node-env(?!.*affinity)/s,
+    ],
   ])('is refused where it names ENVs that exclude each other (%#)', async (pod, message) => {
     const answer = await inDefault(pod).then(() => 'accepted', messageOf);
     expect(answer).toContain('spec: names ENVs that exclude each other');

@@ -171,6 +171,7 @@ describe('the webhook for Pods of modules', () => {
     expect(message).toContain('nginx:1');
     expect(message).toContain('spec.containers[shop].env: BIZ_VERSION is missing');
     expect(message).toContain('spec.hostNetwork');
+    expect(message).not.toContain('away');
   });
 
   it.each([
@@ -417,7 +418,9 @@ describe('while the platform is away', () => {
     await eventually(async () => {
       const sets = await world.admin.get('/apis/apps/v1/namespaces/default/replicasets?labelSelector=app%3Dshop');
       const events = await eventsOf(world.admin, 'ReplicaSet', sets.items[0].metadata.name);
-      expect(events.map(({ message }) => message).join()).toContain('BIZ_VERSION is missing');
+      const messages = events.map(({ message }) => message).join();
+      expect(messages).toContain('BIZ_VERSION is missing');
+      expect(messages).toContain('while the platform is away, a Pod of modules has to be complete');
     });
     controller = await startPlatform();
     await readyPods('shop', 1);

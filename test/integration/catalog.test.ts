@@ -7,6 +7,7 @@ import { collectionPathOf } from '../../src/kube/resource.ts';
 import { WORKLOAD_KINDS } from '../../src/platform/catalog/compose.ts';
 import { WORKLOADS, type WorkloadKind } from '../../src/platform/catalog/module.ts';
 import { eventually } from '../support/eventually.ts';
+import { moduleWorkload } from '../support/manifests.ts';
 import { eventsOf, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
@@ -370,6 +371,38 @@ describe('whoever has stolen the token of the platform', () => {
     await eventually(async () =>
       expect(await refusalOf(path, workload(metadata, labels))).toMatch(/Forbidden|Invalid|denied|forbidden/),
     );
+  });
+
+  it.each<[string, string, object, string]>([
+    ['whose selector takes Pods of others', 'daemonsets', {}, 'this account may write workloads of modules'],
+    [
+      'with volume claims, which may have the names of others',
+      'statefulsets',
+      {
+        selector: { matchLabels: { 'module.koupleless.io/name': 'evil' } },
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+          },
+        ],
+      },
+      'this account may write workloads of modules',
+    ],
+    [
+      'but such as a Module has',
+      'statefulsets',
+      { selector: { matchLabels: { 'module.koupleless.io/name': 'evil' } } },
+      'accepted',
+    ],
+  ])('makes no workload there %s', async (_what, plural, more, answer) => {
+    await world.controlPlane.apply(BINDING as KubeObject);
+    const kind = plural === 'daemonsets' ? 'DaemonSet' : 'StatefulSet';
+    const labels = { 'module.koupleless.io/name': 'evil' };
+    const { spec, ...rest } = moduleWorkload('evil', [{ name: 'evil' }], { kind, labels });
+    const object = { ...rest, metadata: { name: 'evil', ...owned }, spec: { ...spec, ...more } };
+    const path = `/apis/apps/v1/namespaces/${TENANT_NAMESPACE}/${plural}`;
+    await eventually(async () => expect(await refusalOf(path, object as unknown as KubeObject)).toContain(answer));
   });
 
   it('makes no workload where none has opted in', async () => {

@@ -35,7 +35,22 @@ const LABELS = {
   type: 'virtual-kubelet',
   'virtual-kubelet.koupleless.io/component': 'vnode',
 };
+/** The owner of a Pod. */
+const MODULE_DEPLOYMENT = {
+  apiVersion: 'platform.koupleless.io/v1alpha1',
+  kind: 'ModuleDeployment',
+  name: 'web',
+  uid: 'a1b2',
+  controller: true,
+};
 const ON_BASES = { nodeSelector: { 'virtual-kubelet.koupleless.io/component': 'vnode' } };
+/** For a namespace with the strictest Pod Security Standard. */
+const RESTRICTED = {
+  securityContext: { runAsNonRoot: true, runAsUser: 1000, seccompProfile: { type: 'RuntimeDefault' } },
+};
+const UNPRIVILEGED = { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } };
+/** Less than a hook may take, so that the message names the attempt. */
+const LEARNT_WITHIN_MS = 90_000;
 /** Several seconds, not a minute: whichever replica dies, or base that says goodbye. */
 const REPLICA_DIES_WITHIN_MS = 30_000;
 
@@ -47,12 +62,7 @@ beforeAll(async () => {
   admin = world.admin;
   const platform = await Platform.install(world);
   await platform.installPolicies();
-  const replicaSet = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'a1b2', controller: true };
-  const moduleDeployment = {
-    ...replicaSet,
-    apiVersion: 'platform.koupleless.io/v1alpha1',
-    kind: 'ModuleDeployment',
-  };
+  const replicaSet = { ...MODULE_DEPLOYMENT, apiVersion: 'apps/v1', kind: 'ReplicaSet' };
   const kept = modulePod('kept', [{ name: 'kept' }], { spec: ON_BASES });
   const owned = modulePod('owned', [{ name: 'owned' }], { nodeName: VNODE });
   await world.controlPlane.apply([
@@ -71,7 +81,7 @@ beforeAll(async () => {
     modulePod('own', [{ name: 'own' }], { nodeName: VNODE }),
     modulePod('unbound', [{ name: 'unbound' }], { spec: { nodeSelector: { nowhere: 'true' } } }),
     { ...owned, metadata: { ...owned.metadata, ...ownedBy(replicaSet) } },
-    { ...kept, metadata: { ...kept.metadata, ...ownedBy(moduleDeployment) } },
+    { ...kept, metadata: { ...kept.metadata, ...ownedBy(MODULE_DEPLOYMENT) } },
     revision('agents-1', {}, 'DaemonSet'),
     { ...MODULE_DEPLOYMENT_CRD, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
     { ...moduleWorkload('web', [{ name: 'web' }], { replicas: 0 }) },
@@ -81,6 +91,18 @@ beforeAll(async () => {
 });
 
 afterAll(() => world?.stop());
+
+/** As the platform makes it, for a ModuleDeployment that nobody looks for. */
+function podOfPlatform(labels: Record<string, string> = {}, finalizers: readonly string[] = []): KubeObject {
+  const owner = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleDeployment', name: 'a', uid: 'a' };
+  const spec = { ...ON_BASES, ...RESTRICTED };
+  const { metadata, ...rest } = modulePod('mine', [{ name: 'mine' }], { labels, spec, container: UNPRIVILEGED });
+  const { namespace: _, ...ofPod } = metadata;
+  return {
+    ...rest,
+    metadata: { ...ofPod, finalizers, ownerReferences: [{ ...owner, controller: true }] },
+  } as KubeObject;
+}
 
 function pod(name: string, nodeName: string | undefined, labels: Record<string, string> = {}): KubeObject {
   const container = { name: 'app', image: 'registry.example.com/app:1' };
@@ -302,6 +324,24 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
     act: merge(`${PODS}/kept`, { metadata: { ownerReferences: [] } }),
   },
   {
+    what: 'gives such a Pod up by a word, and keeps the reference',
+    act: merge(`${PODS}/kept`, { metadata: { ownerReferences: [{ ...MODULE_DEPLOYMENT, controller: false }] } }),
+  },
+  {
+    what: 'gives such a Pod to a StatefulSet',
+    act: merge(`${PODS}/kept`, {
+      metadata: { ownerReferences: [{ ...MODULE_DEPLOYMENT, apiVersion: 'apps/v1', kind: 'StatefulSet' }] },
+    }),
+  },
+  {
+    what: 'gives such a Pod to another ModuleDeployment',
+    act: merge(`${PODS}/kept`, { metadata: { ownerReferences: [{ ...MODULE_DEPLOYMENT, uid: 'c3d4' }] } }),
+  },
+  {
+    what: 'keeps a Pod of modules for ever',
+    act: merge(`${PODS}/unbound`, { metadata: { finalizers: ['a.b/c'] } }),
+  },
+  {
     what: 'makes a history that a DaemonSet may take for its own',
     act: create(REVISIONS, revision('mine', { 'virtual-kubelet.koupleless.io/component': 'module-deployment' })),
   },
@@ -326,6 +366,18 @@ const OF_THE_PLATFORM: readonly Attempt[] = [
       modulePod('mine', [{ name: 'mine' }], { spec: { ...ON_BASES, priorityClassName: 'system-cluster-critical' } }),
     ),
   },
+  {
+    what: 'makes a Pod to which a Service of the platform sends requests',
+    act: create(
+      '/api/v1/namespaces/koupleless-system/pods',
+      podOfPlatform({ 'app.kubernetes.io/name': 'module-platform' }),
+    ),
+  },
+  {
+    what: 'makes a Pod to which a Service of Kubernetes sends requests',
+    act: create('/api/v1/namespaces/kube-system/pods', podOfPlatform({ 'k8s-app': 'kube-dns' })),
+  },
+  { what: 'makes a Pod of modules that stays for ever', act: create(PODS, podOfPlatform({}, ['a.b/c'])) },
   { what: 'scales a Deployment without the label', act: merge(`${DEPLOYMENTS}/web/scale`, { spec: { replicas: 0 } }) },
   {
     what: 'has the API server send it Secrets',
@@ -432,7 +484,7 @@ describe.each([
     for (const attempt of attempts)
       await eventually(
         async () => expect(await answerOf(attempt, thief), attempt.what).toContain('this account may write'),
-        180_000,
+        LEARNT_WITHIN_MS,
       );
   }
 
@@ -483,6 +535,26 @@ describe('a kubelet of an ordinary Node', () => {
   });
 });
 
+describe('a kubelet', () => {
+  it('makes no Node with what those of bases have, and takes nothing of it off one', async () => {
+    const kubelet = await world.controlPlane.client({ user: 'system:node:worker-9', groups: ['system:nodes'] });
+    const node = (labels: object): KubeObject =>
+      ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker-9', labels } }) as KubeObject;
+    const refused = /module-controller-kubelets.* a kubelet may not write/;
+    const answer = (request: Promise<unknown>): Promise<string> => request.then(() => 'accepted', messageOf);
+    const create = (labels: object) => answer(kubelet.post(`${NODES}?dryRun=All`, node(labels)));
+    await eventually(async () =>
+      expect(await create({ 'virtual-kubelet.koupleless.io/component': 'vnode' })).toMatch(refused),
+    );
+    expect(await create({ 'example.com/rack': 'r1' })).toBe('accepted');
+    await admin.post(NODES, node({ 'base.koupleless.io/name': 'of-an-admin' }));
+    const labels = { 'base.koupleless.io/name': null };
+    expect(await answer(kubelet.mergePatch(`${NODES}/worker-9?dryRun=All`, { metadata: { labels } }))).toMatch(refused);
+    await kubelet.mergePatch(`${NODES}/worker-9?dryRun=All`, { metadata: { labels: { 'example.com/rack': 'r2' } } });
+    await admin.delete(`${NODES}/worker-9`);
+  });
+});
+
 describe('the platform itself', () => {
   it('may write the caBundle of its webhooks, and scale a Deployment with the label', async () => {
     const own = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
@@ -501,6 +573,11 @@ describe('the platform itself', () => {
 });
 
 describe('whoever has stolen the token of the platform', () => {
+  it('gets Pods in the namespaces of tenants', async () => {
+    const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
+    expect(await answerOf({ what: '', act: create(PODS, podOfPlatform()) }, thief)).toBe('accepted');
+  });
+
   it('gets no Pod that a kubelet could run: with the label it has to be one of modules', async () => {
     const thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
     const owner = { apiVersion: 'platform.koupleless.io/v1alpha1', kind: 'ModuleDeployment', name: 'a', uid: 'a' };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ApiError, type KubeObject } from '../../samples/control-plane/api-client.ts';
+import { messageOf } from '../../src/errors.ts';
 import { BorrowedControlPlane } from '../support/control-planes/loans.ts';
 import { Pristine } from '../support/control-planes/pristine.ts';
 import { eventually } from '../support/eventually.ts';
@@ -29,6 +30,28 @@ spec:
       served: true
       storage: true
       schema: { openAPIV3Schema: { type: object, x-kubernetes-preserve-unknown-fields: true } }
+`;
+
+/** Refuses changes of the ConfigMap `probe` where there is a Deployment of that name. */
+const POLICY = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: { name: about-deployments }
+spec:
+  paramKind: { apiVersion: apps/v1, kind: Deployment }
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE] }
+  validations:
+    - expression: params.metadata.name != object.metadata.name
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: { name: about-deployments }
+spec:
+  policyName: about-deployments
+  paramRef: { selector: {}, parameterNotFoundAction: Allow }
+  validationActions: [Deny]
 `;
 
 let controlPlane: BorrowedControlPlane;
@@ -84,6 +107,20 @@ describe('a control plane for the next file', () => {
     expect(await statusOf('/api/v1/namespaces/tenant')).toBe(404);
     expect(await statusOf('/api/v1/namespaces/koupleless-system/serviceaccounts/module-controller')).toBe(200);
     expect(await Promise.all([CLUSTER_ROLE, FLOW_SCHEMA].map(rulesOf))).toEqual(before);
+  });
+
+  it('has policies that know the Deployments of the next file, not those of the former one', async () => {
+    const { admin } = controlPlane;
+    const pristine = await Pristine.of(admin);
+    const probe = (name: string): Promise<string> =>
+      admin.post(`${DEFAULT}/configmaps?dryRun=All`, { metadata: { name } }).then(() => 'accepted', messageOf);
+    for (const name of ['first', 'second']) {
+      await controlPlane.apply(moduleWorkload(name, [{ name }], { replicas: 0 }));
+      await controlPlane.apply(POLICY);
+      await eventually(async () => expect(await probe(name)).toContain("'about-deployments'"));
+      await pristine.restore();
+      await eventually(async () => expect(await probe(name)).toBe('accepted'));
+    }
   });
 
   it('is lent to one at a time', async () => {

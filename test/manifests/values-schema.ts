@@ -45,7 +45,9 @@ function variable(name: VariableName): Schema {
   const words = [...rule.text.matchAll(/`([^`]+)`/g)].map(([, word]) => word);
   if (words.length > 0 && words.every((word) => rule.parse(word ?? '') === word) && /^(`[^`]+`(, )?)+$/.test(rule.text))
     return { description, enum: [...words, null] };
-  return { description, type: ['string', 'number', 'null'] };
+  // An empty one counts as not set.
+  const pattern = rule.pattern && { pattern: `^$|${rule.pattern}` };
+  return { description, type: ['string', 'number', 'null'], ...pattern };
 }
 
 function variables(names: readonly VariableName[]): Schema {

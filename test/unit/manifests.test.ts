@@ -7,6 +7,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
 import { parseManifests } from '../../samples/control-plane/manifests.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { rules } from '../../src/config/rules.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import * as labels from '../../src/labels.ts';
 import { memberLeaseNameOf } from '../../src/lease/member.ts';
@@ -258,6 +259,17 @@ describe('the chart', () => {
     ['a variable that there is not', { ...MINIMAL, config: { ...MINIMAL.config, MQTT_BROKR: 'x' } }, 'MQTT_BROKR'],
     ['a value that there is not', { ...MINIMAL, replica: 2 }, 'replica'],
     ['a number out of range', { ...MINIMAL, config: { ...MINIMAL.config, MQTT_PORT: 70_000 } }, '/config/MQTT_PORT'],
+    [
+      'networks that are none',
+      { ...MINIMAL, config: { ...MINIMAL.config, BASE_NETWORKS: 'nonsense' } },
+      'BASE_NETWORKS',
+    ],
+    [
+      'a network too many',
+      { ...MINIMAL, config: { ...MINIMAL.config, BASE_NETWORKS: '10.0.0.0/8,' } },
+      'BASE_NETWORKS',
+    ],
+    ['an ENV that no label takes', { ...MINIMAL, config: { ...MINIMAL.config, ENV: 'a b' } }, '/config/ENV'],
     ['a controller that there is not', { ...MINIMAL, platform: { controllers: ['vk'] } }, '/platform/controllers/0'],
     [
       'a network policy without the networks of bases',
@@ -272,6 +284,16 @@ describe('the chart', () => {
   ])('refuses %s', async (_what, values, message) => {
     await expect(renderObjects({ values })).rejects.toThrow(message);
   });
+
+  it.each(['10.0.0.0/8', '10.244.0.0/16, 2001:db8::/32', '::/0', '::ffff:10.0.0.0/104', '', null])(
+    'takes the networks %j',
+    async (networks) => {
+      const values = { ...MINIMAL, config: { ...MINIMAL.config, BASE_NETWORKS: networks } };
+      const { data } = objectOf(await renderObjects({ values }), 'ConfigMap', 'module-controller');
+      expect(data.BASE_NETWORKS ?? null).toBe(networks);
+      if (networks) expect(rules.networks.parse(networks)).toBeDefined();
+    },
+  );
 
   it('knows every variable: of the core, of the platform, of the Pod, or secret', () => {
     const secret = Object.entries(VARIABLES).filter(([, { meaning }]) =>

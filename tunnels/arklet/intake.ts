@@ -207,7 +207,7 @@ export interface InvalidMessagesOptions {
   readonly metrics: Pick<Metrics, 'tunnelInvalidMessages'>;
 }
 
-/** Counts every refused message and logs one a minute for each code and identity, at most 1,000 a minute. */
+/** Counts every refused message and logs one a minute for each code and identity, or sender; at most 1,000 a minute. */
 export class InvalidMessages {
   readonly #options: InvalidMessagesOptions;
   /** When a code and identity were logged, oldest first; entries leave after a minute, with the next message. */
@@ -226,11 +226,13 @@ export class InvalidMessages {
     const now = clock.now();
     this.#forgetBefore(now - LOG_INTERVAL_MS);
     // A topic can be long, and whoever may publish can choose it.
-    const identity = cutToBytes(invalid.identity ?? '', 128);
-    const key = `${code} ${identity}`;
+    const identity = invalid.identity === undefined ? undefined : cutToBytes(invalid.identity, 128);
+    const { sender } = invalid;
+    const key = `${code} ${identity ?? sender ?? ''}`;
     if (this.#loggedAt.has(key) || this.#loggedAt.size >= MAX_LOGGED) return;
     this.#loggedAt.set(key, now);
-    logger.warn({ tunnel, code, identity, reason: cutToBytes(message, 512) }, 'message of a base refused');
+    const fields = { tunnel, code, identity, sender, reason: cutToBytes(message, 512) };
+    logger.warn(fields, 'message of a base refused');
   }
 
   #forgetBefore(time: number): void {

@@ -114,8 +114,14 @@ function readingBody({ bodies }: HeartbeatAppOptions): RequestHandler {
 function authenticatingBase(options: HeartbeatAppOptions, tokens: readonly string[] | undefined): RequestHandler {
   return (request, response, next) => {
     if (tokens === undefined || carriesToken(request.headers.authorization, tokens)) next();
-    else refuse401(options, request, response, 'the Authorization header does not carry a valid token', 'Bearer');
+    else refuse401(options, request, response, tokenFaultOf(request), 'Bearer');
   };
+}
+
+function tokenFaultOf({ headers }: Request): string {
+  return headers.authorization === undefined
+    ? 'there is no Authorization header with a token'
+    : 'the Authorization header does not carry a valid token';
 }
 
 /** Leaves the digest that the body must have for `checkingDigest`. */
@@ -205,7 +211,7 @@ function sendError(response: Response, status: number, message: string, code?: I
 }
 
 function invalidOf({ tunnel }: HeartbeatAppOptions, request: Request, message: string): InvalidMessage {
-  return { tunnel, identity: senderOf(request), code: 'Arklet.InvalidMessage', message };
+  return { tunnel, identity: undefined, sender: senderOf(request), code: 'Arklet.InvalidMessage', message };
 }
 
 /** What a client of a trusted proxy writes into the header stands further left, and is not read. */

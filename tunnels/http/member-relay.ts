@@ -320,6 +320,7 @@ export class MemberInbox {
   }
 
   #invalid(member: string, message: string): InvalidMessage {
-    return { tunnel: this.#options.tunnel, identity: member, code: 'Arklet.InvalidMessage', message };
+    const { tunnel } = this.#options;
+    return { tunnel, identity: undefined, sender: member, code: 'Arklet.InvalidMessage', message };
   }
 }

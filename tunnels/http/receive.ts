@@ -43,8 +43,8 @@ function receiveHeart({ source, payload, handler, policy, onAccepted }: Receptio
   const { message, envelope } = read;
   const fault = policy.faultOf(message.localIP);
   if (fault !== undefined) {
-    const { tunnel, identity } = envelope;
-    return { tunnel, identity, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
+    const { tunnel, identity, sender } = envelope;
+    return { tunnel, identity, sender, code: 'Arklet.AddressRefused', message: `localIP ${message.localIP} ${fault}` };
   }
   const base = baseInfoOf(message);
   const isGoodbye = isGoingDown(message);
@@ -79,11 +79,14 @@ function readFrom<T>(
   identityOf: (message: T) => string,
 ): Parsed<T> & { readonly envelope: Envelope } {
   const parsed = parse(source, payload, read, MAX_HEART_BYTES);
-  const { tunnel } = source;
-  if (parsed.invalid) return { ...parsed, envelope: { ...source, publishedAt: undefined } };
+  const { tunnel, identity: sender } = source;
+  if (parsed.invalid) {
+    // Nothing of it is believed, nor the identity that it names.
+    const invalid = { ...parsed.invalid, identity: undefined, sender };
+    return { invalid, envelope: { ...source, publishedAt: undefined } };
+  }
   const identity = identityOf(parsed.message);
-  const sender = source.identity ?? '';
   const envelope = { tunnel, identity, publishedAt: undefined, sender, source: sourceOf(sender) };
   const invalid = sourceFault({ tunnel, identity });
-  return invalid ? { invalid, envelope } : { ...parsed, envelope };
+  return invalid ? { invalid: { ...invalid, sender }, envelope } : { ...parsed, envelope };
 }

@@ -11,7 +11,7 @@ import {
   reconnectDelayMs,
 } from './broker-socket.ts';
 import { CONNECT_TIMEOUT_MS, clientOptionsOf, type MqttClientOptions } from './client-options.ts';
-import { notAllowed, notConnected, notWritten, sendFailed } from './failures.ts';
+import { ClosedByBroker, hintOf, notAllowed, notConnected, notWritten, sendFailed } from './failures.ts';
 import type { TopicFilters } from './topics.ts';
 
 const SEND_TIMEOUT_MS = 10_000;
@@ -83,20 +83,20 @@ export class MqttConnection {
   /** Resolves when `signal` is aborted and the socket closed. Throws TypeError at once if the URL is none. */
   async run(listener: MqttListener, signal: AbortSignal): Promise<void> {
     const { clock, logger, url } = this.#options;
-    const { host, port } = brokerAddressOf(url);
+    const { host, port, isTls } = brokerAddressOf(url);
     this.#startedAt = clock.now();
     for (let failures = 0; !signal.aborted; ) {
       const { error, upForMs } = await this.#runSession(listener, signal);
       if (signal.aborted) return;
       failures = upForMs >= HEALTHY_MS ? 0 : failures + 1;
       const delayMs = reconnectDelayMs(failures, Math.random());
-      logger.warn({ err: error, broker: `${host}:${port}`, failures, delayMs }, 'no link to the broker');
+      const hint = upForMs === 0 ? hintOf(error, isTls) : undefined;
+      logger.warn({ err: error, hint, broker: `${host}:${port}`, failures, delayMs }, 'no link to the broker');
       await sleep(clock, delayMs, signal);
     }
   }
 
   async #runSession(listener: MqttListener, signal: AbortSignal): Promise<{ error: unknown; upForMs: number }> {
-    const { clock } = this.#options;
     let error: unknown;
     try {
       error = await this.#openSession(listener, signal);
@@ -105,7 +105,7 @@ export class MqttConnection {
     }
     this.#session = undefined;
     if (this.#upAt === undefined) return { error, upForMs: 0 };
-    const upForMs = clock.now() - this.#upAt;
+    const upForMs = this.#options.clock.now() - this.#upAt;
     this.#upAt = undefined;
     listener.onDown();
     return { error, upForMs };
@@ -190,7 +190,7 @@ export class MqttSession {
     await closed;
     deadline.cancel();
     signal.removeEventListener('abort', sayGoodbye);
-    return signal.aborted ? undefined : (this.#error ?? new Error('the broker closed the connection'));
+    return signal.aborted ? undefined : (this.#error ?? new ClosedByBroker());
   }
 
   /** At least once, never retained. */

@@ -9,7 +9,7 @@ import { CommandCounter } from '../arklet/command-counter.ts';
 import { installBizOf, uninstallBizOf } from '../arklet/convert.ts';
 import { costOf, IntakeGate, type IntakeLimits, InvalidMessages, type Sender } from '../arklet/intake.ts';
 import { assertSendable } from '../arklet/parse.ts';
-import type { BrokerTls } from './broker-socket.ts';
+import { type BrokerTls, brokerAddressOf } from './broker-socket.ts';
 import { LinkProbe } from './link-probe.ts';
 import { MqttConnection, type MqttListener } from './mqtt-session.ts';
 import { maxBytesOf, receive } from './receive.ts';
@@ -96,7 +96,11 @@ export class MqttTunnel implements Tunnel {
     return this.#policy.faultOf(ip);
   }
 
-  run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+  async run(handler: TunnelHandler, signal: AbortSignal): Promise<void> {
+    const { url, password, logger } = this.#options;
+    if (password !== undefined && !brokerAddressOf(url).isTls) {
+      logger.warn({ tunnel: this.name }, 'MQTT_PASSWORD is sent without TLS, which MQTT_CA_PATH turns on');
+    }
     const listener: MqttListener = {
       onMessage: (topic, payload, isRetained) => {
         const found = this.#baseTopicOf(topic, payload, isRetained);
@@ -105,7 +109,7 @@ export class MqttTunnel implements Tunnel {
       onUp: (isReconnect) => this.#onUp(handler, isReconnect),
       onDown: () => this.#onDown(handler),
     };
-    return this.#connection.run(listener, signal);
+    await this.#connection.run(listener, signal);
   }
 
   isUp(): boolean {

@@ -165,9 +165,9 @@ describe('heartbeats over HTTP', () => {
     for (let round = 0; round < 3; round++) await post(world.port(), '{');
     await post(world.port(), heart('base-1', { localIP: '10.0.0.1' }));
     const refusals = world.lines.filter(({ msg }) => msg === 'message of a base refused');
-    expect(refusals.map(({ code, identity }) => `${code} ${identity}`)).toEqual([
-      expect.stringMatching(/^Arklet.InvalidMessage (::ffff:)?127\.0\.0\.1$/),
-      'Arklet.AddressRefused base-1',
+    expect(refusals.map(({ code, identity, sender }) => [code, identity, sender])).toEqual([
+      ['Arklet.InvalidMessage', undefined, '127.0.0.1'],
+      ['Arklet.AddressRefused', 'base-1', '127.0.0.1'],
     ]);
   });
 
@@ -216,6 +216,18 @@ describe('heartbeats over HTTP', () => {
       expect(await seriesValue(world.metrics.tunnelInvalidMessages, { code: 'Arklet.Unauthenticated' })).toBe(refused);
       expect(heard()).toHaveLength(3 - refused);
       expect(JSON.stringify(world.lines)).not.toContain(TOKEN.slice(1));
+    });
+
+    it('say in the log who has sent them without a token, and name no base that nobody has proven', async () => {
+      await post(world.port(), heart('base-1'));
+      await post(world.port(), heart('base-1'), { headers: { authorization: `Bearer ${TOKEN}x` } });
+      const [line] = world.lines.filter(({ msg }) => msg === 'message of a base refused');
+      expect(line).toMatchObject({
+        code: 'Arklet.Unauthenticated',
+        sender: '127.0.0.1',
+        reason: 'there is no Authorization header with a token',
+      });
+      expect(line).not.toHaveProperty('identity');
     });
 
     it('are refused before their body is read', async () => {

@@ -217,7 +217,7 @@ describe('members', () => {
       expect([answer.status, await answer.json()]).toEqual([200, { taken: 2, refused: 3 }]);
       expect(heard(first)).toEqual(['linkUp', 'heartbeat', 'baselineQuery']);
       const refusals = first.lines.filter(({ msg }) => msg === 'message of a base refused');
-      expect(refusals.map(({ code, identity, reason }) => [code, identity, reason])).toEqual([
+      expect(refusals.map(({ code, identity, sender, reason }) => [code, identity ?? sender, reason])).toEqual([
         [
           'Arklet.InvalidMessage',
           expect.stringMatching(/127\.0\.0\.1$/),

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { connectAsync } from 'mqtt';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
@@ -155,6 +157,43 @@ describe('the link of a MqttTunnel', () => {
     await reconnectUntil(world.handler.first('linkUp'));
     const [complaint] = world.lines.filter(({ msg }) => msg === 'no link to the broker');
     expect(complaint?.err).toMatchObject({ message: `the broker refused to subscribe ${filter}` });
+  });
+
+  it('warns at the start of a password that it sends without TLS', async () => {
+    await start({ username: 'controller', password: 'of-the-test' });
+    expect(world?.lines[0]).toMatchObject({
+      level: 40,
+      msg: expect.stringContaining('MQTT_PASSWORD is sent without TLS'),
+    });
+    expect(JSON.stringify(world?.lines)).not.toContain('of-the-test');
+    await world?.stop();
+    await start();
+    expect(JSON.stringify(world?.lines)).not.toContain('MQTT_PASSWORD');
+  });
+
+  it.each(['reset', 'end'] as const)('says that a broker may want TLS which answers by %s only', async (how) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => (how === 'reset' ? socket.resetAndDestroy() : socket.end()));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    world = runTestTunnel(`mqtt://127.0.0.1:${port}`, { clock });
+    while (world.lines.length === 0) await settle();
+    expect(world.lines[0]).toMatchObject({
+      msg: 'no link to the broker',
+      hint: expect.stringContaining('MQTT_CA_PATH'),
+    });
+    server.close();
+  });
+
+  it('suspects no missing TLS where the broker answers', async () => {
+    broker.aedes.authenticate = (_client, _name, _password, done) =>
+      done(Object.assign(new Error('no'), { returnCode: 5 as const }), null);
+    world = runTestTunnel(broker.url, { clock });
+    while (world.lines.length === 0) await settle();
+    expect(world.lines[0]).toMatchObject({ msg: 'no link to the broker' });
+    expect(world.lines[0]).not.toHaveProperty('hint');
   });
 
   it('notices 7.5 s after the last sign of life that nobody answers any more', async () => {

@@ -88,6 +88,14 @@ describe('a MqttTunnel over TLS', () => {
     expect(world.handler.calls).toEqual([]);
   });
 
+  it('says that a broker without TLS may not take it', async () => {
+    const plain = await TestBroker.start();
+    world = runTestTunnel(`mqtts://127.0.0.1:${plain.port}`, { clock, tls: { caPath: pathOf('ca.crt') } });
+    await firstError();
+    expect(world.lines[0]?.hint).toContain('may not take TLS on this port');
+    await plain.stop();
+  });
+
   it('reads the files again at each connect', async () => {
     const caPath = join(folder, 'ca.crt');
     start({ caPath, ...client });
