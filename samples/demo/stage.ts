@@ -93,16 +93,17 @@ export class Stage {
     await this.#controller.whenUp(['mqtt_tunnel_provider', 'http_tunnel_provider']);
   }
 
-  /** The controller of ModuleDeployments as `deploy/platform` has it: a process and rights of its own. */
+  /** The controllers of ModuleDeployments and Modules as `deploy/platform` has them: a process and rights of their own. */
   async startPlatform(): Promise<void> {
     for (const name of ['rbac', 'confinement']) await this.apply(`deploy/platform/${name}.yaml`);
+    await this.apply('samples/catalog-opt-in.yaml');
     const kubeconfig = await this.controlPlane.kubeconfig({ serviceAccount: `${NAMESPACE}/module-platform` });
     this.#platform = new ControllerProcess({
       name: 'rollout controller',
       logPath: join(this.controlPlane.directory, 'module-platform.log'),
       env: {
         KUBECONFIG: kubeconfig,
-        CONTROLLERS: 'rollout',
+        CONTROLLERS: 'rollout,catalog',
         ENV,
         CLIENT_ID: 'demo-platform',
         POD_NAMESPACE: NAMESPACE,

@@ -61,6 +61,7 @@ export class PlatformRig {
   readonly #informers = new Map<object, FakeInformer<CachedObject>>();
   readonly #lost = new Set<string>();
   readonly #statuses = new Map<string, object>();
+  readonly #refusals = new Map<string, Error>();
   readonly #reads = new Map<string, (object: KubeObject) => KubeObject>();
   readonly #stopping = new AbortController();
   readonly #log = recordingLogger();
@@ -146,6 +147,11 @@ export class PlatformRig {
   /** Changes each applied object of a kind, as a mutating webhook does; what it throws is the answer. */
   changeApplied(kind: ResourceKind, change: (object: KubeObject) => KubeObject): void {
     this.#storeOf(kind).onApply = change;
+  }
+
+  /** Each such call about the objects of a kind themselves is refused. */
+  refuse({ kind }: ResourceKind, method: keyof typeof VERB_OF, error: Error): void {
+    this.#refusals.set(`${kind} ${method}`, error);
   }
 
   /** The next write of a controller gets no answer. `isDone`: it happens all the same. Undefined: it gets one. */
@@ -245,11 +251,8 @@ export class PlatformRig {
         if (method === 'apply') this.#noteApply(access, args[0] as unknown as KubeObject);
         this.#checkPermit(access, verb, args);
         if (verb === 'get') for (const informer of this.#informersOf(kind)) informer.resume();
-        const call = async (): Promise<unknown> => {
-          const answer = await calls[method]?.(...args);
-          const change = verb === 'get' ? this.#reads.get(kind.kind) : undefined;
-          return change === undefined ? answer : change(answer as KubeObject);
-        };
+        const call = (): Promise<unknown> =>
+          this.#answer(kind, method as keyof typeof VERB_OF, subresource, () => calls[method]?.(...args));
         return verb === 'create' ? this.#create(kind, args[0] as unknown as KubeObject, call) : call();
       },
     ]);
@@ -260,6 +263,19 @@ export class PlatformRig {
       return client.setReplicas(...args);
     };
     return { ...Object.fromEntries(noted), setReplicas };
+  }
+
+  async #answer(
+    { kind }: ResourceKind,
+    method: keyof typeof VERB_OF,
+    subresource: KindAccess['subresource'],
+    call: () => Promise<unknown> | undefined,
+  ): Promise<unknown> {
+    const refusal = subresource === undefined ? this.#refusals.get(`${kind} ${method}`) : undefined;
+    if (refusal !== undefined) throw refusal;
+    const answer = await call();
+    const change = method === 'get' ? this.#reads.get(kind) : undefined;
+    return change === undefined ? answer : change(answer as KubeObject);
   }
 
   async #create(kind: ResourceKind, object: KubeObject, call: () => Promise<unknown>): Promise<unknown> {

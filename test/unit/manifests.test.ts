@@ -431,7 +431,10 @@ describe('the policies that confine the accounts', () => {
     });
     const namesOf = ({ apiGroups, resources }: KubeObject): string[] =>
       apiGroups.flatMap((group: string) => resources.map((resource: string) => `${group}/${resource}`));
-    const roles = objects.filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && metadata.name === account);
+    const named = [account, `${account}-catalog`];
+    const roles = objects.filter(
+      ({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && named.includes(metadata.name),
+    );
     const writing = roles
       .flatMap(({ rules }) => rules)
       .filter(({ verbs }) => verbs.some((verb: string) => WRITES.includes(verb)));

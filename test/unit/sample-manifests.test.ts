@@ -14,7 +14,9 @@ import { anchorsOf, codesOf, linksOf, sectionOf, tableOf } from './docs/markdown
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8');
-const samples = readdirSync(new URL('samples/', ROOT)).filter((name) => name.endsWith('.yaml'));
+const samples = readdirSync(new URL('samples/', ROOT)).filter(
+  (name) => name.endsWith('.yaml') && !name.includes('catalog'),
+);
 
 /** The labels of a base of the simulator. */
 const labels: Record<string, string> = nodeLabelsOf({

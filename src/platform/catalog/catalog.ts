@@ -123,7 +123,6 @@ export const CATALOG: ControllerDefinition = {
       },
     ]),
   ],
-  isPreview: true,
   leads: true,
   crds: [
     { crd: MODULE_CRD, usersMay: 'edit' },

@@ -101,7 +101,7 @@ export function selectorLabelsOf({ app, module }: ModuleSpec): Record<string, st
 export function compose({ module, release, env }: ComposeInput): Composition | CompositionFault {
   const { spec } = module;
   const container = containerOf(spec, release);
-  const version = release.version ?? versionOf(container, {}, true);
+  const version = moduleVersionOf(spec.module, release);
   if (version === undefined)
     return { fault: 'release.version: the name of the jar does not say the version of the module' };
   const ability = abilityKeysOf(module);
@@ -131,6 +131,14 @@ export function compose({ module, release, env }: ComposeInput): Composition | C
   const template = completePlacement(pod, env);
   const workload = composed(module, WORKLOAD_KINDS[workloadOf(spec)], workloadSpecOf(module, template));
   return { workload, version };
+}
+
+/** Version of the module: what the release says, else what the name of its jar does; undefined: neither says it. */
+export function moduleVersionOf(
+  name: string,
+  { image, version }: Pick<ComposedRelease, 'image' | 'version'>,
+): string | undefined {
+  return version ?? versionOf({ name, image }, {}, true);
 }
 
 /** The headless Service of a Module; undefined where it has no ports. */
@@ -253,7 +261,7 @@ function workloadSpecOf(module: ComposeInput['module'], template: unknown): Reco
     case 'ModuleDeployment':
       return { ...(peer ? { peer } : { replicas }), selector, template, ...(strategy && { strategy }) };
     case 'Deployment':
-      return { replicas, selector, template, strategy: strategy ?? IN_PLACE };
+      return { replicas, selector, template, strategy: strategy ? wholeOf(strategy) : IN_PLACE };
     case 'StatefulSet':
       return {
         replicas,
@@ -261,11 +269,17 @@ function workloadSpecOf(module: ComposeInput['module'], template: unknown): Reco
         template,
         serviceName: module.name,
         podManagementPolicy: 'Parallel',
-        ...(strategy && { updateStrategy: strategy }),
+        ...(strategy && { updateStrategy: wholeOf(strategy) }),
       };
     case 'DaemonSet':
-      return { selector, template, ...(strategy && { updateStrategy: strategy }) };
+      return { selector, template, ...(strategy && { updateStrategy: wholeOf(strategy) }) };
   }
+}
+
+/** The API server keeps what it has filled in for a former type, and refuses it beside this one: null removes it. */
+function wholeOf(strategy: NonNullable<NonNullable<ModuleSpec['deploy']>['strategy']>): object {
+  const isRolling = strategy.type === undefined || strategy.type === 'RollingUpdate';
+  return isRolling ? strategy : { ...strategy, rollingUpdate: null };
 }
 
 /** A base that has a version of a module takes no other Pod of it, so nothing waits for a place that does not come. */

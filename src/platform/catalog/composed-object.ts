@@ -170,6 +170,15 @@ export function podCountsOf(kind: WorkloadKind, { object }: Pick<CachedComposed,
   };
 }
 
+/** A field that is null is not there in the answer. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNull);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, one]) => (one === null ? [] : [[key, withoutNull(one)]])),
+  );
+}
+
 interface WorkloadStatus {
   readonly observedGeneration?: number;
   readonly replicas?: number;
@@ -185,5 +194,5 @@ interface WorkloadStatus {
 /** What the API server may have changed of what was applied: the parts that a composition has. */
 export function partsOf({ metadata, spec }: Pick<ComposedObject, 'metadata' | 'spec'>): unknown {
   const { labels, ownerReferences } = metadata;
-  return { metadata: { labels, ownerReferences }, spec };
+  return { metadata: { labels, ownerReferences }, spec: withoutNull(spec) };
 }

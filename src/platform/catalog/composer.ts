@@ -40,7 +40,7 @@ interface Answer {
   /** Digest of what was applied. */
   readonly digest: string;
   /** The composed part of the API server's answer, where it differs from what was applied: a webhook has changed it. */
-  readonly part: unknown;
+  readonly part?: unknown;
 }
 
 /** Writes the composed objects of one kind: only what has changed, and what somebody else has changed back. */
@@ -73,11 +73,13 @@ export class Composer {
   async compose(composed: ComposedObject, isWanted: () => Promise<boolean>): Promise<Composed> {
     const live = this.find(objectKey(composed.metadata));
     if (live === undefined || live.isDeleting) return this.#create(composed, isWanted);
-    if (!isOwnedBy(live, composed)) return { state: 'Taken' };
+    if (!isOwnedBy(live, composed)) return { state: isOfFormer(live, composed) ? 'Deleting' : 'Taken' };
     const digest = digestIn(composed);
-    if (live.digest !== digest && live.digest !== undefined) return this.#apply(composed, true);
     const answer = this.#answers.get(live.uid);
-    const expected = answer?.digest === digest ? answer.part : partsOf(composed);
+    // Another digest than the one that was applied last is somebody else's, such as that of `kubectl rollout undo`.
+    const isNew = answer?.digest !== digest;
+    if (live.digest !== digest && live.digest !== undefined && isNew) return this.#apply(composed, true);
+    const expected = (isNew ? undefined : answer.part) ?? partsOf(composed);
     const found = composedPartOf(partsOf(composed), live.object);
     if (live.digest === digest && isDeepStrictEqual(found, expected)) return { state: 'Current', live };
     return this.#restore(composed, live, firstDifference(expected, found) ?? 'metadata.annotations');
@@ -106,7 +108,8 @@ export class Composer {
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-    if (stored !== undefined && !isOwnedBy(stored, composed)) return { state: 'Taken' };
+    if (stored !== undefined && !isOwnedBy(stored, composed))
+      return { state: isOfFormer(stored, composed) ? 'Deleting' : 'Taken' };
     if (stored?.isDeleting || (stored === undefined && !(await isWanted()))) return { state: 'Deleting' };
     try {
       return await this.#apply(composed, stored !== undefined);
@@ -141,8 +144,8 @@ export class Composer {
     const live = projectComposed(answer);
     const applied = partsOf(composed);
     const part = composedPartOf(applied, answer);
-    if (isDeepStrictEqual(part, applied)) this.#answers.delete(live.uid);
-    else this.#answers.set(live.uid, { digest: digestIn(composed), part });
+    const digest = digestIn(composed);
+    this.#answers.set(live.uid, isDeepStrictEqual(part, applied) ? { digest } : { digest, part });
     return { state: 'Current', live };
   }
 }
@@ -157,8 +160,15 @@ function isOwnedBy({ controller, digest }: CachedComposed, { metadata }: Compose
   return controller.uid === metadata.ownerReferences?.[0]?.uid;
 }
 
-/** Name of the newest other writer of an object. */
+/** Whether it is that of a Module which had the name before: the API server deletes it. */
+function isOfFormer({ controller }: CachedComposed, { metadata }: ComposedObject): boolean {
+  return controller?.kind === metadata.ownerReferences?.[0]?.kind && controller?.name === metadata.name;
+}
+
+/** Name of the newest other writer of an object, its scale included. */
 function otherManagerOf(object: KubeObject, own: string): string {
-  const others = managersOf(object).filter(({ manager, subresource = '' }) => manager !== own && subresource === '');
+  const others = managersOf(object).filter(
+    ({ manager, subresource = '' }) => manager !== own && subresource !== 'status',
+  );
   return others.toSorted((a, b) => (a.time ?? '').localeCompare(b.time ?? '')).at(-1)?.manager ?? 'somebody';
 }

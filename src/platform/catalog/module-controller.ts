@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
+import { ControllerError, messageOf } from '../../errors.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
@@ -22,7 +22,7 @@ import {
   workloadOf,
 } from './compose.ts';
 import { podCountsOf } from './composed-object.ts';
-import type { Composed, Composer } from './composer.ts';
+import type { Composed, Composer, Restored } from './composer.ts';
 import { replacing } from './merge-patch.ts';
 import type { ModuleObject, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
@@ -84,9 +84,15 @@ export const MODULE_EVENTS: readonly EventDefinition[] = [
 const LOOK_AGAIN_MS = 30_000;
 /** Many Pods that change one after the other are one write of the problems. */
 const PROBLEMS_EVERY_MS = 5_000;
+/** The number of failed tries after which the status says so. */
+const SHOWN_FAILURES = 3;
 
 interface Reconciled {
   readonly outcome: Outcome;
+  /** Whether the workload is that of `release` now. */
+  readonly isComposed: boolean;
+  readonly error?: Error | undefined;
+  /** The release in force. */
   readonly release?: ComposedRelease | undefined;
   readonly missing?: string | undefined;
   readonly contested?: string | undefined;
@@ -104,6 +110,8 @@ export class ModuleController {
   readonly #options: ModuleControllerOptions;
   /** Times of the last status writes by key, on the clock. An entry goes with its Module. */
   readonly #reportedAt = new Map<string, number>();
+  /** Numbers of tries in a row that got no answer, by key. An entry goes with a good one, and with its Module. */
+  readonly #failures = new Map<string, number>();
 
   constructor(options: ModuleControllerOptions) {
     this.#options = options;
@@ -111,22 +119,43 @@ export class ModuleController {
 
   async reconcile(key: string): Promise<Result | undefined> {
     const module = this.#options.modules.get(key);
-    if (module === undefined) this.#reportedAt.delete(key);
+    if (module === undefined) {
+      this.#reportedAt.delete(key);
+      this.#failures.delete(key);
+    }
     // The API server deletes what it owns.
     if (module === undefined || module.isDeleting) return undefined;
-    if (module.spec.rollbackTo !== undefined) {
-      const { client, permit, recorder, releases } = this.#options;
-      const subject = moduleSubject(module);
-      const published = releases.get(key)?.spec;
-      const report: ModuleRollbackOptions['report'] = (...event) => recorder.event(subject, ...event);
-      // The watch brings what was written.
-      await rollBack(module, { client, published, permit, report });
-      return undefined;
-    }
-    const result = await this.#compose(key, module);
+    const result = await (module.spec.rollbackTo === undefined
+      ? this.#compose(key, module)
+      : this.#rollBack(key, module));
+    // The watch brings what was written.
+    if (result === undefined) return undefined;
+    const { error } = result;
+    const failures = error === undefined ? 0 : (this.#failures.get(key) ?? 0) + 1;
+    if (failures === 0) this.#failures.delete(key);
+    else this.#failures.set(key, failures);
+    // A conflict or a lost answer is over with the next try. Only what lasts is shown.
+    if (error !== undefined && failures < SHOWN_FAILURES) throw error;
     const waitMs = await this.#report(key, module, result);
+    if (error !== undefined) throw error;
     const delays = [result.requeueAfterMs, waitMs].filter((ms) => ms !== undefined);
     return delays.length === 0 ? undefined : { requeueAfterMs: Math.min(...delays) };
+  }
+
+  /** Undefined: it was done. */
+  async #rollBack(key: string, module: CachedModule): Promise<Reconciled | undefined> {
+    const { client, permit, recorder, releases } = this.#options;
+    const subject = moduleSubject(module);
+    const published = releases.get(key)?.spec;
+    const report: ModuleRollbackOptions['report'] = (...event) => recorder.event(subject, ...event);
+    const part = await partOf(module, async () => {
+      await rollBack(module, { client, published, permit, report });
+      return undefined;
+    });
+    if (part.error !== undefined) throw part.error;
+    if (part.problem === undefined) return undefined;
+    const { requeueAfterMs } = part;
+    return { outcome: part.problem, isComposed: false, release: module.status?.release, requeueAfterMs };
   }
 
   async #compose(key: string, module: CachedModule): Promise<Reconciled> {
@@ -151,26 +180,39 @@ export class ModuleController {
     }
     const outcome: Outcome = { reason: 'Composed', message: '' };
     const written = await this.#write(key, module, { outcome, workload: composition.workload });
-    return { ...written, missing, release: { ...release, version: composition.version } };
+    const next = written.isComposed ? { ...release, version: composition.version } : status?.release;
+    return { ...written, missing, release: next };
   }
 
-  /** Writes the Service, and the workload unless it stays as it is. */
+  /** Writes the Service, and the workload unless it stays as it is. One that fails does not hold up the other. */
   async #write(key: string, module: CachedModule, { outcome, workload }: Wanted): Promise<Reconciled> {
     const { workloads, services } = this.#options;
     const composer = workloads[workloadOf(module.spec)];
     const service = composeService(module);
     const isWanted = () => this.#isWanted(module);
-    try {
-      const results: Composed[] = [];
+    const ofWorkload = await partOf(module, async () => {
       if (workload === 'Remove') await this.#remove(composer, key, module);
-      else if (workload !== undefined) results.push(await composer.compose(workload, isWanted));
-      if (service === undefined) await this.#remove(services, key, module);
-      else results.push(await services.compose(service, isWanted));
-      return this.#resultOf(module, outcome, results);
-    } catch (error) {
-      if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) throw error;
-      return { outcome: refusalOf(error, module), requeueAfterMs: LOOK_AGAIN_MS };
-    }
+      else if (workload !== undefined) return composer.compose(workload, isWanted);
+      return undefined;
+    });
+    const ofService = await partOf(module, async () => {
+      if (service !== undefined) return services.compose(service, isWanted);
+      await this.#remove(services, key, module);
+      return undefined;
+    });
+    const parts = [ofWorkload, ofService];
+    for (const { restored } of parts) if (restored !== undefined) this.#reportRestored(module, restored);
+    const delays = parts.flatMap(({ requeueAfterMs }) => requeueAfterMs ?? []);
+    const error = ofWorkload.error ?? ofService.error;
+    const unavailable: Outcome | undefined =
+      error === undefined ? undefined : { reason: 'Unavailable', message: `it is tried again: ${messageOf(error)}` };
+    return {
+      outcome: ofWorkload.problem ?? ofService.problem ?? unavailable ?? outcome,
+      isComposed: outcome.reason === 'Composed' && ofWorkload.problem === undefined && ofWorkload.error === undefined,
+      contested: ofWorkload.contested ?? ofService.contested,
+      requeueAfterMs: delays.length === 0 ? undefined : Math.min(...delays),
+      error,
+    };
   }
 
   /** Whether there still is the Module. One without a status has composed nothing yet. */
@@ -185,28 +227,8 @@ export class ModuleController {
     }
   }
 
-  #resultOf(module: CachedModule, outcome: Outcome, results: readonly Composed[]): Reconciled {
-    const { name } = module;
-    for (const result of results) {
-      if (result.state === 'Taken') {
-        const message = `another object has the name ${name}: rename it, or delete it`;
-        return { outcome: { reason: 'NameTaken', message }, requeueAfterMs: LOOK_AGAIN_MS };
-      }
-      if (result.state === 'Deleting') {
-        return { outcome: { reason: 'Deleting', message: 'its former workload or Service is still being deleted' } };
-      }
-    }
-    const contested = results.find((result) => result.state === 'Contested');
-    for (const result of results) if (result.state === 'Current') this.#reportRestored(module, result);
-    if (contested?.state !== 'Contested') return { outcome };
-    const contestedWhat = `somebody changes ${contested.live.object.kind} ${name} again and again: it is left as it is for a minute`;
-    return { outcome, contested: contestedWhat, requeueAfterMs: contested.forMs };
-  }
-
-  #reportRestored(module: CachedModule, { restored, live }: Extract<Composed, { state: 'Current' }>): void {
-    if (restored === undefined) return;
-    const { field, manager } = restored;
-    const message = `${manager} has changed ${field} of ${live.object.kind} ${live.name}, which this Module composes: it was changed back`;
+  #reportRestored(module: CachedModule, { field, manager, what }: NonNullable<Part['restored']>): void {
+    const message = `${manager} has changed ${field} of ${what}, which this Module composes: it was changed back`;
     this.#options.recorder.event(moduleSubject(module), 'Warning', 'Restored', message);
   }
 
@@ -221,13 +243,14 @@ export class ModuleController {
     const kind = workloadOf(module.spec);
     const live = workloads[kind].find(key);
     const isOwn = live !== undefined && live.controller?.uid === module.uid;
-    const { outcome, release, missing, contested } = result;
+    const { outcome, isComposed, release, missing, contested } = result;
     const status = moduleStatusOf({
       generation: module.generation,
       before: module.status,
       selector: selectorOf(module),
       outcome: withWarnings(outcome, module),
       counts: isOwn && live ? podCountsOf(kind, live) : undefined,
+      isComposed,
       release,
       problems: problemsOf(pods.byIndex('module', moduleLabelsKey(module.namespace, module.spec))),
       missing,
@@ -254,7 +277,7 @@ export class ModuleController {
     const subject = moduleSubject(module);
     const before = module.status;
     const { release } = status;
-    if (release !== undefined && release.id !== before?.release?.id) {
+    if (release !== undefined && (release.id !== before?.release?.id || release.image !== before.release.image)) {
       recorder.event(subject, 'Normal', 'Released', `release ${release.id} is in force: ${release.image}`);
     }
     for (const { type, status: value, reason, message } of status.conditions) {
@@ -266,6 +289,49 @@ export class ModuleController {
         recorder.event(subject, 'Warning', 'NotComposed', message);
       }
     }
+  }
+}
+
+/** What has become of the workload or of the Service. */
+interface Part {
+  readonly problem?: Outcome;
+  readonly restored?: Restored & { readonly what: string };
+  readonly contested?: string;
+  readonly requeueAfterMs?: number;
+  /** It is to be tried again. */
+  readonly error?: Error;
+}
+
+async function partOf(module: CachedModule, write: () => Promise<Composed | undefined>): Promise<Part> {
+  const { name } = module;
+  try {
+    const result = await write();
+    switch (result?.state) {
+      case undefined:
+        return {};
+      case 'Taken': {
+        const message = `another object has the name ${name}: rename it, or delete it`;
+        return { problem: { reason: 'NameTaken', message }, requeueAfterMs: LOOK_AGAIN_MS };
+      }
+      case 'Deleting':
+        return {
+          problem: { reason: 'Deleting', message: 'its former workload or Service is still being deleted' },
+          requeueAfterMs: LOOK_AGAIN_MS,
+        };
+      case 'Contested': {
+        const what = `${result.live.object.kind} ${name}`;
+        const contested = `somebody changes ${what} again and again: it is left as it is for a minute`;
+        return { contested, requeueAfterMs: result.forMs };
+      }
+      case 'Current': {
+        const what = `${result.live.object.kind} ${name}`;
+        return result.restored === undefined ? {} : { restored: { ...result.restored, what } };
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ControllerError)) throw error;
+    if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) return { error };
+    return { problem: refusalOf(error, module), requeueAfterMs: LOOK_AGAIN_MS };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ComposedRelease } from './compose.ts';
+import { type ComposedRelease, moduleVersionOf } from './compose.ts';
 import type { ModuleSpec } from './module.ts';
 import type { ModuleReleaseSpec } from './module-release.ts';
 import type { ModuleRevision } from './module-status-schema.ts';
@@ -22,23 +22,39 @@ export function historyWith(
 /** The revision to go back to; or why there is none. */
 export type RollbackTarget = { readonly target: ModuleRevision } | { readonly fault: string };
 
-/** `number`: 0 = the previous one. */
-export function rollbackTarget(history: readonly ModuleRevision[], number: number): RollbackTarget {
-  const target = number === 0 ? history[1] : history.find(({ revision }) => revision === number);
+/**
+ * `number`: 0 = the previous one, which is the newest of the history where the specification asks for another release:
+ * that one is not in force.
+ */
+export function rollbackTarget(
+  history: readonly ModuleRevision[],
+  number: number,
+  wanted: ModuleSpec['release'],
+): RollbackTarget {
+  const [newest, former] = history;
+  const isInForce =
+    newest !== undefined && newest.id === wanted?.id && (wanted.image === undefined || wanted.image === newest.image);
+  const previous = isInForce ? former : newest;
+  const target = number === 0 ? previous : history.find(({ revision }) => revision === number);
   if (target !== undefined) return { target };
   return { fault: number === 0 ? 'there is no earlier release' : `there is no revision ${number}` };
 }
 
 /**
- * What a Module says to have this release again: the id alone where the same jar is published under it. Fields that are
+ * What a Module of that module says to have this release again: the id alone where the same jar is published under it. Fields that are
  * null are removed by a merge patch.
  */
 export function releasePatchOf(
   { id, image, version, sha256 }: ModuleRevision,
   published: ModuleReleaseSpec | undefined,
+  module: string,
 ): { [K in keyof Required<NonNullable<ModuleSpec['release']>>]: string | null } {
   const entry = published?.releases.find((one) => one.id === id);
-  if (entry?.image === image) return { id, image: null, version: null, sha256: null };
+  const isPublished =
+    entry?.image === image &&
+    entry.sha256 === sha256 &&
+    moduleVersionOf(module, entry) === moduleVersionOf(module, { image, version });
+  if (isPublished) return { id, image: null, version: null, sha256: null };
   return { id, image, version: version ?? null, sha256: sha256 ?? null };
 }
 

@@ -26,7 +26,7 @@ export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
 ];
 
 export interface ModuleRollbackOptions {
-  readonly client: Pick<ResourceClient<ModuleObject>, 'mergePatch' | 'fieldManager'>;
+  readonly client: Pick<ResourceClient<ModuleObject>, 'get' | 'mergePatch' | 'fieldManager'>;
   readonly published: ModuleReleaseSpec | undefined;
   readonly permit: Permit;
   readonly report: (type: 'Normal' | 'Warning', reason: 'RolledBack' | 'RollbackFailed', message: string) => void;
@@ -41,7 +41,7 @@ export interface ModuleRollbackOptions {
 export async function rollBack(module: CachedModule, options: ModuleRollbackOptions): Promise<void> {
   const { client, published, permit, report } = options;
   const { resourceVersion, spec, status } = module;
-  const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0);
+  const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0, spec.release);
   const removal = (version: string | undefined, managedFields?: object) =>
     client.mergePatch(
       module,
@@ -54,7 +54,7 @@ export async function rollBack(module: CachedModule, options: ModuleRollbackOpti
     return;
   }
   const { target } = found;
-  const release = releasePatchOf(target, published);
+  const release = releasePatchOf(target, published, spec.module);
   let restored: ModuleObject;
   try {
     const rollbackTo = { revision: target.revision };
@@ -69,6 +69,14 @@ export async function rollBack(module: CachedModule, options: ModuleRollbackOpti
     report('Warning', 'RollbackFailed', `release ${target.id}: ${messageOf(error)}`);
     return;
   }
-  await removal(restored.metadata.resourceVersion, managersWithout(restored, client.fieldManager));
+  try {
+    await removal(restored.metadata.resourceVersion, managersWithout(restored, client.fieldManager));
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    // Somebody has changed the Module after the first write. A release that was published then stays.
+    const latest = await client.get(module);
+    const isOwn = latest.metadata.uid === module.uid && latest.spec.rollbackTo?.revision === target.revision;
+    if (isOwn) await removal(latest.metadata.resourceVersion, managersWithout(latest, client.fieldManager));
+  }
   report('Normal', 'RolledBack', `release ${target.id} of revision ${target.revision} is in the specification again`);
 }

@@ -42,6 +42,10 @@ export const status = Type.Object({
         id: Type.String(),
         image: Type.String({ description: 'Address of the jar.' }),
         version: Type.Optional(Type.String()),
+        sha256: Type.Optional(Type.String()),
+        baseVersions: Type.Optional(
+          Type.Array(Type.String(), { description: 'Versions of bases that it fits. Not set: those of the Module.' }),
+        ),
         time: time({ description: 'When it came into force.' }),
       },
       { description: 'The release in force.' },

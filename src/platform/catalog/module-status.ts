@@ -15,6 +15,7 @@ export interface Outcome {
     | 'NameTaken'
     | 'NotPermitted'
     | 'Refused'
+    | 'Unavailable'
     | 'Deleting';
   readonly message: string;
 }
@@ -27,7 +28,9 @@ export interface ModuleStatusInput {
   readonly outcome: Outcome;
   /** Undefined: there is no workload. */
   readonly counts: PodCounts | undefined;
-  /** The release that was composed. Undefined: none. */
+  /** Whether the workload is that of `release` now. A release that could not be written does not come into force. */
+  readonly isComposed: boolean;
+  /** The release in force. Undefined: none. */
   readonly release: (ComposedRelease & { readonly version?: string | undefined }) | undefined;
   readonly problems: readonly ModuleProblem[];
   /** Id of a release that nobody has published. */
@@ -46,7 +49,9 @@ export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
     id: release.id,
     image: release.image,
     ...(release.version !== undefined && { version: release.version }),
-    time: before?.release?.id === release.id ? before.release.time : now,
+    ...(release.sha256 !== undefined && { sha256: release.sha256 }),
+    ...(release.baseVersions !== undefined && { baseVersions: [...release.baseVersions] }),
+    time: isSameJar(before?.release, release) ? before.release.time : now,
   };
   return {
     observedGeneration: generation,
@@ -61,10 +66,13 @@ export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
   };
 }
 
-/** What was composed is in it; a release that could not be written is not. */
-function historyOf({ outcome, before, release, now }: ModuleStatusInput): Pick<ModuleStatus, 'history'> {
+function isSameJar(a: ModuleStatus['release'], b: ComposedRelease): a is NonNullable<ModuleStatus['release']> {
+  return a?.id === b.id && a.image === b.image;
+}
+
+function historyOf({ isComposed, before, release, now }: ModuleStatusInput): Pick<ModuleStatus, 'history'> {
   const history = before?.history ?? [];
-  const next = outcome.reason === 'Composed' && release ? historyWith(history, release, now) : history;
+  const next = isComposed && release ? historyWith(history, release, now) : history;
   return next.length === 0 ? {} : { history: [...next] };
 }
 
@@ -93,8 +101,10 @@ function readyOf({ outcome, counts }: ModuleStatusInput): Untimed {
   }
   const { desired, replicas, ready, updated, isStalled, message } = counts;
   const isDone = replicas === desired && ready >= desired && updated >= desired;
-  if (isDone) return { type: 'Ready', status: 'True', reason: 'Released', message: `${ready} of ${desired} are Ready` };
-  const rest = message === undefined ? '' : `: ${message}`;
+  const warning = outcome.message === '' ? '' : `; ${outcome.message}`;
+  if (isDone)
+    return { type: 'Ready', status: 'True', reason: 'Released', message: `${ready} of ${desired} are Ready${warning}` };
+  const rest = `${message === undefined ? '' : `: ${message}`}${warning}`;
   return {
     type: 'Ready',
     status: 'False',

@@ -23,7 +23,11 @@ export type ReleaseInForce =
 
 export function releaseInForce({ spec, annotations, before, published }: ReleaseInput): ReleaseInForce {
   const wanted = spec.release ?? automatic(annotations, published);
-  if (wanted === undefined) return { state: 'None' };
+  if (wanted === undefined) {
+    // The default is gone, or the ModuleRelease is.
+    if (isAutomatic(annotations) && before !== undefined) return { state: 'Missing', id: before.id, release: before };
+    return { state: 'None' };
+  }
   const { id, image, version, sha256 } = wanted;
   const entry = published?.releases.find((one) => one.id === id);
   const address = image ?? entry?.image;
@@ -46,7 +50,9 @@ function automatic(
   annotations: Readonly<Record<string, string>>,
   published: ModuleReleaseSpec | undefined,
 ): ModuleSpec['release'] {
-  const value = annotations[CATALOG_ANNOTATION.autoRelease];
-  if (value === undefined || value === 'false' || published?.default === undefined) return undefined;
-  return { id: published.default };
+  return isAutomatic(annotations) && published?.default !== undefined ? { id: published.default } : undefined;
+}
+
+function isAutomatic(annotations: Readonly<Record<string, string>>): boolean {
+  return annotations[CATALOG_ANNOTATION.autoRelease] === 'true';
 }

@@ -33,7 +33,9 @@ export interface ReleaseUpkeepInput extends ReleaseUsers {
 export function moduleReleaseStatus({ spec, before, now, ...users }: ReleaseUpkeepInput): ModuleReleaseStatus {
   const ids = new Set(spec.releases.map(({ id }) => id));
   const inUse = releasesInUse(users).filter((id) => ids.has(id));
-  const firstSeen = Object.fromEntries([...ids].map((id) => [id, before?.firstSeen?.[id] ?? now]));
+  // An id may be the name of a property that every object has.
+  const known = new Map(Object.entries(before?.firstSeen ?? {}));
+  const firstSeen = Object.fromEntries([...ids].map((id) => [id, known.get(id) ?? now]));
   return { ...(ids.size > 0 && { firstSeen }), ...(inUse.length > 0 && { inUse }) };
 }
 
@@ -48,8 +50,9 @@ export function releasesToPrune(
 ): string[] {
   const surplus = releases.length - limit;
   if (surplus <= 0) return [];
+  const seen = new Map(Object.entries(firstSeen));
   const at = ({ id, time }: ModuleReleaseSpec['releases'][number]): number =>
-    Date.parse(time ?? firstSeen[id] ?? '') || 0;
+    Date.parse(time ?? seen.get(id) ?? '') || 0;
   return releases
     .filter(({ id }) => id !== kept && !inUse.includes(id))
     .toSorted((a, b) => at(a) - at(b))

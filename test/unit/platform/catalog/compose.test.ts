@@ -144,7 +144,10 @@ describe('the workload of a Module', () => {
       composed({ deploy }).workload.spec.strategy;
     const inPlace = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
     expect(strategyOf({ workload: 'Deployment' })).toEqual(inPlace);
-    expect(strategyOf({ workload: 'Deployment', strategy: { type: 'Recreate' } })).toEqual({ type: 'Recreate' });
+    expect(strategyOf({ workload: 'Deployment', strategy: { type: 'Recreate' } })).toEqual({
+      type: 'Recreate',
+      rollingUpdate: null,
+    });
   });
 
   it.each<[string, Partial<ModuleSpec>, ComposedRelease]>([
