@@ -316,12 +316,13 @@ export class ExportTable {
   /** The entry as it should be: `old` itself when nothing has changed. */
   #entryOf(key: string, old: ExportEntry | undefined): ExportEntry | undefined {
     const { services, nodes, cluster, dropsLost } = this.#options;
-    const members = this.#selections.podsOf(key);
+    const selected = this.#selections.podsOf(key);
     const service = services.get(key);
-    if (members === undefined || service?.exported === undefined) return undefined;
+    if (selected === undefined || service?.exported === undefined) return undefined;
+    const members = [...selected];
     const { namespace, name, uid, createdAt, exported: settings } = service;
     const serving = servingPods(members, { nodeOf: (nodeName) => nodes.get(nodeName), dropsLost });
-    const view = viewOf({ cluster, namespace, name, settings, serving, arklets: this.#arklets });
+    const view = viewOf({ cluster, namespace, name, settings, members, serving, arklets: this.#arklets });
     if (old !== undefined && old.uid === uid && isSameView(old.view, view)) return old;
     const conflicts = new Map([...(old?.conflicts ?? [])].filter(([group]) => settings.groups.includes(group)));
     const { guestAt = [] } = old ?? {};

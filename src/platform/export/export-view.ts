@@ -1,3 +1,4 @@
+import type { ModulePod } from '../../kinds/module-pod.ts';
 import type { ConditionStatus } from '../../kube/objects.ts';
 import { shortened } from '../../shortened.ts';
 import type { Arklets } from './arklets.ts';
@@ -24,10 +25,12 @@ export interface ExportView {
   readonly rounded: readonly string[];
 }
 
-type Lack = 'NoBackends' | 'NoSuchTargetPort' | 'AllWeightsZero';
+type Lack = 'NoBackends' | 'NoValidPort' | 'NoPodAddress' | 'NoSuchTargetPort' | 'AllWeightsZero';
 
 const LACKS: Readonly<Record<Lack, string>> = {
   NoBackends: 'no selected Pod is ready on a base',
+  NoValidPort: 'no port of the Service can be exported: the condition Invalid says why',
+  NoPodAddress: 'the ready Pods have no address that may be used: see the event UnroutableAddress of their Nodes',
   NoSuchTargetPort: 'no selected Pod has a port with the name and protocol of targetPort',
   AllWeightsZero: 'the share of each backend is 0',
 };
@@ -37,16 +40,21 @@ export interface ViewInput {
   readonly namespace: string;
   readonly name: string;
   readonly settings: ExportSettings;
+  /** All Pods that it selects. */
+  readonly members: readonly ModulePod[];
   readonly serving: readonly ServingPod[];
   readonly arklets: Pick<Arklets, 'isAt'>;
 }
 
 /** Equal inputs give equal text, on every replica. */
-export function viewOf({ cluster, namespace, name, settings, serving, arklets }: ViewInput): ExportView {
+export function viewOf(input: ViewInput): ExportView {
+  const { cluster, namespace, name, settings, members, serving, arklets } = input;
   const faults = [...settings.faults];
   const notes = [...settings.notes];
   const rounded: string[] = [];
   const lacks = new Set<Lack>();
+  if (settings.ports.length === 0 && faults.length > 0) lacks.add('NoValidPort');
+  else if (serving.length === 0 && members.some(isWithoutAddress)) lacks.add('NoPodAddress');
   const unknownWeights = new Set<string>();
   let left = MAX_BACKENDS;
   const ports = settings.ports.map((port) => {
@@ -101,6 +109,10 @@ export function viewOf({ cluster, namespace, name, settings, serving, arklets }:
     lack: isEmpty ? lack : undefined,
     rounded,
   };
+}
+
+function isWithoutAddress({ isReady, isDeleting, ip }: ModulePod): boolean {
+  return isReady && !isDeleting && ip === undefined;
 }
 
 function percent(share: number): string {

@@ -17,6 +17,8 @@ const PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
 /** The API server takes the same. */
 const WATCH_VALUES = ['1', 'true', '0', 'false'];
+/** An empty list for a name that no namespace can have would take all traffic away. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const RETRY_AFTER_SECONDS = '1';
 const NDJSON = 'application/x-ndjson';
 
@@ -53,6 +55,9 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of(watching, scope));
     await answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
   });
+  app.all(PATH, (_request, response) =>
+    refuse(response.set('Allow', 'GET, HEAD'), 405, 'only GET and HEAD are served'),
+  );
   app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
   return app;
 
@@ -97,10 +102,12 @@ function scopeOf({ query }: Request, response: Response): FeedScope | undefined 
   const { group, namespace, watch } = query;
   if (unknown !== undefined) {
     refuse(response, 400, `${unknown}: unknown parameter, use ${PARAMETERS.join(', ')}`);
-  } else if (typeof group !== 'string' || group === '') {
+  } else if (group === undefined || group === '') {
     refuse(response, 400, 'group: is required, such as ?group=external');
-  } else if (namespace !== undefined && (typeof namespace !== 'string' || namespace === '')) {
-    refuse(response, 400, 'namespace: must be given once, and must not be empty');
+  } else if (typeof group !== 'string') {
+    refuse(response, 400, 'group: must be given once');
+  } else if (namespace !== undefined && (typeof namespace !== 'string' || !NAMESPACE.test(namespace))) {
+    refuse(response, 400, 'namespace: must be given once, and must be the name of a namespace');
   } else if (watch !== undefined && !WATCH_VALUES.includes(String(watch))) {
     refuse(response, 400, `watch: must be one of ${WATCH_VALUES.join(', ')}, and given once`);
   } else {

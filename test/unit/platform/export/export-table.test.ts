@@ -897,6 +897,10 @@ describe('the status of an ExportService', () => {
     const put = (service: object, pod = at({})) =>
       readyOf(new ExportWorld().put(serviceOf('shop', service), nodeOf('vnode.a'), pod));
     expect(put({}, at({ isReady: false }))).toEqual(['False', 'NoBackends', 'no selected Pod is ready on a base']);
+    const nowhere = at({});
+    const { podIP: _, ...status } = nowhere.status ?? {};
+    expect(put({}, { ...nowhere, status } as never).slice(0, 2)).toEqual(['False', 'NoPodAddress']);
+    expect(put({ ports: [HTTP_PORT] })).toEqual(['False', 'NoValidPort', expect.stringContaining('condition Invalid')]);
     const web = { ...TCP_PORT, targetPort: 'web' };
     expect(put({ ports: [web] })).toEqual([
       'False',

@@ -101,7 +101,8 @@ describe('the feed', () => {
   it.each([
     ['', 400, 'group: is required'],
     ['?group=', 400, 'group: is required'],
-    ['?group=a&group=b', 400, 'group: is required'],
+    ['?group=a&group=b', 400, 'group: must be given once'],
+    ['?group=a&namespace=No_Such', 400, 'namespace: must be given once, and must be the name of a namespace'],
     ['?group=a&namespace=', 400, 'namespace: must be given once'],
     ['?group=a&grop=b', 400, 'grop: unknown parameter, use group, namespace, watch'],
     ['?group=a&watch=2', 400, 'watch: must be one of 1, true, 0, false'],
@@ -130,6 +131,12 @@ describe('the feed', () => {
     const isLater = status === 429 || status === 503;
     expect(answer.headers.get('retry-after')).toBe(isLater ? '1' : null);
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
+  });
+
+  it('answers 405 to a method that it does not serve', async () => {
+    const { port } = await serve(world());
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/exportservices?group=external`, { method: 'POST' });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
   it('keeps no more bodies than a hundred, and answers about all groups', async () => {
