@@ -11,6 +11,8 @@ import { enumOf, openApiOf, rules } from './schema.ts';
 
 /** Host name, or all that end so. */
 const HOST = '^(\\*\\.)?[a-z0-9.-]+$';
+/** Name of a namespace: a DNS label. */
+const NAMESPACE = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 /** Bounds for the API server's checks, which compare each with each. */
 const MAX_ENTRIES = 64;
 
@@ -75,7 +77,7 @@ const spec = Type.Object({
     Type.Array(Type.String({ minLength: 1, maxLength: 253, pattern: HOST }), {
       maxItems: MAX_ENTRIES,
       description:
-        'Host names that exported Services may have; `*.shop.example.com` is each one that ends so. Not set: any.',
+        'Host names that exported Services may have, in lower case; `*.shop.example.com` is each name below `shop.example.com`, at any depth. Not set: any.',
     }),
   ),
   exportSharedHosts: Type.Optional(
@@ -85,12 +87,13 @@ const spec = Type.Object({
           minLength: 1,
           maxLength: 253,
           pattern: HOST,
-          description: 'Host name. `*.shop.example.com` is each one that ends so.',
+          description:
+            'Host name in lower case. `*.shop.example.com` is each name below `shop.example.com`, at any depth.',
         }),
-        namespaces: Type.Array(Type.String({ minLength: 1, maxLength: 63 }), {
+        namespaces: Type.Array(Type.String({ minLength: 1, maxLength: 63, pattern: NAMESPACE }), {
           minItems: 1,
           maxItems: MAX_ENTRIES,
-          description: 'Namespaces whose Services may have it too, with other paths.',
+          description: 'Names of the namespaces whose Services may have it too, with other paths. `*` is none.',
         }),
       }),
       {

@@ -83,7 +83,9 @@ describe('a tenant with limited host names', () => {
     ['by spaces that are none in JSON', [{ name: 'x', port: 443 }], `{"x":\f{${HOST}, "protocol": "https"}}`],
     ['in a list', [{ name: 'x', port: 443 }], `[{"x": {${HOST}, "protocol": "https"}}]`],
   ])('takes no TCP port: %s', async (_, ports, described) => {
-    expect(await answerTo(service(ports, described))).toMatch(/may export no port as TCP or UDP, not 443|must be JSON/);
+    expect(await answerTo(service(ports, described))).toMatch(
+      /spec.ports: port 443 counts as TCP or UDP, and this namespace may export no such port|must be JSON/,
+    );
   });
 
   it('exports web ports', async () => {
@@ -156,7 +158,7 @@ describe('a tenant with limited ports', () => {
 
   it.each([443, 5431, 8999, 9100, 7001])('has no TCP port %s', async (port) => {
     expect(await answerTo(service([{ port }]))).toContain(
-      `spec.ports: this namespace may export the ports 5432, 9000-9099, 7000 as TCP or UDP, not ${port}`,
+      `spec.ports: port ${port} counts as TCP or UDP, and this namespace may export only these as TCP or UDP: 5432, 9000-9099, 7000; set`,
     );
   });
 

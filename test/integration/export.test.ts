@@ -352,6 +352,19 @@ describe('the limits of a namespace', () => {
     expect(await refusal(world, service('plain', { labels: {}, annotations: {} }))).toBe('accepted');
   });
 
+  it.each(['*', 'team-*', 'Team-B', '-b'])('share a host with no namespace %s, which cannot exist', async (name) => {
+    const tenancy = {
+      apiVersion: 'platform.koupleless.io/v1alpha1',
+      kind: 'ModuleTenancy',
+      metadata: { name: 'shares', namespace: 'default' },
+      spec: { exportSharedHosts: [{ host: 'a.example.com', namespaces: ['team-b', name] }] },
+    };
+    const path = '/apis/platform.koupleless.io/v1alpha1/namespaces/default/moduletenancies?dryRun=All';
+    await expect(world.admin.post(path, tenancy as KubeObject)).rejects.toThrow(
+      'spec.exportSharedHosts[0].namespaces[1]',
+    );
+  });
+
   it('are about a Service that is being deleted too, and let it go', async () => {
     const patch = (name: string, metadata: object) =>
       world.admin.mergePatch(`${SERVICES}/${name}`, { metadata }).then(() => 'accepted', messageOf);
