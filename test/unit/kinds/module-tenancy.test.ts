@@ -7,10 +7,10 @@ interface Structural {
   readonly pattern?: string;
 }
 
-const schema = MODULE_TENANCY_CRD.spec.versions[0]?.schema.openAPIV3Schema as unknown as Structural;
+const { openAPIV3Schema } = MODULE_TENANCY_CRD.spec.versions[0]?.schema as { readonly openAPIV3Schema: Structural };
 
 describe('a guest of a shared host', () => {
-  const guest = schema.properties.spec?.properties.exportSharedHosts?.items.properties.namespaces?.items;
+  const guest = openAPIV3Schema.properties.spec?.properties.exportSharedHosts?.items.properties.namespaces?.items;
   const isAllowed = (name: string): boolean => new RegExp(guest?.pattern ?? '').test(name);
 
   it.each(['team-b', 'b', '7', 'a--b'])('is a namespace by its name: %s', (name) => {

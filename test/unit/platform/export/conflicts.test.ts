@@ -95,6 +95,18 @@ describe('a shared host', () => {
     it.put(web('own/o', 'shop.example.com', { day: 9, uid: 'again' }));
     expect(it.namesOf(GROUP)).toEqual(['guest/g', 'own/o']);
   });
+
+  it('stays with a guest that is alone when the share ends, until it is shared again and that share ends', () => {
+    const it = publishAll(world().put(web('guest/g', 'shop.example.com', { path: '/g' })));
+    publishAll(it.share(sharing('own', 'shop.example.com')));
+    publishAll(it.put(web('own/o', 'shop.example.com', { day: 9 })));
+    expect(it.namesOf(GROUP)).toEqual(['guest/g']);
+    publishAll(it.share(sharing('own', 'shop.example.com', 'guest')));
+    expect(it.namesOf(GROUP)).toEqual(['guest/g', 'own/o']);
+    expect(it.exports.get('guest/g')?.status?.guestAt).toEqual(['shop.example.com']);
+    publishAll(it.share(sharing('own', 'shop.example.com')));
+    expect(it.namesOf(GROUP)).toEqual(['own/o']);
+  });
 });
 
 /** What somebody does, at random. */
