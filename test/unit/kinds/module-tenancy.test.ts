@@ -7,10 +7,11 @@ interface Structural {
   readonly pattern?: string;
 }
 
-const { openAPIV3Schema } = MODULE_TENANCY_CRD.spec.versions[0]?.schema as { readonly openAPIV3Schema: Structural };
+const schema = MODULE_TENANCY_CRD.spec.versions[0]?.schema as { readonly openAPIV3Schema: Structural } | undefined;
 
 describe('a guest of a shared host', () => {
-  const guest = openAPIV3Schema.properties.spec?.properties.exportSharedHosts?.items.properties.namespaces?.items;
+  const guest =
+    schema?.openAPIV3Schema.properties.spec?.properties.exportSharedHosts?.items.properties.namespaces?.items;
   const isAllowed = (name: string): boolean => new RegExp(guest?.pattern ?? '').test(name);
 
   it.each(['team-b', 'b', '7', 'a--b'])('is a namespace by its name: %s', (name) => {
