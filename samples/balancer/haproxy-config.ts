@@ -10,6 +10,8 @@ export interface HaproxyOptions {
   readonly portOffset: number;
   /** Path of a socket that nobody uses: HAProxy does not start without a listener. */
   readonly idleSocket: string;
+  /** Ports of Services that get no frontend. Default: none. */
+  readonly without?: ReadonlySet<number>;
 }
 
 interface Route {
@@ -25,9 +27,9 @@ interface Route {
 export function haproxyConfigOf(services: readonly Exported[], options: HaproxyOptions): string {
   const routes = services
     .flatMap((service) => service.ports.map((port) => ({ service, port, backend: backendNameOf(service, port) })))
-    .filter(({ port }) => port.protocol === 'http' || port.protocol === 'tcp')
+    .filter(({ port }) => isServed(port))
     .sort((a, b) => (a.backend < b.backend ? -1 : 1));
-  const ports = [...new Set(routes.map(({ port }) => port.servicePort))].sort((a, b) => a - b);
+  const ports = [...servicePortsOf(services)].filter((port) => !options.without?.has(port)).sort((a, b) => a - b);
   const sections = [
     HEAD,
     `frontend idle\n  bind unix@${options.idleSocket}\n  mode tcp`,
@@ -41,6 +43,15 @@ export function haproxyConfigOf(services: readonly Exported[], options: HaproxyO
     ...routes.map(backendOf),
   ];
   return `${sections.join('\n\n')}\n`;
+}
+
+/** The ports of all Services that have a frontend. */
+export function servicePortsOf(services: readonly Exported[]): ReadonlySet<number> {
+  return new Set(services.flatMap(({ ports }) => ports.filter(isServed).map(({ servicePort }) => servicePort)));
+}
+
+function isServed({ protocol }: ExportedPort): boolean {
+  return protocol === 'http' || protocol === 'tcp';
 }
 
 /**

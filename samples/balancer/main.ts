@@ -1,11 +1,12 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../src/errors.ts';
 import type { Exported } from '../../src/platform/export/export-service.ts';
 import { followFeed } from './feed-watch.ts';
 import { Haproxy } from './haproxy.ts';
-import { haproxyConfigOf } from './haproxy-config.ts';
+import { haproxyConfigOf, servicePortsOf } from './haproxy-config.ts';
+import { takenPortsOf } from './taken-ports.ts';
 
 const HELP = `An HAProxy that serves what a group of ExportServices says: docs/export.md
 
@@ -18,7 +19,7 @@ Environment:
   PORT_OFFSET   added to each port of a Service; default 0
   HAPROXY       path of the program; default: the HAProxy of this machine`;
 
-/** After a configuration that HAProxy has not taken. */
+/** After a configuration that HAProxy has not taken, or a port that another process has. */
 const RETRY_MS = 10_000;
 
 function say(line: string): void {
@@ -28,7 +29,19 @@ function say(line: string): void {
 /** One weight for each backend. */
 function summaryOf({ namespace, serviceName, ports }: Exported): string {
   const weights = ports.flatMap(({ backends }) => backends.map(({ weight }) => weight));
+  if (weights.length === 0) return `${namespace}/${serviceName} no backends`;
   return `${namespace}/${serviceName} weights ${weights.sort((a, b) => a - b).join(' ')}`;
+}
+
+function leftOutLines(services: readonly Exported[], without: ReadonlySet<number>, portOffset: number): string[] {
+  return services.flatMap(({ namespace, serviceName, ports }) =>
+    ports
+      .filter(({ servicePort }) => without.has(servicePort))
+      .map(
+        ({ servicePort }) =>
+          `${namespace}/${serviceName}: port ${servicePort + portOffset} is left out, another process has it; again in ${RETRY_MS / 1000} s`,
+      ),
+  );
 }
 
 async function main(): Promise<number> {
@@ -54,6 +67,9 @@ async function main(): Promise<number> {
   const options = { bind: BIND ?? '0.0.0.0', portOffset, idleSocket: join(directory, 'idle.sock') };
   let wanted: readonly Exported[] | undefined;
   let isLoading = false;
+  /** Ports of Services that HAProxy listens on. */
+  let held: ReadonlySet<number> = new Set();
+  let loaded = '';
   let retry: NodeJS.Timeout | undefined;
   // What comes while it loads is loaded after that, the newest only.
   const load = async (services: readonly Exported[]): Promise<void> => {
@@ -65,8 +81,21 @@ async function main(): Promise<number> {
       const next = wanted;
       wanted = undefined;
       try {
-        await haproxy.load(haproxyConfigOf(next, options));
-        say(`loaded ${next.length} Services: ${next.map(summaryOf).join('; ')}`);
+        const ports = servicePortsOf(next);
+        const unheld = [...ports].filter((port) => !held.has(port)).map((port) => port + portOffset);
+        const taken = await takenPortsOf(unheld, options.bind);
+        const without = new Set([...ports].filter((port) => !held.has(port) && taken.has(port + portOffset)));
+        const text = haproxyConfigOf(next, { ...options, without });
+        await haproxy.load(text);
+        held = ports.difference(without);
+        if (text !== loaded) {
+          for (const line of leftOutLines(next, without, portOffset)) say(line);
+          const served = next.filter(({ ports }) => ports.some(({ servicePort }) => held.has(servicePort)));
+          say(`loaded ${served.length} Services: ${served.map(summaryOf).join('; ')}`);
+        }
+        loaded = text;
+        clearTimeout(retry);
+        if (without.size > 0 && !stopping.signal.aborted) retry = setTimeout(() => void load(next), RETRY_MS);
       } catch (error) {
         say(`not loaded, the former configuration stays, again in ${RETRY_MS / 1000} s: ${messageOf(error)}`);
         // A port that is taken may be free by then. What comes from the feed meanwhile is newer.
@@ -80,6 +109,7 @@ async function main(): Promise<number> {
   await followFeed({ urls, group, token, ca, say, onChange: (services) => void load(services) }, stopping.signal);
   clearTimeout(retry);
   await haproxy.stop();
+  rmSync(directory, { recursive: true, force: true });
   return 0;
 }
 
