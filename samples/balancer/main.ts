@@ -71,6 +71,26 @@ async function main(): Promise<number> {
   let held: ReadonlySet<number> = new Set();
   let loaded = '';
   let retry: NodeJS.Timeout | undefined;
+  /** False when a port is left out. */
+  const loadOne = async (next: readonly Exported[]): Promise<boolean> => {
+    const ports = servicePortsOf(next);
+    const unheld = [...ports].filter((port) => !held.has(port));
+    const taken = await takenPortsOf(
+      unheld.map((port) => port + portOffset),
+      options.bind,
+    );
+    const without = new Set(unheld.filter((port) => taken.has(port + portOffset)));
+    const text = haproxyConfigOf(next, { ...options, without });
+    await haproxy.load(text);
+    held = ports.difference(without);
+    if (text !== loaded) {
+      for (const line of leftOutLines(next, without, portOffset)) say(line);
+      const served = next.filter((service) => service.ports.some(({ servicePort }) => held.has(servicePort)));
+      say(`loaded ${served.length} Services: ${served.map(summaryOf).join('; ')}`);
+    }
+    loaded = text;
+    return without.size === 0;
+  };
   // What comes while it loads is loaded after that, the newest only.
   const load = async (services: readonly Exported[]): Promise<void> => {
     clearTimeout(retry);
@@ -81,21 +101,9 @@ async function main(): Promise<number> {
       const next = wanted;
       wanted = undefined;
       try {
-        const ports = servicePortsOf(next);
-        const unheld = [...ports].filter((port) => !held.has(port)).map((port) => port + portOffset);
-        const taken = await takenPortsOf(unheld, options.bind);
-        const without = new Set([...ports].filter((port) => !held.has(port) && taken.has(port + portOffset)));
-        const text = haproxyConfigOf(next, { ...options, without });
-        await haproxy.load(text);
-        held = ports.difference(without);
-        if (text !== loaded) {
-          for (const line of leftOutLines(next, without, portOffset)) say(line);
-          const served = next.filter(({ ports }) => ports.some(({ servicePort }) => held.has(servicePort)));
-          say(`loaded ${served.length} Services: ${served.map(summaryOf).join('; ')}`);
-        }
-        loaded = text;
+        const isWhole = await loadOne(next);
         clearTimeout(retry);
-        if (without.size > 0 && !stopping.signal.aborted) retry = setTimeout(() => void load(next), RETRY_MS);
+        if (!isWhole && !stopping.signal.aborted) retry = setTimeout(() => void load(next), RETRY_MS);
       } catch (error) {
         say(`not loaded, the former configuration stays, again in ${RETRY_MS / 1000} s: ${messageOf(error)}`);
         // A port that is taken may be free by then. What comes from the feed meanwhile is newer.
