@@ -60,6 +60,13 @@ async function main(): Promise<number> {
     console.log(HELP);
     return process.argv.includes('--help') ? 0 : 2;
   }
+  let ca: string | undefined;
+  try {
+    ca = FEED_CA_PATH === undefined ? undefined : readFileSync(FEED_CA_PATH, 'utf8');
+  } catch (error) {
+    console.log(`FEED_CA_PATH cannot be read: ${messageOf(error)}`);
+    return 2;
+  }
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
   const directory = mkdtempSync(join(tmpdir(), 'balancer-'));
@@ -82,7 +89,7 @@ async function main(): Promise<number> {
     const without = new Set(unheld.filter((port) => taken.has(port + portOffset)));
     const text = haproxyConfigOf(next, { ...options, without });
     await haproxy.load(text);
-    held = ports.difference(without);
+    held = new Set([...ports].filter((port) => !without.has(port)));
     if (text !== loaded) {
       for (const line of leftOutLines(next, without, portOffset)) say(line);
       const served = next.filter((service) => service.ports.some(({ servicePort }) => held.has(servicePort)));
@@ -113,7 +120,6 @@ async function main(): Promise<number> {
     }
     isLoading = false;
   };
-  const ca = FEED_CA_PATH === undefined ? undefined : readFileSync(FEED_CA_PATH, 'utf8');
   await followFeed({ urls, group, token, ca, say, onChange: (services) => void load(services) }, stopping.signal);
   clearTimeout(retry);
   await haproxy.stop();
