@@ -23,29 +23,64 @@ interface Line {
 
 /** An empty line comes every 15 s: without two of them the connection is dead. */
 const SILENT_FOR_MS = 35_000;
+/** Before another replica is asked. */
 const AGAIN_MS = 200;
+/** After all of them have failed, doubled each time. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+const LONGEST_ANSWER = 500;
+
+/** Milliseconds before the next try, after so many failures in a row. */
+export function waitOf(failures: number, urls: number): number {
+  if (failures < urls) return AGAIN_MS;
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - urls));
+}
 
 /** Follows the feed until `signal` is aborted. What is known stays while no replica answers. */
 export async function followFeed(options: FeedWatchOptions, signal: AbortSignal): Promise<void> {
   const { urls, say } = options;
+  /** The last failure of each replica: a repeated one is logged once. */
+  const said = new Map<string, string>();
+  let failures = 0;
   for (let index = 0; !signal.aborted; index++) {
     const url = urls[index % urls.length] ?? '';
     try {
-      await followOne(url, options, signal);
+      await followOne(url, options, signal, () => {
+        failures = 0;
+        said.delete(url);
+      });
       say(`${url}: the feed has ended`);
     } catch (error) {
-      if (!signal.aborted) say(`${url}: ${messageOf(error)}`);
+      const words = messageOf(error);
+      if (!signal.aborted && said.get(url) !== words) say(`${url}: ${words}`);
+      said.set(url, words);
     }
-    await delay(AGAIN_MS, undefined, { signal }).catch(() => {});
+    failures++;
+    await delay(waitOf(failures, urls.length), undefined, { signal }).catch(() => {});
   }
 }
 
-async function followOne(url: string, options: FeedWatchOptions, signal: AbortSignal): Promise<void> {
+async function followOne(
+  url: string,
+  options: FeedWatchOptions,
+  signal: AbortSignal,
+  onOpen: () => void,
+): Promise<void> {
   const response = await open(url, options, signal);
   if (response.statusCode !== 200) {
-    response.destroy();
-    throw new Error(`HTTP ${response.statusCode}`);
+    let answer = '';
+    response.setEncoding('utf8').setTimeout(5_000, () => response.destroy());
+    for await (const chunk of response) {
+      answer += chunk;
+      if (answer.length > LONGEST_ANSWER) break;
+    }
+    const words = answer
+      .slice(0, LONGEST_ANSWER)
+      .replace(/\p{C}+/gu, ' ')
+      .trim();
+    throw new Error(`HTTP ${response.statusCode} ${words}`.trim());
   }
+  onOpen();
   options.say(`${url}: following group ${options.group}`);
   const services = new Map<string, Exported>();
   let isSynced = false;
