@@ -68,17 +68,7 @@ async function followOne(
 ): Promise<void> {
   const response = await open(url, options, signal);
   if (response.statusCode !== 200) {
-    let answer = '';
-    response.setEncoding('utf8').setTimeout(5_000, () => response.destroy());
-    for await (const chunk of response) {
-      answer += chunk;
-      if (answer.length > LONGEST_ANSWER) break;
-    }
-    const words = answer
-      .slice(0, LONGEST_ANSWER)
-      .replace(/\p{C}+/gu, ' ')
-      .trim();
-    throw new Error(`HTTP ${response.statusCode} ${words}`.trim());
+    throw new Error(`HTTP ${response.statusCode} ${await textOf(response)}`.trim());
   }
   onOpen();
   options.say(`${url}: following group ${options.group}`);
@@ -93,6 +83,20 @@ async function followOne(
     // Half of a first list is no list.
     if (isSynced && lines.some((line) => line !== '')) options.onChange([...services.values()]);
   }
+}
+
+/** The beginning of an answer, in one line. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  let answer = '';
+  response.setEncoding('utf8').setTimeout(5_000, () => response.destroy());
+  for await (const chunk of response) {
+    answer += chunk;
+    if (answer.length > LONGEST_ANSWER) break;
+  }
+  return answer
+    .slice(0, LONGEST_ANSWER)
+    .replace(/\p{C}+/gu, ' ')
+    .trim();
 }
 
 /** True at the end of the first list. */
