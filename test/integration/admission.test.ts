@@ -222,7 +222,8 @@ describe('the webhook for Pods of modules', () => {
   });
 
   it('accepts every sample', async () => {
-    const samples = (await readdir(SAMPLES)).filter((name) => name.endsWith('.yaml'));
+    // The kinds of the catalog are not installed here: its tutorial applies its samples.
+    const samples = (await readdir(SAMPLES)).filter((name) => name.endsWith('.yaml') && !name.includes('catalog'));
     expect(samples.length).toBeGreaterThan(5);
     for (const name of samples) {
       for (const text of (await readFile(new URL(name, SAMPLES), 'utf8')).split(/^---$/m)) {

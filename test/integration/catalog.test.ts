@@ -286,10 +286,12 @@ describe('a ModuleRelease', () => {
     await eventually(async () =>
       expect(await idsOf('many')).toEqual(['r1', ...numbered('many', 6, 14).map(({ id }) => id)]),
     );
-    const events = await eventsOf(world.admin, 'ModuleRelease', 'shop-many');
-    expect(events.map(({ message }) => message)).toEqual([
-      'removed the oldest releases beyond the limit: r2, r3, r4, r5',
-    ]);
+    await eventually(async () => {
+      const events = await eventsOf(world.admin, 'ModuleRelease', 'shop-many');
+      expect(events.map(({ message }) => message)).toEqual([
+        'removed the oldest releases beyond the limit: r2, r3, r4, r5',
+      ]);
+    });
   });
 
   it('is appended to by two systems at once', async () => {
