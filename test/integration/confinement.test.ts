@@ -638,7 +638,8 @@ describe('with the policies', () => {
       expect(ready).toHaveLength(2);
       expect(ready).not.toContain(gone);
     });
-    expect(await find(admin, `${LEASES}/${gone}`)).toBeUndefined();
+    // The Lease goes after the Node.
+    await eventually(async () => expect(await find(admin, `${LEASES}/${gone}`)).toBeUndefined());
 
     const [leader = ''] = await holders();
     await replicas.get(leader)?.stop('SIGKILL');
