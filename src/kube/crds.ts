@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts';
 import { backoffMs } from '../queue/backoff.ts';
 import type { Condition, KubeObject } from './objects.ts';
 import type { ResourceClient, ResourceKind } from './resource.ts';
-import { isConflict, isFieldConflict, isNotFound } from './transport/api-error.ts';
+import { ifFound, isConflict, isFieldConflict } from './transport/api-error.ts';
 
 export const CRDS: ResourceKind = {
   group: 'apiextensions.k8s.io',
@@ -138,13 +138,8 @@ function schemaOf(crd: Crd | undefined): number | undefined {
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-async function storedCrd(client: CrdInstallerOptions['client'], name: string): Promise<Crd | undefined> {
-  try {
-    return await client.get({ name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+function storedCrd(client: CrdInstallerOptions['client'], name: string): Promise<Crd | undefined> {
+  return ifFound(client.get({ name }));
 }
 
 /** Throws where it never will be. */

@@ -5,7 +5,7 @@ import { type Moment, momentOf } from '../kube/lease-term.ts';
 import { renewTimeAfter } from '../kube/micro-time.ts';
 import type { LeaseObject } from '../kube/objects.ts';
 import { compareResourceVersions } from '../kube/resource-version.ts';
-import { isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/transport/api-error.ts';
+import { ifFound, isAlreadyExists, isConflict, isInvalidUid, isNotFound } from '../kube/transport/api-error.ts';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { type CachedLease, isOlderThan, projectLease } from './lease.ts';
@@ -188,13 +188,9 @@ export class MemberLease {
   }
 
   async #get(): Promise<CachedLease | undefined> {
-    try {
-      const { api, env } = this.#options;
-      return projectLease(await api.get(this.name), env);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const { api, env } = this.#options;
+    const found = await ifFound(api.get(this.name));
+    return found && projectLease(found, env);
   }
 
   async #write(lease: CachedLease | undefined, onWritten: OnWritten): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { CachedNode } from '../kinds/vnode-object.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { isNotFound, unlessGone } from '../kube/transport/api-error.ts';
+import { ifFound, unlessGone } from '../kube/transport/api-error.ts';
 import { type Informer, objectKey } from '../kube/watch/informer-types.ts';
 import type { Leadership } from '../leadership.ts';
 import type { Logger } from '../logger.ts';
@@ -90,13 +90,7 @@ export class LatePods {
   }
 
   async #stands(nodeName: string): Promise<boolean> {
-    try {
-      await this.#options.api.getNode(nodeName);
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
+    return (await ifFound(this.#options.api.getNode(nodeName))) !== undefined;
   }
 
   #forgetOld(): void {

@@ -83,6 +83,16 @@ export function isRetriable(error: unknown): boolean {
   return isConnectionFailed(error);
 }
 
+/** Resolves with undefined where there is no such object (404). */
+export async function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Resolves also when what `deletion` was about is gone already, or another object has its name by now (404, 409). */
 export async function unlessGone(deletion: Promise<void>): Promise<void> {
   try {

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { managersOf } from '../../kube/field-managers.ts';
 import type { KubeObject } from '../../kube/objects.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
-import { isConflict, isFieldConflict, isNotFound } from '../../kube/transport/api-error.ts';
+import { ifFound, isFieldConflict, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
@@ -89,25 +89,16 @@ export class Composer {
   async remove(live: CachedComposed, moduleUid: string): Promise<void> {
     if (live.isDeleting || live.controller?.uid !== moduleUid) return;
     const { client, permit } = this.#options;
-    try {
-      const { namespace, name, uid } = live;
-      await client.delete({ namespace, name }, { uid, permit, propagationPolicy: 'Background' });
-    } catch (error) {
-      // Somebody has deleted it, or another object has the name now.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    const { namespace, name, uid } = live;
+    await unlessGone(client.delete({ namespace, name }, { uid, permit, propagationPolicy: 'Background' }));
   }
 
   /** The cache keeps marked objects only, so one without the mark may have the name. */
   async #create(composed: ComposedObject, isWanted: () => Promise<boolean>): Promise<Composed> {
     const { client } = this.#options;
     const { namespace, name } = composed.metadata;
-    let stored: CachedComposed | undefined;
-    try {
-      stored = projectComposed(await client.get({ namespace, name }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const found = await ifFound(client.get({ namespace, name }));
+    const stored = found && projectComposed(found);
     if (stored !== undefined && !isOwnedBy(stored, composed))
       return { state: isOfFormer(stored, composed) ? 'Deleting' : 'Taken' };
     if (stored?.isDeleting || (stored === undefined && !(await isWanted()))) return { state: 'Deleting' };

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { PodObject } from '../../kube/objects.ts';
 import { apiVersionOf, type ResourceClient } from '../../kube/resource.ts';
-import { isForbidden, isNotFound, unlessGone } from '../../kube/transport/api-error.ts';
+import { ifFound, isForbidden, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
@@ -137,13 +137,8 @@ export class ExitedRecordController {
     const { podClient } = this.#options;
     const found = await Promise.all(
       pods.map(async ({ name, uid }) => {
-        try {
-          const { metadata } = await podClient.get({ namespace, name });
-          return metadata.uid === uid ? [uid] : [];
-        } catch (error) {
-          if (isNotFound(error)) return [];
-          throw error;
-        }
+        const pod = await ifFound(podClient.get({ namespace, name }));
+        return pod?.metadata.uid === uid ? [uid] : [];
       }),
     );
     return new Set(found.flat());

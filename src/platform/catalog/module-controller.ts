@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import { ControllerError, messageOf } from '../../errors.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { mergePatchOf } from '../../kube/merge-patch.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
-import { ApiError, isConflict, isForbidden, isNotFound, isRetriable } from '../../kube/transport/api-error.ts';
+import { ApiError, ifFound, isConflict, isForbidden, isRetriable } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
@@ -23,7 +24,6 @@ import {
 } from './compose.ts';
 import { podCountsOf } from './composed-object.ts';
 import type { Composed, Composer, Restored } from './composer.ts';
-import { replacing } from './merge-patch.ts';
 import type { ModuleObject, WorkloadKind } from './module.ts';
 import type { CachedModuleRelease } from './module-release.ts';
 import { MODULE_ROLLBACK_EVENTS, type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
@@ -218,13 +218,8 @@ export class ModuleController {
   /** Whether there still is the Module. One without a status has composed nothing yet. */
   async #isWanted({ namespace, name, uid, status }: CachedModule): Promise<boolean> {
     if (status === undefined) return true;
-    try {
-      const { metadata } = await this.#options.client.get({ namespace, name });
-      return metadata.uid === uid && metadata.deletionTimestamp === undefined;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
+    const found = await ifFound(this.#options.client.get({ namespace, name }));
+    return found?.metadata.uid === uid && found.metadata.deletionTimestamp === undefined;
   }
 
   #reportRestored(module: CachedModule, { field, manager, what }: NonNullable<Part['restored']>): void {
@@ -263,7 +258,7 @@ export class ModuleController {
     const waitMs = (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) + PROBLEMS_EVERY_MS - clock.now();
     if (isOfProblems && waitMs > 0) return waitMs;
     const { namespace, name, uid } = module;
-    const patch = { metadata: { uid }, status: replacing(status, module.status) };
+    const patch = { metadata: { uid }, status: mergePatchOf(module.status ?? {}, status) };
     const answer = await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit });
     this.#reportedAt.set(key, clock.now());
     modules.upsert(answer);

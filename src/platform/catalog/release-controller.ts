@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
+import { mergePatchOf } from '../../kube/merge-patch.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import { apiVersionOf, type ResourceClient } from '../../kube/resource.ts';
-import { isForbidden, isNotFound } from '../../kube/transport/api-error.ts';
+import { ifFound, isForbidden } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import type { EventDefinition } from '../../reconcile/controller-definition.ts';
 import type { Result } from '../../reconcile/reconciler.ts';
 import { shortened } from '../../shortened.ts';
 import type { CachedModule } from './cached-module.ts';
-import { replacing } from './merge-patch.ts';
 import type { ModuleObject } from './module.ts';
 import { type CachedModuleRelease, MODULE_RELEASES, type ModuleReleaseObject } from './module-release.ts';
 import { moduleReleaseStatus, releasesInUse, releasesToPrune } from './release-upkeep.ts';
@@ -72,7 +72,7 @@ export class ReleaseController {
     const ofPods = module === undefined ? [] : idsOfPods(module);
     const status = moduleReleaseStatus({ spec, before, module, ofPods, now: secondsTime(clock.wallTime()) });
     if (isDeepStrictEqual(status, before ?? {})) return 'Current';
-    const patch = { metadata: { uid, resourceVersion }, status: replacing(status, before) };
+    const patch = { metadata: { uid, resourceVersion }, status: mergePatchOf(before ?? {}, status) };
     releases.upsert(await client.mergePatch({ namespace, name }, patch, { subresource: 'status', permit }));
     return undefined;
   }
@@ -104,11 +104,7 @@ export class ReleaseController {
   }
 
   async #usedNow({ namespace, name }: CachedModuleRelease): Promise<readonly string[]> {
-    try {
-      return releasesInUse({ module: await this.#options.moduleClient.get({ namespace, name }), ofPods: [] });
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
+    const module = await ifFound(this.#options.moduleClient.get({ namespace, name }));
+    return releasesInUse({ module, ofPods: [] });
   }
 }

@@ -4,7 +4,7 @@ import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { KubeObject, OwnerReference, ServiceObject } from '../../kube/objects.ts';
 import { apiVersionOf, type ResourceClient, SERVICES } from '../../kube/resource.ts';
-import { isConflict, isNotFound } from '../../kube/transport/api-error.ts';
+import { ifFound, isConflict, isNotFound } from '../../kube/transport/api-error.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -175,12 +175,7 @@ export class ExportController {
     ref: { readonly namespace: string; readonly name: string },
     services: ExportControllerOptions['services'],
   ): Promise<ServiceObject | undefined> {
-    try {
-      return (await services.get(ref)) as ServiceObject;
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return (await ifFound(services.get(ref))) as ServiceObject | undefined;
   }
 
   async #delete({ namespace, name, uid }: CachedExportService): Promise<void> {

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { replacing } from '../../../../src/platform/catalog/merge-patch.ts';
 import { platformConfigStatus } from '../../../../src/platform/catalog/platform-config.ts';
 import {
   moduleReleaseStatus,
@@ -96,28 +95,3 @@ describe('the status of a PlatformConfig', () => {
     expect(platformConfigStatus({ generation: 1, spec: {} }, used).apps).toHaveLength(256);
   });
 });
-
-describe('a merge patch', () => {
-  it('makes the one value to the other', () => {
-    const leaf = fc.oneof(fc.integer(), fc.array(fc.integer()), fc.string());
-    const level = fc.dictionary(fc.constantFrom('a', 'b', 'c'), leaf);
-    const value = fc.dictionary(fc.constantFrom('x', 'y', 'z'), fc.oneof(leaf, level));
-    fc.assert(
-      fc.property(value, value, (before, after) => {
-        expect(merged(before, replacing(after, before))).toEqual(after);
-      }),
-    );
-  });
-});
-
-/** RFC 7386. */
-function merged(target: unknown, patch: unknown): unknown {
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const isMap = typeof target === 'object' && target !== null && !Array.isArray(target);
-  const result: Record<string, unknown> = isMap ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key];
-    else result[key] = merged(result[key], value);
-  }
-  return result;
-}
