@@ -24,7 +24,7 @@ export function isSubdomain(text: string): boolean {
   return text.length <= MAX_PREFIX_LENGTH && SUBDOMAIN.test(text);
 }
 
-/** Names of containers and volumes. */
+/** Names of containers, volumes and namespaces. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= MAX_NAME_LENGTH && DNS_LABEL.test(text);
 }

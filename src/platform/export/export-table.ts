@@ -81,6 +81,8 @@ export class ExportTable {
   readonly #holdings = new Map<string, Holding>();
   /** Those whose ExportService says something else about what they have. */
   readonly #unsettled = new Set<string>();
+  /** The shares of all namespaces, made when they are needed. Undefined after each change of one. */
+  #sharing: HostSharing | undefined;
   #isScheduled = false;
   /** How long the conflicts took that were judged last. */
   #settledInMs = 0;
@@ -211,6 +213,7 @@ export class ExportTable {
   /** Rare: all conflicts are judged again. */
   #onSharing(before: CachedTenancy['sharedHosts'], after: CachedTenancy['sharedHosts']): void {
     if (isDeepStrictEqual(before, after)) return;
+    this.#sharing = undefined;
     for (const key of this.#entries.keys()) this.#unsettled.add(key);
     this.#schedule();
   }
@@ -287,8 +290,7 @@ export class ExportTable {
     }
     for (const group of this.#unsettledGroups()) groups.add(group);
     const startedAt = clock.now();
-    const sharing = new HostSharing(groups.size > 0 ? this.#options.tenancies.list() : []);
-    for (const group of groups) for (const key of this.#settle(group, sharing)) changed.add(key);
+    for (const group of groups) for (const key of this.#settle(group)) changed.add(key);
     this.#settledInMs = clock.now() - startedAt;
     metrics.exportedServices.set(this.#entries.size);
     if (changed.size === 0) return;
@@ -350,7 +352,9 @@ export class ExportTable {
   }
 
   /** Judges the conflicts of a group again; returns the keys for which they changed. */
-  #settle(group: string, sharing: HostSharing): string[] {
+  #settle(group: string): string[] {
+    this.#sharing ??= new HostSharing(this.#options.tenancies.list());
+    const sharing = this.#sharing;
     const keys = [...(this.#groups.get(group) ?? [])];
     const entries = keys.flatMap((key) => this.#entries.get(key) ?? []);
     const found = conflictsOf(

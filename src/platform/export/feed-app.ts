@@ -1,4 +1,5 @@
 import express, { type Express, type Request, type Response } from 'express';
+import { isDnsLabel } from '../../kinds/label-syntax.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { ExportTable } from './export-table.ts';
 import type { Access, FeedAccess, FeedScope } from './feed-access.ts';
@@ -17,8 +18,6 @@ const PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
 /** The API server takes the same. */
 const WATCH_VALUES = ['1', 'true', '0', 'false'];
-/** An empty list for a name that no namespace can have would take all traffic away. */
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const RETRY_AFTER_SECONDS = '1';
 const NDJSON = 'application/x-ndjson';
 
@@ -106,7 +105,8 @@ function scopeOf({ query }: Request, response: Response): FeedScope | undefined 
     refuse(response, 400, 'group: is required, such as ?group=external');
   } else if (typeof group !== 'string') {
     refuse(response, 400, 'group: must be given once');
-  } else if (namespace !== undefined && (typeof namespace !== 'string' || !NAMESPACE.test(namespace))) {
+  } else if (namespace !== undefined && (typeof namespace !== 'string' || !isDnsLabel(namespace))) {
+    // An empty list would take all traffic away.
     refuse(response, 400, 'namespace: must be given once, and must be the name of a namespace');
   } else if (watch !== undefined && !WATCH_VALUES.includes(String(watch))) {
     refuse(response, 400, `watch: must be one of ${WATCH_VALUES.join(', ')}, and given once`);

@@ -1,32 +1,48 @@
 import type { CachedTenancy } from '../../kinds/module-tenancy.ts';
 import { coversHost, type Place } from './conflicts.ts';
 
+interface Share {
+  readonly host: string;
+  readonly owner: string;
+  readonly members: ReadonlySet<string>;
+}
+
 /** Hosts that namespaces share, as their ModuleTenancies say. */
 export class HostSharing {
-  readonly #shares: { readonly host: string; readonly owner: string; readonly guests: ReadonlySet<string> }[];
+  /** By each namespace that is the owner or a guest. */
+  readonly #shares = new Map<string, Share[]>();
 
   constructor(tenancies: Iterable<Pick<CachedTenancy, 'namespace' | 'sharedHosts'>>) {
-    this.#shares = [...tenancies].flatMap(({ namespace: owner, sharedHosts }) =>
-      sharedHosts.map(({ host, namespaces }) => ({ host, owner, guests: new Set(namespaces) })),
-    );
+    for (const { namespace: owner, sharedHosts } of tenancies)
+      for (const { host, namespaces } of sharedHosts)
+        this.#add({ host, owner, members: new Set([owner, ...namespaces]) });
   }
 
   /**
    * Whether Services of both namespaces may have the host: as owner and guest, or as guests of one owner. Who of them
    * came first does not matter, so a new Service of the owner loses nothing to a guest.
    */
-  isShared(host: string, namespaces: readonly [string, string]): boolean {
-    return this.#shares.some(
-      (share) =>
-        namespaces.every((one) => one === share.owner || share.guests.has(one)) && coversHost(share.host, host),
-    );
+  isShared(host: string, [one, other]: readonly [string, string]): boolean {
+    return this.#sharesOf(one).some((share) => share.members.has(other) && coversHost(share.host, host));
   }
 
   /** Hosts among these that another namespace lets this one have. */
   guestAt(namespace: string, ports: readonly Pick<Place, 'host'>[]): string[] {
-    const mine = this.#shares.filter(({ owner, guests }) => owner !== namespace && guests.has(namespace));
-    if (mine.length === 0) return [];
+    const others = this.#sharesOf(namespace).filter(({ owner }) => owner !== namespace);
+    if (others.length === 0) return [];
     const hosts = new Set(ports.map(({ host }) => host).filter((host) => host !== ''));
-    return [...hosts].filter((host) => mine.some((share) => coversHost(share.host, host))).sort();
+    return [...hosts].filter((host) => others.some((share) => coversHost(share.host, host))).sort();
+  }
+
+  #sharesOf(namespace: string): readonly Share[] {
+    return this.#shares.get(namespace) ?? [];
+  }
+
+  #add(share: Share): void {
+    for (const member of share.members) {
+      const shares = this.#shares.get(member);
+      if (shares === undefined) this.#shares.set(member, [share]);
+      else shares.push(share);
+    }
   }
 }
