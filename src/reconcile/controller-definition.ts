@@ -80,8 +80,6 @@ export interface ControllerDefinition<C = ControllerContext> {
   readonly summary: string;
   /** Kinds that it reads and writes, besides what follows from the other fields (`accessOf`). */
   readonly access: readonly KindAccess[];
-  /** Whether the manifests leave it off until somebody names it in `platform.controllers`. Default false. */
-  readonly isPreview?: boolean;
   /** Whether one process of several acts. Default false. */
   readonly leads?: boolean;
   /** Installed before its informers start. Without one of them this controller waits, and no other does. */

@@ -36,12 +36,7 @@ export function generatedManifests(): Readonly<Record<string, string>> {
 function withControllers(values: string): string {
   const line = /^ {2}controllers: \[.*\]$/m;
   if (!line.test(values)) throw new Error('values.yaml has no line "  controllers: […]" of the platform');
-  return values.replace(
-    line,
-    `  controllers: [${PLATFORM.filter(({ isPreview }) => !isPreview)
-      .map(({ name }) => name)
-      .join(', ')}]`,
-  );
+  return values.replace(line, `  controllers: [${PLATFORM.map(({ name }) => name).join(', ')}]`);
 }
 
 function moduleTenancyTemplate(): string {
