@@ -30,13 +30,7 @@ beforeAll(async () => {
   await world.startController();
   await world.startFleet({ count: COPIES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(COPIES));
-  await world.controlPlane.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'catalog', namespace: 'default' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'module-platform-catalog' },
-    subjects: [{ kind: 'ServiceAccount', name: 'module-platform', namespace: 'koupleless-system' }],
-  } as KubeObject);
+  await platform.optIn();
   await platform.start('rollout', 'rollout');
   seen = await PodSpectator.start(world.admin, APP_LABEL);
   controller = await newCatalog();

@@ -28,13 +28,7 @@ beforeAll(async () => {
   await world.startController();
   await world.startFleet({ count: BASES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
-  await world.controlPlane.apply({
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'catalog', namespace: 'default' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'module-platform-catalog' },
-    subjects: [{ kind: 'ServiceAccount', name: 'module-platform', namespace: 'koupleless-system' }],
-  } as KubeObject);
+  await platform.optIn();
   const controller = await platform.start('catalog', 'rollout,catalog');
   await controller.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog');
 });

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { commandsOf, runInShell } from '../support/guide.ts';
@@ -31,7 +30,7 @@ const releases = async (): Promise<string[]> =>
 beforeAll(async () => {
   world = await startWorld();
   platform = await Platform.install(world);
-  await world.controlPlane.apply(await readFile('samples/catalog-opt-in.yaml', 'utf8'));
+  await platform.optIn();
   await world.startController();
   await world.startFleet({ count: BASES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));

@@ -26,13 +26,6 @@ const CONFIGS_OF_DEFAULT = `/apis/${GROUP}/namespaces/default/platformconfigs`;
 const MODULE_DEPLOYMENTS = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/moduledeployments`;
 const SERVICES = `/api/v1/namespaces/${TENANT_NAMESPACE}/services`;
 const BINDINGS = `/apis/rbac.authorization.k8s.io/v1/namespaces/${TENANT_NAMESPACE}/rolebindings`;
-const BINDING = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'RoleBinding',
-  metadata: { name: 'catalog', namespace: TENANT_NAMESPACE },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'module-platform-catalog' },
-  subjects: [{ kind: 'ServiceAccount', name: 'module-platform', namespace: 'koupleless-system' }],
-};
 
 let world: World;
 let platform: Platform;
@@ -106,7 +99,7 @@ describe('a namespace that has not opted in', () => {
     await tenant.post(MODULES, moduleOf('early'));
     await eventually(async () => expect(await stateOf('early')).toBe('NotPermitted'));
     expect((await tenant.get(MODULE_DEPLOYMENTS)).items).toEqual([]);
-    await world.controlPlane.apply(BINDING as KubeObject);
+    await platform.optIn(TENANT_NAMESPACE);
     await eventually(async () => expect(await stateOf('early')).toBe('Released'), 60_000);
     await tenant.delete(`${MODULES}/shop-early`);
     await eventually(async () => expect(await versionsOf('early')).toEqual([]));
@@ -115,7 +108,7 @@ describe('a namespace that has not opted in', () => {
 
 describe('a Module', () => {
   beforeAll(async () => {
-    await world.controlPlane.apply(BINDING as KubeObject);
+    await platform.optIn(TENANT_NAMESPACE);
   });
 
   it('is published, scaled, released, taken back, and deleted with all that it made', async () => {
@@ -368,7 +361,7 @@ describe('whoever has stolen the token of the platform', () => {
       { 'virtual-kubelet.koupleless.io/component': 'module' },
     ],
   ])('%s', async (_, metadata, labels) => {
-    await world.controlPlane.apply(BINDING as KubeObject);
+    await platform.optIn(TENANT_NAMESPACE);
     const path = `/apis/apps/v1/namespaces/${TENANT_NAMESPACE}/deployments`;
     await eventually(async () =>
       expect(await refusalOf(path, workload(metadata, labels))).toMatch(/Forbidden|Invalid|denied|forbidden/),
@@ -398,7 +391,7 @@ describe('whoever has stolen the token of the platform', () => {
       'accepted',
     ],
   ])('makes no workload there %s', async (_what, plural, more, answer) => {
-    await world.controlPlane.apply(BINDING as KubeObject);
+    await platform.optIn(TENANT_NAMESPACE);
     const kind = plural === 'daemonsets' ? 'DaemonSet' : 'StatefulSet';
     const labels = { 'module.koupleless.io/name': 'evil' };
     const { spec, ...rest } = moduleWorkload('evil', [{ name: 'evil' }], { kind, labels });

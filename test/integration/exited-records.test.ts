@@ -22,13 +22,6 @@ const MODULES = `${IN_NAMESPACE}/modules`;
 const RECORDS = `${IN_NAMESPACE}/moduleexitedrecords`;
 const PODS = `/api/v1/namespaces/${TENANT_NAMESPACE}/pods`;
 const AT_ONCE = { gracePeriodSeconds: 0 };
-const BINDING = {
-  apiVersion: 'rbac.authorization.k8s.io/v1',
-  kind: 'RoleBinding',
-  metadata: { name: 'catalog', namespace: TENANT_NAMESPACE },
-  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'module-platform-catalog' },
-  subjects: [{ kind: 'ServiceAccount', name: 'module-platform', namespace: 'koupleless-system' }],
-};
 
 let world: World;
 let platform: Platform;
@@ -91,7 +84,7 @@ beforeAll(async () => {
   await world.startFleet({ count: BASES, installMs: 100, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
   tenant = await createTenant(world.controlPlane);
-  await world.controlPlane.apply(BINDING as KubeObject);
+  await platform.optIn(TENANT_NAMESPACE);
   catalog = await startCatalog('catalog-1');
 });
 

@@ -46,6 +46,12 @@ export class Platform {
     return new Platform(world);
   }
 
+  /** Lets the platform write what the Modules of a namespace compose, as an admin does. */
+  async optIn(namespace = 'default'): Promise<void> {
+    const sample = await readFile(new URL('../../samples/catalog-opt-in.yaml', import.meta.url), 'utf8');
+    await this.#world.controlPlane.apply(sample.replace('namespace: default', `namespace: ${namespace}`));
+  }
+
   /** The policies of the API server, and the kind that they take their parameters from. */
   async installPolicies(): Promise<void> {
     for (const name of ['policies', 'base-proxy', 'confinement-scale'])
