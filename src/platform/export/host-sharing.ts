@@ -9,7 +9,7 @@ interface Share {
 
 /** Hosts that namespaces share, as their ModuleTenancies say. */
 export class HostSharing {
-  /** By each namespace that is the owner or a guest. */
+  /** Shares by each namespace that is their owner or a guest. */
   readonly #shares = new Map<string, Share[]>();
 
   constructor(tenancies: Iterable<Pick<CachedTenancy, 'namespace' | 'sharedHosts'>>) {
