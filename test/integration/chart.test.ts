@@ -8,6 +8,7 @@ import { commandsOf } from '../support/guide.ts';
 import { installChart, runHelmLine, uninstallChart } from '../support/helm.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
+import { untilPoliciesInForce } from '../support/platform.ts';
 import { envOfPod, portOf, probeUrl } from '../support/rendered-pod.ts';
 import { moduleDeployment } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
@@ -71,6 +72,7 @@ beforeAll(async () => {
     },
   ]);
   await installChart({ kubeconfig, namespace: NAMESPACE, values });
+  await untilPoliciesInForce(world);
 });
 
 afterAll(async () => {

@@ -28,6 +28,19 @@ function manifest(name: string): Promise<string> {
   return readFile(new URL(`../../deploy/platform/${name}.yaml`, import.meta.url), 'utf8');
 }
 
+/**
+ * An API server that does not know a policy yet refuses nothing. One that has not read the parameters of a policy yet
+ * refuses everything that the policy may be about. One that refuses what a tenancy forbids is past both.
+ */
+export async function untilPoliciesInForce({ admin, controlPlane }: World): Promise<void> {
+  const answer = (): Promise<string> =>
+    admin.post('/api/v1/namespaces/default/services?dryRun=All', PROBE.service).then(() => 'accepted', messageOf);
+  await controlPlane.apply(PROBE.tenancy);
+  await eventually(async () => expect(await answer()).toContain('may export to no group'));
+  await admin.delete(PROBE_PATH);
+  await eventually(async () => expect(await answer()).toBe('accepted'));
+}
+
 /** The platform as `deploy/platform` starts it: in processes of its own, with its own rights. */
 export class Platform {
   readonly #world: World;
@@ -56,21 +69,7 @@ export class Platform {
   async installPolicies(): Promise<void> {
     for (const name of ['policies', 'base-proxy', 'confinement-scale'])
       await this.#world.controlPlane.apply(await manifest(name));
-    await this.#untilInForce();
-  }
-
-  /**
-   * An API server that does not know a policy yet refuses nothing. One that has not read the parameters of a policy yet
-   * refuses everything that the policy may be about. One that refuses what a tenancy forbids is past both.
-   */
-  async #untilInForce(): Promise<void> {
-    const { admin, controlPlane } = this.#world;
-    const answer = (): Promise<string> =>
-      admin.post('/api/v1/namespaces/default/services?dryRun=All', PROBE.service).then(() => 'accepted', messageOf);
-    await controlPlane.apply(PROBE.tenancy);
-    await eventually(async () => expect(await answer()).toContain('may export to no group'));
-    await admin.delete(PROBE_PATH);
-    await eventually(async () => expect(await answer()).toBe('accepted'));
+    await untilPoliciesInForce(this.#world);
   }
 
   /** The webhook, answered by what listens at `port` of this machine. */
