@@ -5,9 +5,9 @@ import { collectionPathOf, PODS } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, MODULE_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
-import { CATALOG_LABEL } from './compose.ts';
-import type { LivePod } from './exited-record.ts';
-import type { ModuleSpec } from './module.ts';
+import { CATALOG_LABEL } from './compose/compose.ts';
+import type { ModuleSpec } from './module/module.ts';
+import type { LivePod } from './record/exited-record.ts';
 
 /** Why a Pod does not serve, or has to go. */
 export interface ExitReason {

@@ -5,7 +5,6 @@ import { type KindAccess, READ } from '../../reconcile/access.ts';
 import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
 import { controllerKeyOf, type Reconciler } from '../../reconcile/reconciler.ts';
-import { CACHED_MODULES, type CachedModule, hasSameReleases, isSameModule } from './cached-module.ts';
 import {
   CATALOG_PODS,
   type CatalogPod,
@@ -14,20 +13,17 @@ import {
   moduleKeyOfLabels,
   moduleLabelsKey,
 } from './catalog-pod.ts';
-import { WORKLOAD_KINDS } from './compose.ts';
-import { type CachedComposed, COMPOSED_SERVICES, COMPOSED_WORKLOADS, isSameComposed } from './composed-object.ts';
-import { Composer } from './composer.ts';
-import { CACHED_EXITED_RECORDS, EXITED_RECORD_CRD, EXITED_RECORDS, type ExitedRecordObject } from './exited-record.ts';
-import { ExitedRecordController } from './exited-record-controller.ts';
-import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module.ts';
-import { MODULE_EVENTS, ModuleController } from './module-controller.ts';
+import { WORKLOAD_KINDS } from './compose/compose.ts';
 import {
-  CACHED_MODULE_RELEASES,
-  isSameRelease,
-  MODULE_RELEASE_CRD,
-  MODULE_RELEASES,
-  type ModuleReleaseObject,
-} from './module-release.ts';
+  type CachedComposed,
+  COMPOSED_SERVICES,
+  COMPOSED_WORKLOADS,
+  isSameComposed,
+} from './compose/composed-object.ts';
+import { Composer } from './compose/composer.ts';
+import { CACHED_MODULES, type CachedModule, hasSameReleases, isSameModule } from './module/cached-module.ts';
+import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module/module.ts';
+import { MODULE_EVENTS, ModuleController } from './module/module-controller.ts';
 import {
   CACHED_PLATFORM_CONFIGS,
   type CachedPlatformConfig,
@@ -36,9 +32,23 @@ import {
   PLATFORM_CONFIGS,
   type PlatformConfigObject,
   recordLimitOf,
-} from './platform-config.ts';
-import { isSamePlatformConfig, PlatformConfigController } from './platform-config-controller.ts';
-import { RELEASE_EVENTS, ReleaseController } from './release-controller.ts';
+} from './platform-config/platform-config.ts';
+import { isSamePlatformConfig, PlatformConfigController } from './platform-config/platform-config-controller.ts';
+import {
+  CACHED_EXITED_RECORDS,
+  EXITED_RECORD_CRD,
+  EXITED_RECORDS,
+  type ExitedRecordObject,
+} from './record/exited-record.ts';
+import { ExitedRecordController } from './record/exited-record-controller.ts';
+import {
+  CACHED_MODULE_RELEASES,
+  isSameRelease,
+  MODULE_RELEASE_CRD,
+  MODULE_RELEASES,
+  type ModuleReleaseObject,
+} from './release/module-release.ts';
+import { RELEASE_EVENTS, ReleaseController } from './release/release-controller.ts';
 
 const NAME = 'catalog';
 /** Names of its other loops, in metrics and logs. */

@@ -194,7 +194,7 @@ export const PURE_PARTS_OF_NODE = ['node:crypto', 'node:util', 'node:net'];
 export function areaOf(path: string): string {
   if (path in ARROWS) return path;
   const folder = path.slice(0, path.lastIndexOf('/'));
-  return folder in ARROWS ? folder : folder.replace(/^(src\/platform)\/[^/]+$/, '$1/*');
+  return folder in ARROWS ? folder : folder.replace(/^(src\/platform)\/.+$/, '$1/*');
 }
 
 /** Packages that a file may import. */

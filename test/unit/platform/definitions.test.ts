@@ -8,9 +8,12 @@ import { MODULE_DEPLOYMENTS } from '../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
-import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module.ts';
-import { MODULE_RELEASES } from '../../../src/platform/catalog/module-release.ts';
-import { PLATFORM_CONFIG_NAME, PLATFORM_CONFIGS } from '../../../src/platform/catalog/platform-config.ts';
+import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module/module.ts';
+import {
+  PLATFORM_CONFIG_NAME,
+  PLATFORM_CONFIGS,
+} from '../../../src/platform/catalog/platform-config/platform-config.ts';
+import { MODULE_RELEASES } from '../../../src/platform/catalog/release/module-release.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';

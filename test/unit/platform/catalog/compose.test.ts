@@ -8,8 +8,8 @@ import {
   composeService,
   replicaFaultsOf,
   replicasOf,
-} from '../../../../src/platform/catalog/compose.ts';
-import { type ModuleSpec, WORKLOADS } from '../../../../src/platform/catalog/module.ts';
+} from '../../../../src/platform/catalog/compose/compose.ts';
+import { type ModuleSpec, WORKLOADS } from '../../../../src/platform/catalog/module/module.ts';
 
 const RELEASE: ComposedRelease = { id: 'r1', image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar' };
 const SPEC: ModuleSpec = {

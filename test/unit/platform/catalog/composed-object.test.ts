@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { composedPartOf, firstDifference, podCountsOf } from '../../../../src/platform/catalog/composed-object.ts';
+import {
+  composedPartOf,
+  firstDifference,
+  podCountsOf,
+} from '../../../../src/platform/catalog/compose/composed-object.ts';
 
 describe('the composed part of an object', () => {
   it('leaves out what others have added, in any order', () => {

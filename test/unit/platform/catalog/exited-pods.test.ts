@@ -12,14 +12,14 @@ import {
   type RecordInput,
   recordChange,
   urgencyOf,
-} from '../../../../src/platform/catalog/exited-pods.ts';
+} from '../../../../src/platform/catalog/record/exited-pods.ts';
 import {
   type ExitedPod,
   type ExitedRecordObject,
   type ExitedRecordStatus,
   MAX_LIVE,
   projectExitedRecord,
-} from '../../../../src/platform/catalog/exited-record.ts';
+} from '../../../../src/platform/catalog/record/exited-record.ts';
 import { applyOperation } from '../../../support/fake-objects.ts';
 
 const CREATED = '2026-11-28T10:00:00Z';

@@ -2,23 +2,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, PodObject, PodStatus } from '../../../../src/kube/objects.ts';
 import { PODS } from '../../../../src/kube/resource.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
-import { CACHED_MODULES } from '../../../../src/platform/catalog/cached-module.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
 import { CATALOG_PODS, projectCatalogPod } from '../../../../src/platform/catalog/catalog-pod.ts';
-import { Departures } from '../../../../src/platform/catalog/departures.ts';
+import { CACHED_MODULES } from '../../../../src/platform/catalog/module/cached-module.ts';
+import { MODULES } from '../../../../src/platform/catalog/module/module.ts';
+import { PLATFORM_CONFIGS } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
+import { Departures } from '../../../../src/platform/catalog/record/departures.ts';
 import {
   type CachedExitedRecord,
   EXITED_RECORDS,
   type ExitedRecordObject,
   MAX_LIVE,
   projectExitedRecord,
-} from '../../../../src/platform/catalog/exited-record.ts';
+} from '../../../../src/platform/catalog/record/exited-record.ts';
 import {
   ExitedRecordController,
   type ExitedRecordControllerOptions,
-} from '../../../../src/platform/catalog/exited-record-controller.ts';
-import { MODULES } from '../../../../src/platform/catalog/module.ts';
-import { PLATFORM_CONFIGS } from '../../../../src/platform/catalog/platform-config.ts';
+} from '../../../../src/platform/catalog/record/exited-record-controller.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeInformer } from '../../../support/fake-informer.ts';

@@ -5,9 +5,9 @@ import type { KubeObject } from '../../../../src/kube/objects.ts';
 import { type ResourceKind, SERVICES } from '../../../../src/kube/resource.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
-import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module.ts';
-import { MODULE_RELEASES, type ModuleReleaseSpec } from '../../../../src/platform/catalog/module-release.ts';
-import { rollBack } from '../../../../src/platform/catalog/module-rollback.ts';
+import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module/module.ts';
+import { rollBack } from '../../../../src/platform/catalog/module/module-rollback.ts';
+import { MODULE_RELEASES, type ModuleReleaseSpec } from '../../../../src/platform/catalog/release/module-release.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { PlatformRig } from '../../../support/platform-rig.ts';
 

@@ -4,8 +4,8 @@ import type { KubeObject } from '../../../../src/kube/objects.ts';
 import { PODS, SERVICES } from '../../../../src/kube/resource.ts';
 import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
-import { MODULES, type ModuleObject, type ModuleSpec } from '../../../../src/platform/catalog/module.ts';
-import { MODULE_RELEASES } from '../../../../src/platform/catalog/module-release.ts';
+import { MODULES, type ModuleObject, type ModuleSpec } from '../../../../src/platform/catalog/module/module.ts';
+import { MODULE_RELEASES } from '../../../../src/platform/catalog/release/module-release.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { PlatformRig } from '../../../support/platform-rig.ts';
 

@@ -2,9 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ControllerError } from '../../../../src/errors.ts';
 import { PODS } from '../../../../src/kube/resource.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
-import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module.ts';
-import { MODULE_RELEASES, type ModuleReleaseObject } from '../../../../src/platform/catalog/module-release.ts';
-import { PLATFORM_CONFIGS, type PlatformConfigObject } from '../../../../src/platform/catalog/platform-config.ts';
+import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module/module.ts';
+import {
+  PLATFORM_CONFIGS,
+  type PlatformConfigObject,
+} from '../../../../src/platform/catalog/platform-config/platform-config.ts';
+import { MODULE_RELEASES, type ModuleReleaseObject } from '../../../../src/platform/catalog/release/module-release.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { PlatformRig } from '../../../support/platform-rig.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { ModuleReleaseSpec } from '../../../../src/platform/catalog/module-release.ts';
-import { type ReleaseInput, releaseInForce } from '../../../../src/platform/catalog/release-in-force.ts';
+import { type ReleaseInput, releaseInForce } from '../../../../src/platform/catalog/module/release-in-force.ts';
+import type { ModuleReleaseSpec } from '../../../../src/platform/catalog/release/module-release.ts';
 
 const JAR = 'https://jars.example.com/cart-1.0.0-ark-biz.jar';
 const OTHER = 'https://jars.example.com/cart-9.9.9-ark-biz.jar';

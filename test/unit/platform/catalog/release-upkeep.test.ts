@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { platformConfigStatus } from '../../../../src/platform/catalog/platform-config.ts';
+import { platformConfigStatus } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
 import {
   moduleReleaseStatus,
   releasesInUse,
   releasesToPrune,
-} from '../../../../src/platform/catalog/release-upkeep.ts';
+} from '../../../../src/platform/catalog/release/release-upkeep.ts';
 
 const image = 'https://jars.example.com/cart-1.0.0-ark-biz.jar';
 const NOW = '2026-05-01T00:00:00Z';

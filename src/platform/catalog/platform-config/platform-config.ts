@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { crdOf } from '../../kinds/crd.ts';
-import { time } from '../../kinds/schema.ts';
-import type { KubeObject } from '../../kube/objects.ts';
-import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import { type CachedObject, type Informer, metaOf } from '../../kube/watch/informer-types.ts';
-import { PLATFORM_GROUP } from '../../labels.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
+import { crdOf } from '../../../kinds/crd.ts';
+import { time } from '../../../kinds/schema.ts';
+import type { KubeObject } from '../../../kube/objects.ts';
+import { collectionPathOf, type ResourceKind } from '../../../kube/resource.ts';
+import { type CachedObject, type Informer, metaOf } from '../../../kube/watch/informer-types.ts';
+import { PLATFORM_GROUP } from '../../../labels.ts';
+import type { WatchedKind } from '../../../reconcile/informers.ts';
 
 /** One source of the type, the CRD and the table in docs/kinds.md. */
 

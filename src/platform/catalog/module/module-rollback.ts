@@ -1,13 +1,13 @@
-import { messageOf } from '../../errors.ts';
-import { managersWithout } from '../../kube/field-managers.ts';
-import type { ResourceClient } from '../../kube/resource.ts';
-import { ApiError, isConflict, isRetriable } from '../../kube/transport/api-error.ts';
-import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { EventDefinition } from '../../reconcile/controller-definition.ts';
+import { messageOf } from '../../../errors.ts';
+import { managersWithout } from '../../../kube/field-managers.ts';
+import type { ResourceClient } from '../../../kube/resource.ts';
+import { ApiError, isConflict, isRetriable } from '../../../kube/transport/api-error.ts';
+import type { Permit } from '../../../kube/transport/rest-lane.ts';
+import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
+import type { ModuleReleaseSpec } from '../release/module-release.ts';
 import type { CachedModule } from './cached-module.ts';
 import type { ModuleObject } from './module.ts';
 import { releasePatchOf, rollbackTarget } from './module-history.ts';
-import type { ModuleReleaseSpec } from './module-release.ts';
 
 export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
   {

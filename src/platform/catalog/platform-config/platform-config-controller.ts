@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ResourceClient } from '../../kube/resource.ts';
-import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
-import type { CachedModule } from './cached-module.ts';
+import type { ResourceClient } from '../../../kube/resource.ts';
+import type { Permit } from '../../../kube/transport/rest-lane.ts';
+import type { Informer } from '../../../kube/watch/informer-types.ts';
+import type { CachedModule } from '../module/cached-module.ts';
 import { type CachedPlatformConfig, type PlatformConfigObject, platformConfigStatus } from './platform-config.ts';
 
 export interface PlatformConfigControllerOptions {

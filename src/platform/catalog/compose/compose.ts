@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { completePlacement, versionOf } from '../../kinds/pod-defaults.ts';
-import { DAEMON_SETS, MODULE_DEPLOYMENTS, STATEFUL_SETS } from '../../kinds/workload-kinds.ts';
-import type { KubeObject, PodObject } from '../../kube/objects.ts';
-import { apiVersionOf, DEPLOYMENTS, type ResourceKind, SERVICES } from '../../kube/resource.ts';
-import type { CachedObject } from '../../kube/watch/informer-types.ts';
+import { completePlacement, versionOf } from '../../../kinds/pod-defaults.ts';
+import { DAEMON_SETS, MODULE_DEPLOYMENTS, STATEFUL_SETS } from '../../../kinds/workload-kinds.ts';
+import type { KubeObject, PodObject } from '../../../kube/objects.ts';
+import { apiVersionOf, DEPLOYMENTS, type ResourceKind, SERVICES } from '../../../kube/resource.ts';
+import type { CachedObject } from '../../../kube/watch/informer-types.ts';
 import {
   BASE_LABEL,
   COMPONENT,
@@ -13,8 +13,8 @@ import {
   PLATFORM_GROUP,
   VERSION_ENV,
   VNODE_LABEL,
-} from '../../labels.ts';
-import { MODULES, type ModuleSpec, type WorkloadKind } from './module.ts';
+} from '../../../labels.ts';
+import { MODULES, type ModuleSpec, type WorkloadKind } from '../module/module.ts';
 
 /** Keys of what a Module composes. */
 export const CATALOG_LABEL = {

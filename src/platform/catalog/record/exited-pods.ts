@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonPatchOperation } from '../../kube/resource.ts';
-import { type CatalogPod, livePodOf } from './catalog-pod.ts';
+import type { JsonPatchOperation } from '../../../kube/resource.ts';
+import { type CatalogPod, livePodOf } from '../catalog-pod.ts';
 import { type ExitedPod, type LivePod, MAX_LIVE, type RecordedPods } from './exited-record.ts';
 
 export interface RecordInput {

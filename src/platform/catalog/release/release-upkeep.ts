@@ -1,6 +1,6 @@
-import type { ModuleSpec } from './module.ts';
+import type { ModuleSpec } from '../module/module.ts';
+import type { ModuleStatus } from '../module/module-status-schema.ts';
 import type { ModuleReleaseSpec, ModuleReleaseStatus } from './module-release.ts';
-import type { ModuleStatus } from './module-status-schema.ts';
 
 export interface ReleaseUsers {
   /** The Module of the same name. Undefined: there is none. */

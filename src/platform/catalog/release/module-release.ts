@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
-import { crdOf } from '../../kinds/crd.ts';
-import { rules, time } from '../../kinds/schema.ts';
-import type { KubeObject } from '../../kube/objects.ts';
-import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import { PLATFORM_GROUP } from '../../labels.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
-import { RELEASE_ID, SHA256 } from './module.ts';
+import { crdOf } from '../../../kinds/crd.ts';
+import { rules, time } from '../../../kinds/schema.ts';
+import type { KubeObject } from '../../../kube/objects.ts';
+import { collectionPathOf, type ResourceKind } from '../../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
+import { PLATFORM_GROUP } from '../../../labels.ts';
+import type { WatchedKind } from '../../../reconcile/informers.ts';
+import { RELEASE_ID, SHA256 } from '../module/module.ts';
 
 /** One source of the type, the CRD and the table in docs/catalog.md. */
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts';
-import { secondsTime } from '../../kube/micro-time.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
-import { type CatalogPod, livePodOf } from './catalog-pod.ts';
+import type { Clock } from '../../../clock.ts';
+import { secondsTime } from '../../../kube/micro-time.ts';
+import type { Informer } from '../../../kube/watch/informer-types.ts';
+import { type CatalogPod, livePodOf } from '../catalog-pod.ts';
 import { type ExitedPod, MAX_LIVE } from './exited-record.ts';
 
 /** A Pod that the watch no longer has. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EventSubject } from '../../kube/events/event-correlator.ts';
-import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
-import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
+import type { EventSubject } from '../../../kube/events/event-correlator.ts';
+import { apiVersionOf, collectionPathOf } from '../../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
+import type { WatchedKind } from '../../../reconcile/informers.ts';
 import { MODULES, type ModuleObject, type ModuleSpec } from './module.ts';
 import type { ModuleStatus } from './module-status-schema.ts';
 

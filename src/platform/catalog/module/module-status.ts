@@ -1,7 +1,7 @@
-import { shortened } from '../../shortened.ts';
-import type { CatalogPod } from './catalog-pod.ts';
-import type { ComposedRelease } from './compose.ts';
-import type { PodCounts } from './composed-object.ts';
+import { shortened } from '../../../shortened.ts';
+import type { CatalogPod } from '../catalog-pod.ts';
+import type { ComposedRelease } from '../compose/compose.ts';
+import type { PodCounts } from '../compose/composed-object.ts';
 import { historyWith } from './module-history.ts';
 import { MAX_PROBLEMS, type ModuleCondition, type ModuleProblem, type ModuleStatus } from './module-status-schema.ts';
 

@@ -1,6 +1,6 @@
-import { type ComposedRelease, moduleVersionOf } from './compose.ts';
+import { type ComposedRelease, moduleVersionOf } from '../compose/compose.ts';
+import type { ModuleReleaseSpec } from '../release/module-release.ts';
 import type { ModuleSpec } from './module.ts';
-import type { ModuleReleaseSpec } from './module-release.ts';
 import type { ModuleRevision } from './module-status-schema.ts';
 
 /** Number of releases that are kept, that of a Deployment. */

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { crdOf } from '../../kinds/crd.ts';
-import { countOrPercent, enumOf, rules } from '../../kinds/schema.ts';
-import type { KubeObject } from '../../kube/objects.ts';
-import type { ResourceKind } from '../../kube/resource.ts';
-import { PLATFORM_GROUP } from '../../labels.ts';
+import { crdOf } from '../../../kinds/crd.ts';
+import { countOrPercent, enumOf, rules } from '../../../kinds/schema.ts';
+import type { KubeObject } from '../../../kube/objects.ts';
+import type { ResourceKind } from '../../../kube/resource.ts';
+import { PLATFORM_GROUP } from '../../../labels.ts';
 import { type ModuleStatus, status } from './module-status-schema.ts';
 
 /** One source of the type, the CRD and the table in docs/catalog.md. */

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
-import { collectionPathOf, type ResourceKind, SERVICES } from '../../kube/resource.ts';
-import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
+import { controllerOf, type KubeObject, type OwnerReference } from '../../../kube/objects.ts';
+import { collectionPathOf, type ResourceKind, SERVICES } from '../../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
+import type { WatchedKind } from '../../../reconcile/informers.ts';
+import { MODULES, type WorkloadKind } from '../module/module.ts';
 import { CATALOG_ANNOTATION, CATALOG_LABEL, type ComposedObject, WORKLOAD_KINDS } from './compose.ts';
-import { MODULES, type WorkloadKind } from './module.ts';
 
 /** What a workload says of its Pods. */
 export interface PodCounts {

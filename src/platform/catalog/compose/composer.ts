@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../clock.ts';
-import { managersOf } from '../../kube/field-managers.ts';
-import type { KubeObject } from '../../kube/objects.ts';
-import type { ResourceClient } from '../../kube/resource.ts';
-import { ifFound, isFieldConflict, unlessGone } from '../../kube/transport/api-error.ts';
-import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
-import { objectKey } from '../../kube/watch/informer-types.ts';
+import type { Clock } from '../../../clock.ts';
+import { managersOf } from '../../../kube/field-managers.ts';
+import type { KubeObject } from '../../../kube/objects.ts';
+import type { ResourceClient } from '../../../kube/resource.ts';
+import { ifFound, isFieldConflict, unlessGone } from '../../../kube/transport/api-error.ts';
+import type { Permit } from '../../../kube/transport/rest-lane.ts';
+import type { Informer } from '../../../kube/watch/informer-types.ts';
+import { objectKey } from '../../../kube/watch/informer-types.ts';
 import type { ComposedObject } from './compose.ts';
 import { type CachedComposed, composedPartOf, firstDifference, partsOf, projectComposed } from './composed-object.ts';
 

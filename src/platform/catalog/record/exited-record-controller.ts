@@ -1,13 +1,14 @@
-import type { Clock } from '../../clock.ts';
-import { secondsTime } from '../../kube/micro-time.ts';
-import type { PodObject } from '../../kube/objects.ts';
-import { apiVersionOf, type ResourceClient } from '../../kube/resource.ts';
-import { ifFound, isForbidden, unlessGone } from '../../kube/transport/api-error.ts';
-import type { Permit } from '../../kube/transport/rest-lane.ts';
-import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
-import type { Result } from '../../reconcile/reconciler.ts';
-import type { CachedModule } from './cached-module.ts';
-import { type CatalogPod, moduleKeyOfLabels, moduleLabelsKey } from './catalog-pod.ts';
+import type { Clock } from '../../../clock.ts';
+import { secondsTime } from '../../../kube/micro-time.ts';
+import type { PodObject } from '../../../kube/objects.ts';
+import { apiVersionOf, type ResourceClient } from '../../../kube/resource.ts';
+import { ifFound, isForbidden, unlessGone } from '../../../kube/transport/api-error.ts';
+import type { Permit } from '../../../kube/transport/rest-lane.ts';
+import { type Informer, objectKey } from '../../../kube/watch/informer-types.ts';
+import type { Result } from '../../../reconcile/reconciler.ts';
+import { type CatalogPod, moduleKeyOfLabels, moduleLabelsKey } from '../catalog-pod.ts';
+import type { CachedModule } from '../module/cached-module.ts';
+import { MODULES } from '../module/module.ts';
 import { Departures } from './departures.ts';
 import { missingPods, patchOf, type RecordChange, recordChange, type Urgency, urgencyOf } from './exited-pods.ts';
 import {
@@ -16,7 +17,6 @@ import {
   type ExitedRecordObject,
   projectExitedRecord,
 } from './exited-record.ts';
-import { MODULES } from './module.ts';
 
 export interface ExitedRecordControllerOptions {
   readonly modules: Informer<CachedModule>;

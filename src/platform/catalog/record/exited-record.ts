@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
-import { crdOf } from '../../kinds/crd.ts';
-import { time } from '../../kinds/schema.ts';
-import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
-import { collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
-import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
-import { PLATFORM_GROUP } from '../../labels.ts';
-import type { WatchedKind } from '../../reconcile/informers.ts';
-import { RECORD_LIMIT } from './platform-config.ts';
+import { crdOf } from '../../../kinds/crd.ts';
+import { time } from '../../../kinds/schema.ts';
+import { controllerOf, type KubeObject, type OwnerReference } from '../../../kube/objects.ts';
+import { collectionPathOf, type ResourceKind } from '../../../kube/resource.ts';
+import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
+import { PLATFORM_GROUP } from '../../../labels.ts';
+import type { WatchedKind } from '../../../reconcile/informers.ts';
+import { RECORD_LIMIT } from '../platform-config/platform-config.ts';
 
 /** One source of the type, the CRD and the table in docs/kinds.md. Names of fields are those of TExitedRecord. */
 

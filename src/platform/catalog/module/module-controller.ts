@@ -1,18 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../clock.ts';
-import { ControllerError, messageOf } from '../../errors.ts';
-import type { EventRecorder } from '../../kube/events/event-recorder.ts';
-import { mergePatchOf } from '../../kube/merge-patch.ts';
-import { secondsTime } from '../../kube/micro-time.ts';
-import type { ResourceClient } from '../../kube/resource.ts';
-import { ApiError, ifFound, isConflict, isForbidden, isRetriable } from '../../kube/transport/api-error.ts';
-import type { Permit } from '../../kube/transport/rest-lane.ts';
-import type { Informer } from '../../kube/watch/informer-types.ts';
-import type { Logger } from '../../logger.ts';
-import type { EventDefinition } from '../../reconcile/controller-definition.ts';
-import type { Result } from '../../reconcile/reconciler.ts';
-import { type CachedModule, moduleSubject } from './cached-module.ts';
-import { type CatalogPod, moduleLabelsKey } from './catalog-pod.ts';
+import type { Clock } from '../../../clock.ts';
+import { ControllerError, messageOf } from '../../../errors.ts';
+import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
+import { mergePatchOf } from '../../../kube/merge-patch.ts';
+import { secondsTime } from '../../../kube/micro-time.ts';
+import type { ResourceClient } from '../../../kube/resource.ts';
+import { ApiError, ifFound, isConflict, isForbidden, isRetriable } from '../../../kube/transport/api-error.ts';
+import type { Permit } from '../../../kube/transport/rest-lane.ts';
+import type { Informer } from '../../../kube/watch/informer-types.ts';
+import type { Logger } from '../../../logger.ts';
+import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
+import type { Result } from '../../../reconcile/reconciler.ts';
+import { type CatalogPod, moduleLabelsKey } from '../catalog-pod.ts';
 import {
   type ComposedObject,
   type ComposedRelease,
@@ -21,11 +20,12 @@ import {
   replicaFaultsOf,
   selectorLabelsOf,
   workloadOf,
-} from './compose.ts';
-import { podCountsOf } from './composed-object.ts';
-import type { Composed, Composer, Restored } from './composer.ts';
+} from '../compose/compose.ts';
+import { podCountsOf } from '../compose/composed-object.ts';
+import type { Composed, Composer, Restored } from '../compose/composer.ts';
+import type { CachedModuleRelease } from '../release/module-release.ts';
+import { type CachedModule, moduleSubject } from './cached-module.ts';
 import type { ModuleObject, WorkloadKind } from './module.ts';
-import type { CachedModuleRelease } from './module-release.ts';
 import { MODULE_ROLLBACK_EVENTS, type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
 import { moduleStatusOf, type Outcome, problemsOf } from './module-status.ts';
 import type { ModuleStatus } from './module-status-schema.ts';

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { enumOf, time } from '../../kinds/schema.ts';
+import { enumOf, time } from '../../../kinds/schema.ts';
 
 /** Bound for the size of the status. */
 export const MAX_PROBLEMS = 10;

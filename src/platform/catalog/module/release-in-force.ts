@@ -1,6 +1,6 @@
-import { CATALOG_ANNOTATION, type ComposedRelease } from './compose.ts';
+import { CATALOG_ANNOTATION, type ComposedRelease } from '../compose/compose.ts';
+import type { ModuleReleaseSpec } from '../release/module-release.ts';
 import type { ModuleSpec } from './module.ts';
-import type { ModuleReleaseSpec } from './module-release.ts';
 import type { ModuleStatus } from './module-status-schema.ts';
 
 export interface ReleaseInput {
