@@ -162,7 +162,13 @@ export class ModuleController {
     const { releases, env } = this.#options;
     const { spec, annotations, status } = module;
     const published = releases.get(key)?.spec;
-    const inForce = releaseInForce({ spec, annotations, before: status?.release, published });
+    const inForce = releaseInForce({
+      spec,
+      annotations,
+      before: status?.release,
+      history: status?.history,
+      published,
+    });
     const missing = inForce.state === 'Missing' ? inForce.id : undefined;
     if (inForce.state === 'None') {
       const outcome: Outcome = { reason: 'NoRelease', message: 'release is not set: there are no Pods' };

@@ -76,7 +76,7 @@ class Model {
     const module = CACHED_MODULES.project(this.#find(MODULES) as KubeObject, {} as never);
     const published = (this.#find(MODULE_RELEASES) as { spec?: never } | undefined)?.spec;
     const { spec, annotations, status } = module;
-    const inForce = releaseInForce({ spec, annotations, before: status?.release, published });
+    const inForce = releaseInForce({ spec, annotations, before: status?.release, history: status?.history, published });
     const release = inForce.state === 'None' ? undefined : inForce.release;
     const live = this.#find(MODULE_DEPLOYMENTS);
     if (release === undefined) return { wanted: undefined, found: live };
