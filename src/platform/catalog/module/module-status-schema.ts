@@ -9,7 +9,7 @@ const baseVersions = Type.Optional(
 );
 
 const condition = Type.Object({
-  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested']),
+  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested', 'Altered']),
   status: enumOf(['True', 'False', 'Unknown']),
   reason: Type.String(),
   message: Type.String(),
