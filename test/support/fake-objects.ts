@@ -23,8 +23,8 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
   readonly #listeners: ((event: WatchEvent) => void)[] = [];
   /** What was applied last, by name. There is one manager. */
   readonly #applied = new Map<string, unknown>();
-  /** Changes each applied object, as a mutating webhook does. */
-  onApply: (object: T) => T = (object) => object;
+  /** Changes each object that is applied, or changed by a JSON patch, as a mutating webhook does. */
+  onApply: (object: T, isPatch: boolean) => T = (object) => object;
   informer: FakeInformer<C>;
 
   constructor(options: FakeObjectsOptions<C>) {
@@ -89,7 +89,7 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
         const { name } = object.metadata;
         const before = this.#stored.get(name);
         const kept = without(before, this.#applied.get(name), object);
-        const after = this.onApply(merged(kept, object) as T);
+        const after = this.onApply(merged(kept, object) as T, false);
         this.#applied.set(name, copyOf(object));
         if (before !== undefined && isDeepStrictEqual(copyOf(after), before)) return copyOf(before);
         return this.#write(() => this.put(after));
@@ -108,11 +108,14 @@ export class FakeObjects<T extends KubeObject, C extends CachedObject> {
           const ownerReferences = ownersOf(object.metadata.ownerReferences ?? [], metadata.ownerReferences ?? []);
           return { ...object, ...patch, metadata: { ...object.metadata, ownerReferences } };
         }),
-      jsonPatch: async (ref, operations) =>
-        changed(ref, (object) => {
-          for (const operation of operations) applyOperation(object, operation);
-          return object;
-        }),
+      jsonPatch: async (ref, operations) => {
+        const before = this.#get(ref);
+        const patched = copyOf(before);
+        for (const operation of operations) applyOperation(patched, operation);
+        const after = this.onApply(patched, true);
+        if (isDeepStrictEqual(copyOf(after), before)) return copyOf(before);
+        return this.#write(() => this.put(after));
+      },
       setReplicas: async (ref, replicas, { resourceVersion } = {}) => {
         const scaled = changed(ref, (object) => {
           checkVersion(object, resourceVersion === undefined ? undefined : { ...object.metadata, resourceVersion });
@@ -185,7 +188,10 @@ export function applyOperation(object: KubeObject, operation: JsonPatchOperation
     checkVersion(object, { ...object.metadata, resourceVersion: String((operation as { value: unknown }).value) });
     return;
   }
-  const keys = path.split('/').slice(1);
+  const keys = path
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   const last = keys.pop() ?? '';
   let parent = object as unknown as Record<string, unknown>;
   for (const key of keys) parent = parent[key] as Record<string, unknown>;

@@ -58,8 +58,10 @@ export class PlatformRig {
   readonly #config: Config;
   /** By `group/plural`. */
   readonly #stored: Map<string, Stored>;
-  /** The next write of a controller gets no answer: before it has happened (false), or after it (true). */
-  readonly #fault: { next: boolean | undefined };
+  /** The next write of a controller, or of a kind alone, gets no answer: before it has happened (false), or after it (true). */
+  readonly #fault: { next: boolean | undefined; kind?: string | undefined };
+  readonly #writeListeners = new Map<string, () => void>();
+  readonly #metrics = createMetrics();
   readonly #kinds = new Map<string, ResourceKind>();
   readonly #informers = new Map<object, FakeInformer<CachedObject>>();
   readonly #lost = new Set<string>();
@@ -87,7 +89,6 @@ export class PlatformRig {
   /** Builds the controller and starts all of its parts, servers too. */
   async start(): Promise<void> {
     const { name, webhooks = [] } = this.#definition;
-    const metrics = createMetrics();
     const built = await this.#definition.build({
       config: this.#config,
       version: '1.0.0',
@@ -105,7 +106,7 @@ export class PlatformRig {
       reviews: this.webhooks,
       clock: this.clock,
       logger: this.#log.logger,
-      metrics,
+      metrics: this.#metrics,
     });
     const { feed } = this.#config;
     const served = (built.served ?? []).map((one) => ({ ...one, isReady: () => true }));
@@ -152,8 +153,8 @@ export class PlatformRig {
     this.#lost.add(kind);
   }
 
-  /** Changes each applied object of a kind, as a mutating webhook does; what it throws is the answer. */
-  changeApplied(kind: ResourceKind, change: (object: KubeObject) => KubeObject): void {
+  /** Changes each object of a kind that is applied or patched, as a mutating webhook does; what it throws is the answer. */
+  changeApplied(kind: ResourceKind, change: (object: KubeObject, isPatch: boolean) => KubeObject): void {
     this.#storeOf(kind).onApply = change;
   }
 
@@ -162,9 +163,21 @@ export class PlatformRig {
     this.#refusals.set(`${kind} ${method}`, error);
   }
 
-  /** The next write of a controller gets no answer. `isDone`: it happens all the same. Undefined: it gets one. */
-  loseNextAnswer(isDone: boolean | undefined): void {
+  /** The next write of a controller, or of a kind alone, gets no answer. `isDone`: it happens all the same. Undefined: it gets one. */
+  loseNextAnswer(isDone: boolean | undefined, kind?: Pick<ResourceKind, 'group' | 'plural'>): void {
     this.#fault.next = isDone;
+    this.#fault.kind = kind && storeKeyOf(kind);
+  }
+
+  /** Called after each write of a controller about a kind. */
+  onWrite(kind: ResourceKind, listener: () => void): void {
+    this.#writeListeners.set(storeKeyOf(kind), listener);
+  }
+
+  /** Number of reconciles of a loop. */
+  async reconcilesOf(controller: string): Promise<number> {
+    const { values } = await this.#metrics.reconciles.get();
+    return values.reduce((sum, { labels, value }) => sum + (labels.controller === controller ? value : 0), 0);
   }
 
   /** What the API server answers to each create of a kind that it does not store. */
@@ -242,17 +255,19 @@ export class PlatformRig {
     return informer;
   }
 
-  #onWrite(isDone: boolean): void {
-    if (this.#fault.next !== isDone) return;
+  #onWrite(isDone: boolean, key: string): void {
+    if (isDone) this.#writeListeners.get(key)?.();
+    const { next, kind = key } = this.#fault;
+    if (next !== isDone || kind !== key) return;
     this.#fault.next = undefined;
     throw new ControllerError('Kube.ConnectionFailed', 'no answer');
   }
 
-  #storeOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>): Stored {
-    const key = `${group}/${plural}`;
+  #storeOf(kind: Pick<ResourceKind, 'group' | 'plural'>): Stored {
+    const key = storeKeyOf(kind);
     const known = this.#stored.get(key);
     if (known) return known;
-    const created: Stored = new FakeObjects({ project: metaOf, onWrite: (isDone) => this.#onWrite(isDone) });
+    const created: Stored = new FakeObjects({ project: metaOf, onWrite: (isDone) => this.#onWrite(isDone, key) });
     this.#stored.set(key, created);
     return created;
   }
@@ -332,6 +347,10 @@ export class PlatformRig {
   #note(access: Pick<KindAccess, 'kind' | 'subresource'>, verb: string): void {
     this.used.add(`${resourceOf(access)} ${verb}`);
   }
+}
+
+function storeKeyOf({ group, plural }: Pick<ResourceKind, 'group' | 'plural'>): string {
+  return `${group}/${plural}`;
 }
 
 /** What the definition declares, in the words of `PlatformRig.used`. */

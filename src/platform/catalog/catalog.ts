@@ -30,9 +30,10 @@ import {
   isSameComposed,
 } from './compose/composed-object.ts';
 import { Composer } from './compose/composer.ts';
-import { CACHED_MODULES, type CachedModule, hasSameReleases, isSameModule } from './module/cached-module.ts';
+import { CACHED_MODULES, type CachedModule, hasSameReleases } from './module/cached-module.ts';
 import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module/module.ts';
-import { MODULE_EVENTS, ModuleController } from './module/module-controller.ts';
+import { ModuleController } from './module/module-controller.ts';
+import { MODULE_EVENTS } from './module/module-events.ts';
 import {
   CACHED_PLATFORM_CONFIGS,
   type CachedPlatformConfig,
@@ -186,7 +187,11 @@ export const CATALOG: ControllerDefinition = {
     });
     const reconcile = controller.reconcile.bind(controller);
     const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
-    reconciler.watch({ informer: modules, keysOf: (module) => [objectKey(module)], isSame: isSameModule });
+    reconciler.watch({
+      informer: modules,
+      keysOf: (module) => [objectKey(module)],
+      isSame: controller.isSame.bind(controller),
+    });
     reconciler.watch({ informer: releases, keysOf: (release) => [objectKey(release)], isSame: isSameRelease });
     reconciler.watch({ informer: pods, keysOf: keysOfPod, isSame: hasSameProblem });
     for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {

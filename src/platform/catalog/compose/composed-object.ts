@@ -126,7 +126,7 @@ function hasSameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
   return isRecord(a) && isRecord(b) && keys.every((key) => a[key] === b[key]);
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -193,6 +193,23 @@ interface WorkloadStatus {
 
 /** What the API server may have changed of what was applied: the parts that a composition has. */
 export function partsOf({ metadata, spec }: Pick<ComposedObject, 'metadata' | 'spec'>): unknown {
-  const { labels, ownerReferences } = metadata;
-  return { metadata: { labels, ownerReferences }, spec: withoutNull(spec) };
+  const { labels, annotations, ownerReferences } = metadata;
+  return { metadata: { labels, annotations, ownerReferences }, spec: withoutNull(spec) };
+}
+
+/** Whether the watch selects an object. */
+export function isMarked({ object }: Pick<CachedComposed, 'object'>): boolean {
+  return object.metadata.labels?.[CATALOG_LABEL.composed] === MODULES.kind;
+}
+
+/** Labels and annotations that are not stored as they were applied, such as `metadata.labels.team`. */
+export function alteredFields(applied: unknown, stored: unknown, path = ''): string[] {
+  if (!isRecord(applied)) return [];
+  const last = path.slice(path.lastIndexOf('.') + 1);
+  const found = isRecord(stored) ? stored : {};
+  return Object.entries(applied).flatMap(([key, value]) => {
+    const field = path === '' ? key : `${path}.${key}`;
+    if (last !== 'labels' && last !== 'annotations') return alteredFields(value, found[key], field);
+    return found[key] === value ? [] : [field];
+  });
 }

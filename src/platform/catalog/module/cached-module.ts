@@ -37,7 +37,7 @@ export function moduleSubject({ namespace, name, uid }: CachedModule): EventSubj
   return { apiVersion: apiVersionOf(MODULES), kind: MODULES.kind, namespace, name, uid };
 }
 
-/** Whether two versions differ in nothing that a reconcile reads. Its own status is written by the catalog. */
+/** Whether two versions differ in nothing but their status. */
 export function isSameModule(a: CachedModule, b: CachedModule): boolean {
   return (
     a.generation === b.generation && a.isDeleting === b.isDeleting && isDeepStrictEqual(a.annotations, b.annotations)

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type ComposedRelease, moduleVersionOf } from '../compose/compose.ts';
 import type { ModuleReleaseSpec } from '../release/module-release.ts';
 import type { ModuleSpec } from './module.ts';
@@ -6,15 +7,27 @@ import type { ModuleRevision } from './module-status-schema.ts';
 /** Number of releases that are kept, that of a Deployment. */
 const MAX_REVISIONS = 10;
 
-/** The history with the release in force in front. A release that comes back has a new number, and no second entry. */
+/**
+ * The history with the release in force in front. A release that comes back has a new number, and no second entry. Other
+ * versions of bases are no other release: the entry has the newest ones.
+ */
 export function historyWith(
   history: readonly ModuleRevision[],
-  { id, image, version, sha256 }: ComposedRelease,
+  { id, image, version, sha256, baseVersions }: ComposedRelease,
   now: string,
 ): readonly ModuleRevision[] {
-  const release = { id, image, ...(version !== undefined && { version }), ...(sha256 !== undefined && { sha256 }) };
-  const [newest] = history;
-  if (newest !== undefined && isSame(newest, release)) return history;
+  const release = {
+    id,
+    image,
+    ...(version !== undefined && { version }),
+    ...(sha256 !== undefined && { sha256 }),
+    ...(baseVersions !== undefined && { baseVersions: [...baseVersions] }),
+  };
+  const [newest, ...older] = history;
+  if (newest !== undefined && isSame(newest, release)) {
+    const entry = { revision: newest.revision, ...release, time: newest.time };
+    return isDeepStrictEqual(newest, entry) ? history : [entry, ...older];
+  }
   const others = history.filter((entry) => !isSame(entry, release));
   return [{ revision: (newest?.revision ?? 0) + 1, ...release, time: now }, ...others].slice(0, MAX_REVISIONS);
 }

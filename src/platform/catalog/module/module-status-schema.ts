@@ -4,8 +4,12 @@ import { enumOf, time } from '../../../kinds/schema.ts';
 /** Bound for the size of the status. */
 export const MAX_PROBLEMS = 10;
 
+const baseVersions = Type.Optional(
+  Type.Array(Type.String(), { description: 'Versions of bases that it fits. Not set: those of the Module.' }),
+);
+
 const condition = Type.Object({
-  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested']),
+  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested', 'Altered']),
   status: enumOf(['True', 'False', 'Unknown']),
   reason: Type.String(),
   message: Type.String(),
@@ -18,6 +22,7 @@ const revision = Type.Object({
   image: Type.String(),
   version: Type.Optional(Type.String()),
   sha256: Type.Optional(Type.String()),
+  baseVersions,
   time: time({ description: 'When it came into force.' }),
 });
 
@@ -43,9 +48,7 @@ export const status = Type.Object({
         image: Type.String({ description: 'Address of the jar.' }),
         version: Type.Optional(Type.String()),
         sha256: Type.Optional(Type.String()),
-        baseVersions: Type.Optional(
-          Type.Array(Type.String(), { description: 'Versions of bases that it fits. Not set: those of the Module.' }),
-        ),
+        baseVersions,
         time: time({ description: 'When it came into force.' }),
       },
       { description: 'The release in force.' },

@@ -16,6 +16,7 @@ export interface Outcome {
     | 'NotPermitted'
     | 'Refused'
     | 'Unavailable'
+    | 'Unwatched'
     | 'Deleting';
   readonly message: string;
 }
@@ -37,6 +38,8 @@ export interface ModuleStatusInput {
   readonly missing: string | undefined;
   /** What somebody else changes again and again. Undefined: nothing. */
   readonly contested: string | undefined;
+  /** Which labels and annotations a webhook drops or changes. Undefined: none. */
+  readonly altered: string | undefined;
   /** RFC 3339. */
   readonly now: string;
 }
@@ -79,7 +82,7 @@ function historyOf({ isComposed, before, release, now }: ModuleStatusInput): Pic
 type Untimed = Omit<ModuleCondition, 'lastTransitionTime'>;
 
 function conditionsOf(input: ModuleStatusInput): Untimed[] {
-  const { missing, contested } = input;
+  const { missing, contested, altered } = input;
   return [
     readyOf(input),
     {
@@ -91,6 +94,9 @@ function conditionsOf(input: ModuleStatusInput): Untimed[] {
     ...(contested === undefined
       ? []
       : [{ type: 'Contested' as const, status: 'True' as const, reason: 'ChangedByOthers', message: contested }]),
+    ...(altered === undefined
+      ? []
+      : [{ type: 'Altered' as const, status: 'True' as const, reason: 'ChangedByWebhook', message: altered }]),
   ];
 }
 

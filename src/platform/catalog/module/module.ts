@@ -313,7 +313,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 4,
+  schemaRevision: 6,
   spec,
   status,
   subresources: {

@@ -8,6 +8,8 @@ export interface ReleaseInput {
   readonly annotations: Readonly<Record<string, string>>;
   /** What was in force before. */
   readonly before: ModuleStatus['release'];
+  /** Releases that were in force. */
+  readonly history: ModuleStatus['history'];
   /** The ModuleRelease of the same name. Undefined: there is none. */
   readonly published: ModuleReleaseSpec | undefined;
 }
@@ -21,7 +23,7 @@ export type ReleaseInForce =
   | { readonly state: 'None' }
   | { readonly state: 'Missing'; readonly id: string; readonly release: ComposedRelease | undefined };
 
-export function releaseInForce({ spec, annotations, before, published }: ReleaseInput): ReleaseInForce {
+export function releaseInForce({ spec, annotations, before, history = [], published }: ReleaseInput): ReleaseInForce {
   const wanted = spec.release ?? automatic(annotations, published);
   if (wanted === undefined) {
     // The default is gone, or the ModuleRelease is.
@@ -34,6 +36,8 @@ export function releaseInForce({ spec, annotations, before, published }: Release
   if (address === undefined) return { state: 'Missing', id, release: before };
   // An address of the Module's own may be of another jar than the published one.
   const isPublished = entry !== undefined && address === entry.image;
+  // The bases that a jar fits are known for as long as it is in the history, whatever becomes of its ModuleRelease.
+  const former = [before, ...history].find((one) => one?.id === id && one.image === address);
   return {
     state: 'Found',
     release: {
@@ -41,7 +45,7 @@ export function releaseInForce({ spec, annotations, before, published }: Release
       image: address,
       version: version ?? (isPublished ? entry.version : undefined),
       sha256: sha256 ?? (isPublished ? entry.sha256 : undefined),
-      baseVersions: isPublished ? entry.baseVersions : undefined,
+      baseVersions: (isPublished ? entry : former)?.baseVersions,
     },
   };
 }

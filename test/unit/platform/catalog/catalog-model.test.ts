@@ -17,12 +17,15 @@ import { runsOf } from '../../../support/property-runs.ts';
 const KNOWN = DEFINITIONS.map(({ name }) => name);
 const IDS = ['r1', 'r2', 'r3'] as const;
 const NAME = 'shop-cart';
-/** Longer than a contest, and than the wait for a right. */
+/** Longer than the wait for a right. */
 const QUIET_TURNS = 40;
+/** 15 min, and the quiet time after them. */
+const LONGEST_CONTEST_TURNS = 200;
 
 const jarOf = (id: string): string => `https://jars.example.com/cart-${id.slice(1)}.0.0-ark-biz.jar`;
 
-const TAMPERINGS = ['replicas', 'image', 'digest', 'owner', 'label', 'foreign'] as const;
+const TAMPERINGS = ['replicas', 'image', 'args', 'digest', 'owner', 'label', 'foreign'] as const;
+const WEBHOOKS = ['none', 'mirror', 'unmark', 'undigest'] as const;
 
 const happening = fc.oneof(
   { weight: 3, arbitrary: fc.record({ release: fc.constantFrom(undefined, ...IDS) }) },
@@ -34,12 +37,13 @@ const happening = fc.oneof(
   fc.record({ deleted: fc.constantFrom('workload', 'Service') }),
   { weight: 2, arbitrary: fc.record({ isAnswerLost: fc.boolean() }) },
   fc.record({ restarts: fc.constant(true) }),
-  fc.record({ isMutated: fc.boolean() }),
+  fc.record({ webhook: fc.constantFrom(...WEBHOOKS) }),
 );
 type Happening = typeof happening extends fc.Arbitrary<infer T> ? T : never;
 
 class Model {
   rig = new PlatformRig(CATALOG, KNOWN);
+  #webhook: (object: KubeObject) => KubeObject = (object) => object;
   #spec: ModuleSpec = { app: 'shop', module: 'cart', base: { name: 'base' } };
 
   async start(): Promise<void> {
@@ -56,13 +60,28 @@ class Model {
     else if ('tampering' in what) await this.#tamper(what.tampering);
     else if ('deleted' in what) await this.rig.remove(what.deleted === 'Service' ? SERVICES : MODULE_DEPLOYMENTS, NAME);
     else if ('isAnswerLost' in what) this.rig.loseNextAnswer(what.isAnswerLost);
-    else if ('isMutated' in what) this.#mutate(what.isMutated);
+    else if ('webhook' in what) this.#mutate(what.webhook);
     else await this.#restart();
   }
 
   async rest(): Promise<void> {
     this.rig.loseNextAnswer(undefined);
-    for (let turn = 0; turn < QUIET_TURNS; turn++) await this.rig.rest();
+    for (let turn = 0; turn < QUIET_TURNS || this.#isUnsettled; turn++) {
+      expect(turn).toBeLessThan(LONGEST_CONTEST_TURNS);
+      await this.rig.rest();
+    }
+  }
+
+  /** It is contested, or nothing has shown yet that a webhook is gone. */
+  get #isUnsettled(): boolean {
+    const { status } = this.#find(MODULES) as ModuleObject;
+    const messageOf = (wanted: string) => status?.conditions.find(({ type }) => type === wanted)?.message;
+    const dropped = new Map([
+      [CHANGES.unmark, CATALOG_LABEL.composed],
+      [CHANGES.undigest, CATALOG_ANNOTATION.digest],
+    ]).get(this.#webhook);
+    const isOfNow = dropped !== undefined && messageOf('Altered')?.endsWith(`.${dropped}`);
+    return messageOf('Contested') !== undefined || (messageOf('Altered') !== undefined && !isOfNow);
   }
 
   /** Versions of all that the catalog writes. */
@@ -76,14 +95,16 @@ class Model {
     const module = CACHED_MODULES.project(this.#find(MODULES) as KubeObject, {} as never);
     const published = (this.#find(MODULE_RELEASES) as { spec?: never } | undefined)?.spec;
     const { spec, annotations, status } = module;
-    const inForce = releaseInForce({ spec, annotations, before: status?.release, published });
+    const inForce = releaseInForce({ spec, annotations, before: status?.release, history: status?.history, published });
     const release = inForce.state === 'None' ? undefined : inForce.release;
     const live = this.#find(MODULE_DEPLOYMENTS);
     if (release === undefined) return { wanted: undefined, found: live };
     const composition = compose({ module, release, env: 'dev' });
     if ('fault' in composition) throw new Error(composition.fault);
     const wanted = partsOf(composition.workload);
-    return { wanted: unmutated(wanted), found: unmutated(composedPartOf(wanted, live)) };
+    // It may have been written before the webhook was there, or while it was.
+    const plain = (part: unknown) => unmutated(this.#webhook(part as KubeObject));
+    return { wanted: plain(wanted), found: plain(composedPartOf(wanted, live)) };
   }
 
   get hasService(): { readonly wanted: boolean; readonly found: boolean } {
@@ -127,18 +148,22 @@ class Model {
     // biome-ignore lint/suspicious/noExplicitAny: any field of it changes
     const object = structuredClone(this.#find(MODULE_DEPLOYMENTS)) as any;
     if (object === undefined) return;
+    // Without its digest and its owner nothing says whose it is.
+    const isBare = object.metadata.annotations[CATALOG_ANNOTATION.digest] === undefined;
+    if (how === 'owner' && isBare) return;
     if (how === 'replicas') object.spec.replicas = 9;
     else if (how === 'image') object.spec.template.spec.containers[0].image = 'file:///evil.jar';
-    else if (how === 'digest') object.metadata.annotations[CATALOG_ANNOTATION.digest] = 'other';
+    else if (how === 'args') object.spec.template.spec.containers[0].args = ['--evil'];
+    else if (how === 'digest') object.metadata.annotations = { [CATALOG_ANNOTATION.digest]: 'other' };
     else if (how === 'owner') object.metadata.ownerReferences = [];
     else if (how === 'label') delete object.metadata.labels[CATALOG_LABEL.composed];
     else object.spec.minReadySeconds = 7;
     await this.rig.put(MODULE_DEPLOYMENTS, object);
   }
 
-  /** A webhook has the jars come from a mirror. */
-  #mutate(isOn: boolean): void {
-    this.rig.changeApplied(MODULE_DEPLOYMENTS, (object) => (isOn ? mutated(object) : object));
+  #mutate(webhook: (typeof WEBHOOKS)[number]): void {
+    this.#webhook = CHANGES[webhook];
+    this.rig.changeApplied(MODULE_DEPLOYMENTS, this.#webhook);
   }
 
   async #restart(): Promise<void> {
@@ -146,6 +171,19 @@ class Model {
     this.rig = new PlatformRig(CATALOG, KNOWN, {}, this.rig);
     await this.rig.start();
   }
+}
+
+/** What webhooks do: the jars come from a mirror, or a key of the catalog is dropped. */
+const CHANGES: Readonly<Record<(typeof WEBHOOKS)[number], (object: KubeObject) => KubeObject>> = {
+  none: (object) => object,
+  mirror: mutated,
+  unmark: (object) => without(object, 'labels', CATALOG_LABEL.composed),
+  undigest: (object) => without(object, 'annotations', CATALOG_ANNOTATION.digest),
+};
+
+function without(object: KubeObject, field: 'labels' | 'annotations', key: string): KubeObject {
+  const { [key]: _, ...rest } = object.metadata[field] ?? {};
+  return { ...object, metadata: { ...object.metadata, [field]: rest } };
 }
 
 const MIRROR = '?mirror';

@@ -172,6 +172,32 @@ describe('a rollback', () => {
     expect(module().status?.release).toMatchObject({ id: 'r1', version: '1.5' });
   });
 
+  it.each<[string, () => Promise<void>]>([
+    ['is lost', () => rig.remove(MODULE_RELEASES, 'shop-cart')],
+    ['has another jar under the id', () => publish({ releases: [{ id: 'r1', image: jar('9') }] })],
+  ])('restores the versions of bases that the release fits, though its ModuleRelease %s', async (_, lose) => {
+    await publish({ releases: [{ id: 'r1', image: jar('1'), baseVersions: ['1.0'] }] });
+    await create({ release: { id: 'r1' } });
+    const before = structuredClone(workload()?.spec);
+    expect(JSON.stringify(before)).toContain('"values":["1.0"]');
+    await patch({ release: { id: 'r2', image: jar('2') } });
+    await lose();
+    await patch({ rollbackTo: {} });
+    expect(module().spec.release).toMatchObject({ id: 'r1', image: jar('1') });
+    expect(workload()?.spec).toEqual(before);
+    expect(module().status?.history?.[0]).toMatchObject({ revision: 3, id: 'r1', baseVersions: ['1.0'] });
+  });
+
+  it('has the versions of bases that the release fits now', async () => {
+    await publish({ releases: [{ id: 'r1', image: jar('1'), baseVersions: ['1.0'] }] });
+    await create({ release: { id: 'r1' } });
+    await publish({ releases: [{ id: 'r1', image: jar('1'), baseVersions: ['1.0', '1.1'] }] });
+    expect(module().status?.history).toMatchObject([{ revision: 1, id: 'r1', baseVersions: ['1.0', '1.1'] }]);
+    await publish({ releases: [{ id: 'r1', image: jar('1') }] });
+    expect(module().status?.history?.[0]).not.toHaveProperty('baseVersions');
+    expect(history()).toEqual(['1 r1']);
+  });
+
   it('says that the right is missing', async () => {
     await create();
     await patch({ release: { id: 'r2', image: jar('2') } });

@@ -14,7 +14,14 @@ const PLAIN = { version: undefined, sha256: undefined, baseVersions: undefined }
 const AUTO = 'platform.koupleless.io/auto-release';
 
 function inForce(input: Partial<ReleaseInput>) {
-  return releaseInForce({ spec: {}, annotations: {}, before: undefined, published: PUBLISHED, ...input });
+  return releaseInForce({
+    spec: {},
+    annotations: {},
+    before: undefined,
+    history: undefined,
+    published: PUBLISHED,
+    ...input,
+  });
 }
 
 it('is none where the Module names none', () => {
@@ -35,6 +42,17 @@ it('takes nothing of another jar', () => {
   const release = { id: 'r1', image: OTHER };
   expect(inForce({ spec: { release } })).toEqual({ state: 'Found', release: { ...PLAIN, ...release } });
   expect(inForce({ spec: { release }, published: undefined })).toMatchObject({ state: 'Found' });
+});
+
+it('keeps the versions of bases of a jar that was in force and is no longer published', () => {
+  const former = { revision: 1, id: 'r1', image: OTHER, baseVersions: ['1.0'], time: '2026-01-01T00:00:00Z' };
+  const known = (image: string) => inForce({ spec: { release: { id: 'r1', image } }, history: [former] });
+  expect(known(OTHER)).toMatchObject({ release: { image: OTHER, baseVersions: ['1.0'] } });
+  expect(known(JAR)).toMatchObject({ release: { image: JAR, baseVersions: ['2'] } });
+  expect(inForce({ spec: { release: { id: 'r2', image: OTHER } }, history: [former] })).toEqual({
+    state: 'Found',
+    release: { ...PLAIN, id: 'r2', image: OTHER },
+  });
 });
 
 it('is missing where nobody has published it, and what was in force runs on', () => {
