@@ -111,7 +111,8 @@ export class PlatformRig {
     const { feed } = this.#config;
     const served = (built.served ?? []).map((one) => ({ ...one, isReady: () => true }));
     const server =
-      feed && (await feedServer({ ...feed, served, clock: this.clock, logger: this.#log.logger, metrics }));
+      feed &&
+      (await feedServer({ ...feed, served, clock: this.clock, logger: this.#log.logger, metrics: this.#metrics }));
     const groups = [...built.groups, server ?? []];
     const manager = new Manager({ groups, graceMs: 10_000, clock: this.clock, logger: this.#log.logger });
     this.#running = manager.run(this.#stopping.signal);
