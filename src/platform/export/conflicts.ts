@@ -41,10 +41,9 @@ export function conflictsOf(claimants: Iterable<Claimant>, isShared: IsShared = 
   // What is held is kept before anybody gets more.
   const keepers = new Set<Claim>();
   for (const claim of [...claims].sort((a, b) => Number(a.isGuest) - Number(b.isGuest))) {
-    const { key, kept, isGuest } = claim;
-    // Two namespaces may hold one host, from before it was theirs alone. A guest that is none any more has to go.
-    const wants = isGuest ? kept : kept.filter(({ host }) => host === undefined);
-    if (kept.length === 0 || taken.conflictOf(key, wants) !== undefined) continue;
+    const { key, kept } = claim;
+    // Two may hold one host: a share has ended, or what one of them has lost is not written yet. One of them has to go.
+    if (kept.length === 0 || taken.conflictOf(key, kept) !== undefined) continue;
     taken.add(key, kept);
     keepers.add(claim);
   }

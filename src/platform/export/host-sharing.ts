@@ -31,7 +31,10 @@ export class HostSharing {
     const others = this.#sharesOf(namespace).filter(({ owner }) => owner !== namespace);
     if (others.length === 0) return [];
     const hosts = new Set(ports.map(({ host }) => host).filter((host) => host !== ''));
-    return [...hosts].filter((host) => others.some((share) => coversHost(share.host, host))).sort();
+    // A wildcard may have names below it only because they are shared.
+    const isOf = (host: string): boolean =>
+      others.some((share) => coversHost(share.host, host) || coversHost(host, share.host));
+    return [...hosts].filter(isOf).sort();
   }
 
   #sharesOf(namespace: string): readonly Share[] {

@@ -109,6 +109,26 @@ describe('a shared host', () => {
   });
 });
 
+describe('two Services that hold one host by their records', () => {
+  it('leave it to the older one, when what the other one has got was written before what this one has lost', () => {
+    const world = new ExportWorld().put(web('n3/b', '*.a.e.com'), web('n1/a', 'a.e.com'), web('n1/b', '*.a.e.com'));
+    world.publish('n1/b', 'n3/b');
+    // It loses its host for the time of one write of the other one.
+    world.put(web('n1/b', 'a.e.com')).publish('n3/b');
+    expect(world.namesOf(GROUP)).toEqual(['n1/a', 'n3/b']);
+    world.put(web('n1/b', '*.a.e.com', { path: '/x' }));
+    expect(world.namesOf(GROUP)).toEqual(['n1/a', 'n1/b']);
+  });
+
+  it('leave it to its owner, also if the guest has a wildcard that is wider than the share', () => {
+    const world = new ExportWorld().share(sharing('n1', '*.a.e.com', 'n3'));
+    world.put(web('n1/a', 'x.a.e.com', { day: 2 }), web('n3/a', '*.e.com'));
+    expect(publishAll(world).namesOf(GROUP)).toEqual(['n1/a', 'n3/a']);
+    world.share(sharing('n1', '*.a.e.com')).put(web('n2/other', 'other.com'));
+    expect(world.namesOf(GROUP)).toEqual(['n1/a', 'n2/other']);
+  });
+});
+
 /** What somebody does, at random. */
 type Step =
   | {

@@ -650,7 +650,7 @@ describe('conflicts', () => {
       expect(world.namesOf('external')).toEqual(['t1/own']);
     });
 
-    it('take it from nobody that had it before a host belonged to one namespace', () => {
+    it('that both have it by their records leave it to the older Service', () => {
       const world = new ExportWorld()
         .put(of('own', 't1', '/', 1))
         .publish('t1/own')
@@ -659,7 +659,7 @@ describe('conflicts', () => {
         .put(of('other', 't2', '/other', 2))
         .publish('t2/other')
         .put(of('own', 't1', '/', 1));
-      expect(world.namesOf('external')).toEqual(['t1/own', 't2/other']);
+      expect(world.namesOf('external')).toEqual(['t1/own']);
     });
   });
 
