@@ -32,6 +32,8 @@ export const ERROR_CATALOGUE = {
     'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
     'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
+  'Catalog.NameTaken':
+    'A ConfigMap that a version of a configuration needs has the name, and is another one. The version does not come into force.',
   'Rollout.TemplateInvalid':
     'The template of a ModuleDeployment cannot be read, or its Pods would not match its own selector. No Pod is created; the message names the field.',
   'Rollout.PodMismatch':

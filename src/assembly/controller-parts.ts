@@ -13,6 +13,7 @@ import {
 } from '../reconcile/controller-definition.ts';
 import type { Informers, WatchedKind } from '../reconcile/informers.ts';
 import type { Webhooks } from '../reconcile/webhooks.ts';
+import type { ServedApp } from '../server/feed-server.ts';
 import type { CrdInstaller } from './crd-installer.ts';
 
 /** What all controllers of a process share. */
@@ -97,6 +98,11 @@ export class ControllerParts {
       ...(this.#leader === undefined ? [] : [groupOf({ [`leader of ${name}`]: this.#leader })]),
       ...groups,
     ];
+  }
+
+  /** What the controller serves, closed until its caches are whole. */
+  servedOf({ served = [] }: BuiltController): ServedApp[] {
+    return served.map((one) => ({ ...one, isReady: () => this.#hasSynced() }));
   }
 
   #hasSynced(): boolean {

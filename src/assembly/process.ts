@@ -20,6 +20,7 @@ import {
 } from '../reconcile/controller-definition.ts';
 import { Informers } from '../reconcile/informers.ts';
 import { type WebhookKey, Webhooks } from '../reconcile/webhooks.ts';
+import { feedServer, type ServedApp } from '../server/feed-server.ts';
 import { HttpServer, metricsApp, probesApp } from '../server/http-server.ts';
 import { ControllerParts, isCollectionOf } from './controller-parts.ts';
 import { CrdInstaller } from './crd-installer.ts';
@@ -88,12 +89,15 @@ export async function createProcess(parts: ProcessParts): Promise<Manager> {
   const shares = { config, version, recorder, informers, resourcesOf, leaderOf, webhooks, ...shared };
   const branches: (readonly Runnable[])[][] = [];
   const readiness: (BuiltController['readiness'] | undefined)[] = [];
+  const served: ServedApp[] = [];
   for (const definition of parts.controllers) {
     const own = new ControllerParts(definition, shares);
     const built = await definition.build({ ...own.context, lanes, api, onRolledBack });
     branches.push(own.branchOf(built, crds));
     readiness.push(built.readiness);
+    served.push(...own.servedOf(built));
   }
+  if (config.feed !== undefined) branches.push([await feedServer({ ...config.feed, served, ...shared })]);
   const gateOf = (path: string): Promise<void> | undefined => {
     const crd = definitions.find(({ spec }) => isCollectionOf({ group: spec.group, plural: spec.names.plural }, path));
     return crd && crds.whenInstalled(crd.metadata.name);

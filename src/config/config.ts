@@ -51,15 +51,17 @@ export interface ExportConfig {
   readonly cluster: string;
   /** Modules of a base that is silent get no requests. */
   readonly dropsLost: boolean;
-  /** undefined = it is not served. */
-  readonly feed:
-    | {
-        readonly port: number;
-        readonly certPath: string;
-        readonly keyPath: string;
-        readonly tokensPath: string | undefined;
-      }
-    | undefined;
+}
+
+/** The port with TLS for clients outside of the cluster. */
+export interface FeedConfig {
+  readonly port: number;
+  readonly certPath: string;
+  readonly keyPath: string;
+  /** Tokens of load balancers. */
+  readonly groupTokensPath: string | undefined;
+  /** Tokens of applications. */
+  readonly appTokensPath: string | undefined;
 }
 
 export interface NewBasesConfig {
@@ -91,6 +93,8 @@ export interface Config {
   readonly webhook: WebhookConfig | undefined;
   /** undefined = no Service is exported. */
   readonly export: ExportConfig | undefined;
+  /** undefined = it is not served. */
+  readonly feed: FeedConfig | undefined;
   readonly installDeadlineMs: number;
   readonly uninstallDeadlineMs: number;
   readonly preStopSleepSeconds: number;
@@ -127,6 +131,7 @@ const SECRET: ReadonlySet<string> = new Set(['MQTT_PASSWORD', 'HTTP_TUNNEL_TOKEN
 const VIRTUAL_KUBELET = 'vk';
 const ADMISSION = 'admission';
 const EXPORT = 'export';
+const CATALOG = 'catalog';
 /** Name of the webhook's Service in `deploy/platform`. */
 const WEBHOOK_SERVICE = 'module-platform-webhook';
 
@@ -147,7 +152,8 @@ export function loadConfig(
   const http = isKubelet ? httpOf(values) : undefined;
   const cluster = isKubelet ? clusterOf(values, faults) : undefined;
   const webhook = controllers.includes(ADMISSION) ? webhookOf(values, faults) : undefined;
-  const exported = controllers.includes(EXPORT) ? exportOf(values, faults) : undefined;
+  const exported = controllers.includes(EXPORT) ? exportOf(values) : undefined;
+  const feed = [EXPORT, CATALOG].some((name) => controllers.includes(name)) ? feedOf(values, faults) : undefined;
   if (isKubelet && values.ENABLE_MQTT_TUNNEL === false && values.ENABLE_HTTP_TUNNEL === false)
     faults.push('ENABLE_MQTT_TUNNEL and ENABLE_HTTP_TUNNEL are false: no tunnel is enabled, so no base can be found');
   const clientId = values.CLIENT_ID ?? values.POD_NAME ?? hostName;
@@ -171,6 +177,7 @@ export function loadConfig(
     http,
     webhook,
     export: exported,
+    feed,
     installDeadlineMs: values.INSTALL_DEADLINE_SECONDS * 1000,
     uninstallDeadlineMs: values.UNINSTALL_DEADLINE_SECONDS * 1000,
     preStopSleepSeconds: values.PRE_STOP_SLEEP_SECONDS,
@@ -273,16 +280,20 @@ function webhookOf(values: Values, faults: string[]): WebhookConfig {
   });
 }
 
-function exportOf(values: Values, faults: string[]): ExportConfig {
-  const { EXPORT_CERT_PATH: certPath, EXPORT_KEY_PATH: keyPath, EXPORT_TOKENS_PATH: tokensPath } = values;
+function exportOf(values: Values): ExportConfig {
+  return Object.freeze({ cluster: values.EXPORT_CLUSTER, dropsLost: values.EXPORT_DROP_LOST });
+}
+
+function feedOf(values: Values, faults: string[]): FeedConfig | undefined {
+  const { EXPORT_CERT_PATH: certPath, EXPORT_KEY_PATH: keyPath } = values;
   checkBothOrNone(['EXPORT_CERT_PATH', 'EXPORT_KEY_PATH'], values, faults);
-  if (tokensPath !== undefined && certPath === undefined)
-    faults.push('EXPORT_TOKENS_PATH: the feed is served with EXPORT_CERT_PATH and EXPORT_KEY_PATH only');
-  return Object.freeze({
-    cluster: values.EXPORT_CLUSTER,
-    dropsLost: values.EXPORT_DROP_LOST,
-    feed: certPath && keyPath ? { port: values.EXPORT_PORT, certPath, keyPath, tokensPath } : undefined,
-  });
+  for (const name of ['EXPORT_TOKENS_PATH', 'CATALOG_TOKENS_PATH'] as const) {
+    if (values[name] !== undefined && certPath === undefined)
+      faults.push(`${name}: the feed is served with EXPORT_CERT_PATH and EXPORT_KEY_PATH only`);
+  }
+  if (certPath === undefined || keyPath === undefined) return undefined;
+  const { EXPORT_PORT: port, EXPORT_TOKENS_PATH: groupTokensPath, CATALOG_TOKENS_PATH: appTokensPath } = values;
+  return Object.freeze({ port, certPath, keyPath, groupTokensPath, appTokensPath });
 }
 
 const WITH_MEMBERS = 'with IS_CLUSTER=true and ENABLE_HTTP_TUNNEL=true';

@@ -175,17 +175,21 @@ export const VARIABLES = {
   ),
   EXPORT_PORT: variable(
     rules.port,
-    'Port of the feed for load balancers, with `export` and EXPORT_CERT_PATH; 0 = any free one.',
+    'Port of the feed for load balancers and of the catalog’s configuration, with `export` or `catalog` and EXPORT_CERT_PATH; 0 = any free one.',
     '9444',
   ),
   EXPORT_CERT_PATH: variable(
     rules.text,
-    'PEM file with the certificate of the feed; only together with EXPORT_KEY_PATH. Read again every minute. Not set: the feed is not served.',
+    'PEM file with the certificate of that port; only together with EXPORT_KEY_PATH. Read again every minute. Not set: nothing is served there.',
   ),
   EXPORT_KEY_PATH: variable(rules.text, 'PEM file of the key of that certificate.'),
   EXPORT_TOKENS_PATH: variable(
     rules.text,
     'Directory with the tokens of load balancers, such as a mounted Secret: a file for each group, one token of at least 32 characters in each line. Read again every minute.',
+  ),
+  CATALOG_TOKENS_PATH: variable(
+    rules.text,
+    'Directory with the tokens of applications, such as a mounted Secret: a file `{namespace}.{app}` for each, one token of at least 32 characters in each line. Read again every minute.',
   ),
   HEALTH_PROBE_PORT: variable(rules.port, 'Port of `/healthz` and `/readyz`; 0 = any free one.', '8081'),
   METRICS_PORT: variable(rules.port, 'Port of `/metrics`; 0 = any free one.', '9090'),

@@ -28,7 +28,8 @@ export function annotationMap(options: object = {}) {
   return stringMap({}, options);
 }
 
-function stringMap(value: object, options: object) {
+/** A map of strings; `value`: what their schema has besides. */
+export function stringMap(value: object, options: object) {
   return Type.Unsafe<Record<string, string>>({
     type: 'object',
     additionalProperties: { type: 'string', ...value },

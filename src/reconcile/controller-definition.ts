@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { VariableName } from '../config/variables.ts';
@@ -41,12 +42,22 @@ export interface ControllerContext {
   readonly metrics: Metrics;
 }
 
+/** What a controller serves on the port of the feed. */
+export interface ServedPath {
+  /** The path that it answers, with all below it, such as `/v1/exportservices`. */
+  readonly path: string;
+  /** Called once the caches that the controller reads are whole; before that the answer is 503. */
+  readonly listener: RequestListener;
+}
+
 /** A controller that is built, and does not run yet. */
 export interface BuiltController {
   /** Started in this order when the caches that the controller reads are whole, and stopped in the reverse one. */
   readonly groups: readonly (readonly Runnable[])[];
   /** Readiness checks of `/readyz`, by name. */
   readonly readiness?: () => Readonly<Record<string, boolean>>;
+  /** Default: nothing. */
+  readonly served?: readonly ServedPath[];
 }
 
 /** A group of parts that start together, by the names that the log gives them. */
@@ -86,13 +97,22 @@ export interface ControllerDefinition<C = ControllerContext> {
   readonly crds?: readonly CrdDefinition[];
   readonly webhooks?: readonly WebhookRule[];
   readonly events?: readonly EventDefinition[];
-  /** Environment variables that only this controller reads; the chart takes them in `platform.config`. */
+  /** Environment variables that controllers of the core do not read; the chart takes them in `platform.config`. */
   readonly variables?: readonly VariableName[];
   /** Metrics that only this controller changes, by their names in `Metrics`. */
   readonly metrics?: readonly (keyof Metrics)[];
   /** Asks the context for all that it needs, informers too: what it does not ask for is not watched. */
   build(context: C): BuiltController | Promise<BuiltController>;
 }
+
+/** Environment variables of the port of the feed, of each controller that serves something there. */
+export const FEED_VARIABLES: readonly VariableName[] = [
+  'EXPORT_PORT',
+  'EXPORT_CERT_PATH',
+  'EXPORT_KEY_PATH',
+  'EXPORT_TOKENS_PATH',
+  'CATALOG_TOKENS_PATH',
+];
 
 const LEASES: AnyKind = { group: 'coordination.k8s.io', plural: 'leases' };
 const EVENTS: AnyKind = { group: '', plural: 'events' };

@@ -7,6 +7,7 @@ import { collectionPathOf } from '../../src/kube/resource.ts';
 import { WORKLOAD_KINDS } from '../../src/platform/catalog/compose/compose.ts';
 import { WORKLOADS, type WorkloadKind } from '../../src/platform/catalog/module/module.ts';
 import { eventually } from '../support/eventually.ts';
+import { FeedClient, FeedFiles } from '../support/feed-client.ts';
 import { moduleWorkload } from '../support/manifests.ts';
 import { eventsOf, isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
@@ -18,6 +19,7 @@ const execFileAsync = promisify(execFile);
 const GROUP = 'platform.koupleless.io/v1alpha1';
 const JARS = 'https://jars.example.com';
 const BASES = 3;
+const APP_TOKEN = 'a'.repeat(40);
 const CONTROLLERS = ['rollout', 'catalog'];
 const MODULES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modules`;
 const RELEASES = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/modulereleases`;
@@ -30,6 +32,7 @@ const BINDINGS = `/apis/rbac.authorization.k8s.io/v1/namespaces/${TENANT_NAMESPA
 let world: World;
 let platform: Platform;
 let controller: ControllerProcess;
+let files: FeedFiles;
 let tenant: ApiClient;
 /** The platform's account in the hands of a thief. */
 let thief: ApiClient;
@@ -84,12 +87,20 @@ beforeAll(async () => {
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(BASES));
   tenant = await createTenant(world.controlPlane);
   thief = await world.controlPlane.client({ serviceAccount: 'koupleless-system/module-platform' });
-  controller = await platform.start('catalog-1', CONTROLLERS.join());
+  const { authority } = world.controlPlane;
+  const pair = authority.issue({ commonName: '127.0.0.1', hosts: ['127.0.0.1'] });
+  files = await FeedFiles.write(
+    { ...pair, ca: authority.certificate },
+    {},
+    { [`${TENANT_NAMESPACE}.Shop`]: APP_TOKEN },
+  );
+  controller = await platform.start('catalog-1', CONTROLLERS.join(), files.env);
   await controller.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog');
 });
 
 afterAll(async () => {
   await platform?.stop();
+  await files?.remove();
   await world?.stop();
 });
 
@@ -315,12 +326,58 @@ describe('a PlatformConfig', () => {
     expect(await change({ apps: [] })).toBe('accepted');
   });
 
+  it('A-000-8: resolves names that no Module has, and what serves of those that one has', async () => {
+    const client = new FeedClient({ ca: files.ca, port: await controller.port('feed'), token: APP_TOKEN });
+    const resolve = async (name: string, as = client): Promise<unknown> => {
+      const { status, text } = await as.getPath(`/resolve/${TENANT_NAMESPACE}/${name}`);
+      return status === 200 ? JSON.parse(text) : status;
+    };
+    expect(await resolve('Shop.none.http')).toBe(404);
+    const other = { host: 'other.example.com', port: 9001, timeoutMs: 500, protocol: 'TCP' };
+    const own = { ...other, host: '10.9.9.9' };
+    expect(await change({ upChain: { 'Shop.none.http': [own], default: [other] } })).toBe('accepted');
+    await eventually(async () =>
+      expect(await resolve('Shop.none.http')).toMatchObject({ source: 'UpChain', endpoints: [own] }),
+    );
+    expect(await resolve('tars.config.Obj')).toMatchObject({ source: 'Default', endpoints: [other] });
+    await tenant.post(RELEASES, releaseOf('named', '1.0.0'));
+    await tenant.post(MODULES, moduleOf('named', { deploy: { replicas: 2 } }));
+    await eventually(async () => {
+      const found = (await pods(world.admin, 'module.koupleless.io/name=named', TENANT_NAMESPACE)).filter(isReady);
+      expect(found).toHaveLength(2);
+      const hosts = found.map(({ status }) => status?.podIP).sort();
+      const endpoints = hosts.map((host) => ({ host, port: 8080, protocol: 'TCP', timeoutMs: 6_000 }));
+      expect(await resolve('Shop.named.http')).toEqual({ name: 'Shop.named.http', source: 'Module', endpoints });
+    });
+    await tenant.mergePatch(`${MODULES}/shop-named`, { spec: { deploy: { replicas: 0 } } });
+    await eventually(async () =>
+      expect(await resolve('Shop.named.http')).toMatchObject({ source: 'Module', endpoints: [] }),
+    );
+    // Whoever may get Modules there may ask; a tenant of another namespace and strangers may not.
+    await createTenant(world.controlPlane, 'stranger');
+    const tokenOf = async (namespace: string): Promise<string> => {
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/mallory/token`;
+      const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', metadata: { name: '' }, spec: {} };
+      return (await world.admin.post(path, asked)).status.token;
+    };
+    expect(await resolve('Shop.named.http', client.with(await tokenOf('stranger')))).toBe(403);
+    expect(await resolve('Shop.named.http', client.with(await tokenOf(TENANT_NAMESPACE)))).toMatchObject({
+      endpoints: [],
+    });
+    expect(await resolve('Shop.named.http', client.with('b'.repeat(40)))).toBe(401);
+    await tenant.delete(`${MODULES}/shop-named`);
+    expect(await change({ upChain: null })).toBe('accepted');
+  });
+
   it.each<[string, object, object]>([
     ['metadata.name must be platform', { name: 'other' }, {}],
     ['should be less than or equal to 100', { name: 'platform' }, { recordLimit: { exitedPod: 101 } }],
     ['should be greater than or equal to 10', { name: 'platform' }, { recordLimit: { moduleRelease: 9 } }],
     ['Duplicate value', { name: 'platform' }, { apps: [{ name: 'a' }, { name: 'a' }] }],
     ['businesses[0].name', { name: 'platform' }, { businesses: [{ name: 'x', show: 'X' }] }],
+    ['spec.upChain.default', { name: 'platform' }, { upChain: { default: [] } }],
+    ['spec.upChain.default[0].host', { name: 'platform' }, { upChain: { default: [{ host: 'a b', port: 1 }] } }],
+    ['spec.upChain.default[0].port', { name: 'platform' }, { upChain: { default: [{ host: 'a', port: 0 }] } }],
   ])('is refused: %s', async (message, metadata, spec) => {
     const object = { apiVersion: GROUP, kind: 'PlatformConfig', metadata, spec };
     const answer = await world.admin.post(`${CONFIGS_OF_DEFAULT}?dryRun=All`, object).then(() => 'accepted', messageOf);

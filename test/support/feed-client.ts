@@ -5,13 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Exported } from '../../src/platform/export/export-service.ts';
 
+const PATH = '/v1/exportservices';
+
 export interface FeedAnswer {
   readonly status: number;
   readonly etag: string;
   readonly text: string;
 }
 
-/** A certificate of 127.0.0.1 and tokens of balancers, in files as a mounted Secret has them. */
+/** A certificate of 127.0.0.1 and tokens of balancers and applications, in files as a mounted Secret has them. */
 export class FeedFiles {
   readonly directory: string;
   readonly ca: string;
@@ -24,13 +26,15 @@ export class FeedFiles {
   static async write(
     pair: { readonly certificate: string; readonly privateKey: string; readonly ca: string },
     tokens: Readonly<Record<string, string>>,
+    appTokens: Readonly<Record<string, string>> = {},
   ): Promise<FeedFiles> {
     const directory = await mkdtemp(join(tmpdir(), 'feed-'));
     await writeFile(join(directory, 'tls.crt'), pair.certificate);
     await writeFile(join(directory, 'tls.key'), pair.privateKey);
-    await mkdir(join(directory, 'tokens'));
-    for (const [group, token] of Object.entries(tokens))
-      await writeFile(join(directory, 'tokens', group), `${token}\n`);
+    for (const [folder, all] of Object.entries({ tokens, apps: appTokens })) {
+      await mkdir(join(directory, folder));
+      for (const [owner, token] of Object.entries(all)) await writeFile(join(directory, folder, owner), `${token}\n`);
+    }
     return new FeedFiles(directory, pair.ca);
   }
 
@@ -40,6 +44,7 @@ export class FeedFiles {
       EXPORT_CERT_PATH: join(this.directory, 'tls.crt'),
       EXPORT_KEY_PATH: join(this.directory, 'tls.key'),
       EXPORT_TOKENS_PATH: join(this.directory, 'tokens'),
+      CATALOG_TOKENS_PATH: join(this.directory, 'apps'),
     };
   }
 
@@ -48,7 +53,7 @@ export class FeedFiles {
   }
 }
 
-/** A balancer of one replica. */
+/** A balancer, or an application, of one replica. */
 export class FeedClient {
   readonly #ca: string;
   readonly #port: number;
@@ -64,8 +69,13 @@ export class FeedClient {
     return new FeedClient({ ca: this.#ca, port: this.#port, token });
   }
 
-  async get(query: string, headers: Record<string, string> = {}): Promise<FeedAnswer> {
-    const response = await this.#open(query, headers);
+  get(query: string, headers: Record<string, string> = {}): Promise<FeedAnswer> {
+    return this.getPath(`${PATH}${query}`, headers);
+  }
+
+  /** Of any path of the port. */
+  async getPath(path: string, headers: Record<string, string> = {}): Promise<FeedAnswer> {
+    const response = await this.#open(path, headers);
     let text = '';
     response.setEncoding('utf8');
     for await (const chunk of response) text += chunk;
@@ -84,7 +94,7 @@ export class FeedClient {
     onLine: (line: { readonly type: string; readonly object?: Exported }) => void,
     onEnd: () => void = () => {},
   ): Promise<() => void> {
-    const response = await this.#open(`${query}&watch=1`, {});
+    const response = await this.#open(`${PATH}${query}&watch=1`, {});
     if (response.statusCode !== 200) throw new Error(`watch: ${response.statusCode}`);
     response.setEncoding('utf8');
     let rest = '';
@@ -98,7 +108,7 @@ export class FeedClient {
     return () => response.destroy();
   }
 
-  #open(query: string, headers: Record<string, string>): Promise<IncomingMessage> {
+  #open(path: string, headers: Record<string, string>): Promise<IncomingMessage> {
     const authorization: Record<string, string> =
       this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` };
     return new Promise((resolve, reject) => {
@@ -106,7 +116,7 @@ export class FeedClient {
         {
           host: '127.0.0.1',
           port: this.#port,
-          path: `/v1/exportservices${query}`,
+          path,
           ca: this.#ca,
           headers: { ...authorization, ...headers },
           agent: false,

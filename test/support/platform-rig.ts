@@ -1,3 +1,5 @@
+import { request } from 'node:https';
+import { text as textOf } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { isCollectionOf } from '../../src/assembly/controller-parts.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
@@ -11,6 +13,7 @@ import { type KindAccess, resourceOf } from '../../src/reconcile/access.ts';
 import type { ControllerDefinition } from '../../src/reconcile/controller-definition.ts';
 import type { WatchedKind } from '../../src/reconcile/informers.ts';
 import { type WebhookRule, Webhooks } from '../../src/reconcile/webhooks.ts';
+import { feedServer } from '../../src/server/feed-server.ts';
 import { recordingLogger } from '../unit/tunnels/mqtt/mqtt-world.ts';
 import { FakeClock, settle } from './fake-clock.ts';
 import { FakeInformer } from './fake-informer.ts';
@@ -105,7 +108,13 @@ export class PlatformRig {
       logger: this.#log.logger,
       metrics: this.#metrics,
     });
-    const manager = new Manager({ groups: built.groups, graceMs: 10_000, clock: this.clock, logger: this.#log.logger });
+    const { feed } = this.#config;
+    const served = (built.served ?? []).map((one) => ({ ...one, isReady: () => true }));
+    const server =
+      feed &&
+      (await feedServer({ ...feed, served, clock: this.clock, logger: this.#log.logger, metrics: this.#metrics }));
+    const groups = [...built.groups, server ?? []];
+    const manager = new Manager({ groups, graceMs: 10_000, clock: this.clock, logger: this.#log.logger });
     this.#running = manager.run(this.#stopping.signal);
     await settle();
   }
@@ -182,6 +191,18 @@ export class PlatformRig {
     const isIt = (line: Record<string, unknown>): boolean => line.msg === 'listening' && line.server === server;
     await expect.poll(() => this.#log.lines.some(isIt)).toBe(true);
     return Number(this.#log.lines.find(isIt)?.port);
+  }
+
+  /** Asks the feed of the controller with a token; answers with the status and the text. */
+  async askFeed(path: string, token = 'some-token'): Promise<{ status: number | undefined; text: string }> {
+    const port = await this.portOf('feed');
+    const headers = { authorization: `Bearer ${token}` };
+    return new Promise((resolve, reject) => {
+      const asked = request({ port, host: '127.0.0.1', path, headers, rejectUnauthorized: false }, async (answer) => {
+        resolve({ status: answer.statusCode, text: await textOf(answer) });
+      });
+      asked.once('error', reject).end();
+    });
   }
 
   /** Changes each object of a kind that is read by itself, as one that the watch does not show yet; what it throws is the answer. */

@@ -1,10 +1,19 @@
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
 import { PODS, SERVICES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
+import type { Runnable } from '../../manager.ts';
 import { type KindAccess, READ } from '../../reconcile/access.ts';
-import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import {
+  type ControllerContext,
+  type ControllerDefinition,
+  FEED_VARIABLES,
+  groupOf,
+  type ServedPath,
+} from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
 import { controllerKeyOf, type Reconciler } from '../../reconcile/reconciler.ts';
+import { TOKEN_ACCESS, tokenAccessOf } from '../../reconcile/token-access.ts';
+import { TokenFiles } from '../../server/token-files.ts';
 import {
   CATALOG_PODS,
   type CatalogPod,
@@ -50,6 +59,8 @@ import {
   type ModuleReleaseObject,
 } from './release/module-release.ts';
 import { RELEASE_EVENTS, ReleaseController } from './release/release-controller.ts';
+import { CatalogAccess } from './serve/catalog-access.ts';
+import { RESOLVE_PATH, resolveApp } from './serve/resolve-app.ts';
 
 const NAME = 'catalog';
 /** Names of its other loops, in metrics and logs. */
@@ -124,6 +135,7 @@ export const CATALOG: ControllerDefinition = {
       verbs: ['get', 'list', 'watch'],
       use: 'SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.',
     },
+    ...TOKEN_ACCESS,
     ...COMPOSED_KINDS.flatMap((kind): KindAccess[] => [
       { kind, verbs: READ, use: 'SharedInformer: what Modules have composed.' },
       {
@@ -135,6 +147,8 @@ export const CATALOG: ControllerDefinition = {
     ]),
   ],
   leads: true,
+  variables: FEED_VARIABLES,
+  metrics: ['catalogRequests'],
   crds: [
     { crd: MODULE_CRD, usersMay: 'edit' },
     { crd: MODULE_RELEASE_CRD, usersMay: 'edit' },
@@ -142,7 +156,7 @@ export const CATALOG: ControllerDefinition = {
     { crd: PLATFORM_CONFIG_CRD, usersMay: 'edit' },
   ],
   events: [...MODULE_EVENTS, ...RELEASE_EVENTS],
-  build: (context) => {
+  build: async (context) => {
     const { config, informers, resources, permit, ...shared } = context;
     const modules = informers.get(CACHED_MODULES);
     const releases = informers.get(CACHED_MODULE_RELEASES);
@@ -189,9 +203,37 @@ export const CATALOG: ControllerDefinition = {
       'exited Pods': exitsOf(context),
       applications: configsOf(context),
     };
-    return { groups: [groupOf(loops)] };
+    const { served, tokens } = await servedOf(context);
+    return { groups: [groupOf(loops), tokens], served };
   },
 };
+
+interface Served {
+  readonly served: readonly ServedPath[];
+  readonly tokens: readonly Runnable[];
+}
+
+/** What clients ask for, and the tokens of applications, which are read again. Nothing without the port of the feed. */
+async function servedOf(context: ControllerContext): Promise<Served> {
+  const { config, informers, ...shared } = context;
+  const { feed } = config;
+  if (feed === undefined) return { served: [], tokens: [] };
+  const { appTokensPath: directory } = feed;
+  const owner = 'application';
+  const tokens = directory === undefined ? undefined : await TokenFiles.load({ directory, owner, ...shared });
+  const access = new CatalogAccess({ tokens, users: tokenAccessOf(context) });
+  const resolving = resolveApp({
+    modules: informers.get(CACHED_MODULES),
+    pods: informers.get(CATALOG_PODS),
+    configs: informers.get(CACHED_PLATFORM_CONFIGS),
+    access,
+    metrics: shared.metrics,
+  });
+  return {
+    served: [{ path: RESOLVE_PATH, listener: resolving }],
+    tokens: tokens === undefined ? [] : [tokens],
+  };
+}
 
 /** The loop of ModuleReleases. */
 function releasesOf(context: ControllerContext): Reconciler {

@@ -6,13 +6,18 @@ import { NODES, PODS, SERVICES } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
 import type { Runnable } from '../../manager.ts';
 import { READ } from '../../reconcile/access.ts';
-import { type ControllerContext, type ControllerDefinition, groupOf } from '../../reconcile/controller-definition.ts';
+import {
+  type ControllerContext,
+  type ControllerDefinition,
+  FEED_VARIABLES,
+  groupOf,
+  type ServedPath,
+} from '../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../reconcile/led.ts';
+import { TOKEN_ACCESS, tokenAccessOf } from '../../reconcile/token-access.ts';
 import type { WebhookRule } from '../../reconcile/webhooks.ts';
-import { HttpServer } from '../../server/http-server.ts';
-import { TlsFiles } from '../../server/tls-source.ts';
+import { TokenFiles } from '../../server/token-files.ts';
 import { EXPORTED_SERVICES } from './cached-service.ts';
-import { ConsumerTokens } from './consumer-tokens.ts';
 import { ExportController } from './export-controller.ts';
 import {
   CACHED_EXPORT_SERVICES,
@@ -22,22 +27,13 @@ import {
 } from './export-service.ts';
 import { ExportTable } from './export-table.ts';
 import { reviewService } from './exported-service.ts';
-import {
-  type AccessReviewObject,
-  FeedAccess,
-  SUBJECT_ACCESS_REVIEWS,
-  TOKEN_REVIEWS,
-  type TokenReviewObject,
-} from './feed-access.ts';
-import { feedApp } from './feed-app.ts';
+import { FeedAccess } from './feed-access.ts';
+import { FEED_PATH, feedApp } from './feed-app.ts';
 import { FeedLists } from './feed-lists.ts';
 import { FeedWatches } from './feed-watches.ts';
 
 const NAME = 'export';
 const WORKERS = 4;
-const SERVER = 'feed';
-/** Connections of one source: all balancers that may watch can be behind one gateway. The next ones learn why. */
-const LIMITS = { maxConnectionsOfSource: 500, surplusOfSource: 50 };
 
 const REVIEW: WebhookRule = {
   name: SERVICES.plural,
@@ -77,18 +73,7 @@ export const EXPORT: ControllerDefinition = {
       use: 'ExportController: ExportServices. It restores owner references and specs that somebody has changed.',
     },
     { kind: EXPORT_SERVICES, subresource: 'status', verbs: ['update'], use: 'ExportController: what balancers get.' },
-    {
-      kind: TOKEN_REVIEWS,
-      verbs: ['create'],
-      use: 'FeedAccess: who sends a token.',
-      notConfined: 'stores nothing',
-    },
-    {
-      kind: SUBJECT_ACCESS_REVIEWS,
-      verbs: ['create'],
-      use: 'FeedAccess: what the owner of a token may read.',
-      notConfined: 'stores nothing',
-    },
+    ...TOKEN_ACCESS,
   ],
   leads: true,
   crds: [{ crd: EXPORT_SERVICE_CRD, usersMay: 'view' }],
@@ -107,14 +92,7 @@ export const EXPORT: ControllerDefinition = {
       meaning: 'A group of balancers does not take the Service: another one has its host and path, or its port.',
     },
   ],
-  variables: [
-    'EXPORT_CLUSTER',
-    'EXPORT_DROP_LOST',
-    'EXPORT_PORT',
-    'EXPORT_CERT_PATH',
-    'EXPORT_KEY_PATH',
-    'EXPORT_TOKENS_PATH',
-  ],
+  variables: ['EXPORT_CLUSTER', 'EXPORT_DROP_LOST', ...FEED_VARIABLES],
   metrics: ['exportedServices', 'exportViewSeconds', 'exportWrites', 'exportRequests', 'exportWatches'],
   build: async (context) => {
     const { config, informers, resources, permit, webhooks, ...shared } = context;
@@ -149,35 +127,27 @@ export const EXPORT: ControllerDefinition = {
     });
     reconciler.addKeys(() => table.keys());
     const parts = groupOf({ 'exported Services': reconciler });
-    return { groups: [parts, await feedOf(context, table)] };
+    const { served, tokens } = await feedOf(context, table);
+    return { groups: [parts, tokens], served };
   },
 };
 
-/** The server of the feed, if it is to be served. */
-async function feedOf({ config, resources, ...shared }: ControllerContext, table: ExportTable): Promise<Runnable[]> {
-  const { feed } = config.export ?? {};
-  if (feed === undefined) return [];
+/** The feed, and the tokens of its balancers, which are read again. Nothing where it is not served. */
+async function feedOf(context: ControllerContext, table: ExportTable): Promise<Served> {
+  const { config, resources, ...shared } = context;
+  const { feed } = config;
+  if (feed === undefined) return { served: [], tokens: [] };
   const { metrics } = shared;
-  const tls = await TlsFiles.load({ ...feed, name: SERVER, ...shared });
-  const { tokensPath: directory } = feed;
-  const tokens = directory === undefined ? undefined : await ConsumerTokens.load({ directory, ...shared });
-  const access = new FeedAccess({
-    tokens,
-    tokenReviews: resources.of<TokenReviewObject>(TOKEN_REVIEWS),
-    accessReviews: resources.of<AccessReviewObject>(SUBJECT_ACCESS_REVIEWS),
-    ...shared,
-  });
+  const { groupTokensPath: directory } = feed;
+  const tokens = directory === undefined ? undefined : await TokenFiles.load({ directory, owner: 'group', ...shared });
+  const access = new FeedAccess({ tokens, users: tokenAccessOf(context) });
   const watches = new FeedWatches({ table, ...shared });
   const lists = new FeedLists({ table, ...shared });
-  const app = feedApp({ table, access, watches, lists, metrics });
-  const server = new HttpServer({
-    name: SERVER,
-    port: feed.port,
-    app,
-    tls,
-    limits: LIMITS,
-    answersPipelined: true,
-    ...shared,
-  });
-  return [tls, server, ...(tokens === undefined ? [] : [tokens])];
+  const listener = feedApp({ table, access, watches, lists, metrics });
+  return { served: [{ path: FEED_PATH, listener }], tokens: tokens === undefined ? [] : [tokens] };
+}
+
+interface Served {
+  readonly served: readonly ServedPath[];
+  readonly tokens: readonly Runnable[];
 }

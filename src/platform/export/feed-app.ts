@@ -1,6 +1,7 @@
 import express, { type Express, type Request, type Response } from 'express';
 import { isDnsLabel } from '../../kinds/label-syntax.ts';
 import type { Metrics } from '../../metrics.ts';
+import { refuse } from '../../server/refuse.ts';
 import type { ExportTable } from './export-table.ts';
 import type { Access, FeedAccess, FeedScope } from './feed-access.ts';
 import type { FeedLists } from './feed-lists.ts';
@@ -14,11 +15,10 @@ export interface FeedAppOptions {
   readonly metrics: Pick<Metrics, 'exportRequests'>;
 }
 
-const PATH = '/v1/exportservices';
+export const FEED_PATH = '/v1/exportservices';
 const PARAMETERS = ['group', 'namespace', 'watch'];
 /** The API server takes the same. */
 const WATCH_VALUES = ['1', 'true', '0', 'false'];
-const RETRY_AFTER_SECONDS = '1';
 const NDJSON = 'application/x-ndjson';
 
 type Admitted = 'Balancer' | 'Allowed';
@@ -36,7 +36,7 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
-  app.get(PATH, async (request, response) => {
+  app.get(FEED_PATH, async (request, response) => {
     response.once('close', () => metrics.exportRequests.inc({ code: String(response.statusCode) }));
     const scope = scopeOf(request, response);
     if (scope === undefined) return;
@@ -54,10 +54,10 @@ export function feedApp({ table, access, watches, lists, metrics }: FeedAppOptio
     const isAllowed = async (): Promise<boolean> => keepsWatch(await access.of(watching, scope));
     await answer(request, response, scope, { isAllowed, isBalancer: found === 'Balancer' });
   });
-  app.all(PATH, (_request, response) =>
+  app.all(FEED_PATH, (_request, response) =>
     refuse(response.set('Allow', 'GET, HEAD'), 405, 'only GET and HEAD are served'),
   );
-  app.use((_request, response) => refuse(response, 404, `only GET ${PATH} is served`));
+  app.use((_request, response) => refuse(response, 404, `only GET ${FEED_PATH} is served`));
   return app;
 
   async function answer(request: Request, response: Response, scope: FeedScope, watcher: Watcher): Promise<void> {
@@ -133,10 +133,4 @@ function isAdmitted(access: Access): access is Admitted {
 /** A watch goes on while nobody can say whether it may. */
 function keepsWatch(access: Access): boolean {
   return isAdmitted(access) || access === 'Busy' || access === 'Unknown';
-}
-
-function refuse(response: Response, status: number, text: string): void {
-  if (status === 401) response.set('WWW-Authenticate', 'Bearer');
-  if (status === 429 || status === 503) response.set('Retry-After', RETRY_AFTER_SECONDS);
-  response.status(status).type('text/plain').send(`${text}\n`);
 }

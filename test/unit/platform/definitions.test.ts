@@ -1,4 +1,3 @@
-import { request } from 'node:https';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { isCollectionOf } from '../../../src/assembly/controller-parts.ts';
@@ -15,10 +14,10 @@ import {
 } from '../../../src/platform/catalog/platform-config/platform-config.ts';
 import { MODULE_RELEASES } from '../../../src/platform/catalog/release/module-release.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
-import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/platform/export/feed-access.ts';
 import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
 import { resourceOf } from '../../../src/reconcile/access.ts';
 import { accessOf, type ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
+import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/reconcile/token-access.ts';
 import { DEFINITIONS, PLATFORM } from '../../manifests/definitions.ts';
 import { moduleWorkload } from '../../support/manifests.ts';
 import { declaredUses, PlatformRig } from '../../support/platform-rig.ts';
@@ -113,7 +112,11 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
       },
     },
     catalog: {
+      env: FEED,
       run: async (rig) => {
+        rig.answer(TOKEN_REVIEWS, { authenticated: true, user: { username: 'u' } });
+        rig.answer(SUBJECT_ACCESS_REVIEWS, { allowed: true });
+        await rig.askFeed('/resolve/default/shop.cart.http');
         await rig.put(MODULE_RELEASES, {
           metadata: { name: 'shop-cart', namespace: 'default' },
           spec: {
@@ -168,18 +171,7 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
         await rig.remove(SERVICES, 'shop');
         rig.answer(TOKEN_REVIEWS, { authenticated: true, user: { username: 'u' } });
         rig.answer(SUBJECT_ACCESS_REVIEWS, { allowed: true });
-        const port = await rig.portOf('feed');
-        await new Promise<void>((resolve, reject) => {
-          const headers = { authorization: 'Bearer some-token' };
-          const asked = request(
-            { port, host: '127.0.0.1', path: '/v1/exportservices?group=external', headers, rejectUnauthorized: false },
-            (answer) => {
-              answer.resume().once('end', resolve);
-            },
-          );
-          asked.once('error', reject);
-          asked.end();
-        });
+        await rig.askFeed('/v1/exportservices?group=external');
       },
     },
     admission: {
@@ -244,15 +236,19 @@ describe.each(PLATFORM.map(({ name }) => name))('the controller %s', (name) => {
       .map(([, metric = '']) => metric)
       .filter((metric) => usesOf(metric).length > 0 && usesOf(metric).every(inFolder));
     expect([...metrics].sort()).toEqual(own.sort());
-    expect([...variables].sort()).toEqual(variablesReadBy(CONFIG_OF[name]));
+    expect([...variables].sort()).toEqual((CONFIG_OF[name] ?? []).flatMap(variablesReadBy).sort());
   });
 });
 
-/** The function of src/config/config.ts that reads the variables of a controller. */
-const CONFIG_OF: Readonly<Record<string, string>> = { export: 'exportOf', admission: 'webhookOf' };
+/** The functions of src/config/config.ts that read the variables of a controller. */
+const CONFIG_OF: Readonly<Record<string, readonly string[]>> = {
+  export: ['exportOf', 'feedOf'],
+  catalog: ['feedOf'],
+  admission: ['webhookOf'],
+};
 
 /** Variables that a function names, without those that every Pod has. */
-function variablesReadBy(name: string | undefined): string[] {
+function variablesReadBy(name: string): string[] {
   const [, body = ''] =
     new RegExp(`^function ${name}\\([\\s\\S]*?\\{\n([\\s\\S]*?)^\\}`, 'm').exec(readText('src/config/config.ts')) ?? [];
   const known = Object.keys(VARIABLES).filter((word) => !word.startsWith('POD_'));

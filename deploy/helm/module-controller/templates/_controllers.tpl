@@ -165,6 +165,18 @@
   resources: [pods]
   verbs: [get, list, watch]
 {{- end }}
+{{- if or (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
+# TokenAccess: who sends a token.
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+{{- end }}
+{{- if or (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
+# TokenAccess: what the owner of a token may read.
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+{{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
 # SharedInformer: what Modules have composed.
 - apiGroups: [platform.koupleless.io]
@@ -231,18 +243,6 @@
 - apiGroups: [platform.koupleless.io]
   resources: [exportservices/status]
   verbs: [update]
-{{- end }}
-{{- if has "export" .Values.platform.controllers }}
-# FeedAccess: who sends a token.
-- apiGroups: [authentication.k8s.io]
-  resources: [tokenreviews]
-  verbs: [create]
-{{- end }}
-{{- if has "export" .Values.platform.controllers }}
-# FeedAccess: what the owner of a token may read.
-- apiGroups: [authorization.k8s.io]
-  resources: [subjectaccessreviews]
-  verbs: [create]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
 # installCrd: the CRDs of the platform.

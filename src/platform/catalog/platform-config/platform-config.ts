@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../../kinds/crd.ts';
-import { time } from '../../../kinds/schema.ts';
+import { enumOf, stringMap, time } from '../../../kinds/schema.ts';
 import type { KubeObject } from '../../../kube/objects.ts';
 import { collectionPathOf, type ResourceKind } from '../../../kube/resource.ts';
 import { type CachedObject, type Informer, metaOf } from '../../../kube/watch/informer-types.ts';
@@ -17,6 +17,11 @@ export const RECORD_LIMIT = { min: 10, max: 100, default: 48 } as const;
 const MAX_APPS = 256;
 const MAX_BUSINESSES = 64;
 
+/** Name in `upChain` of the addresses for names that it does not have. */
+export const DEFAULT_CHAIN = 'default';
+/** A DNS name, or an IPv4 or IPv6 address. */
+const HOST = '^[0-9A-Za-z:]([-.0-9A-Za-z:]*[0-9A-Za-z:])?$';
+
 const limit = (description: string) =>
   Type.Optional(
     Type.Integer({
@@ -31,6 +36,28 @@ const about = {
   time: Type.Optional(time({ description: 'When it was added.' })),
   remark: Type.Optional(Type.String({ maxLength: 1600 })),
 };
+
+/** Entries of one name in `upChain`. */
+const MAX_HOSTS = 16;
+const MAX_CHAINS = 64;
+const MAX_EXPANSIONS = 64;
+/** Milliseconds that a client waits for an answer. */
+export const DEFAULT_TIMEOUT_MS = 6_000;
+
+const upstream = Type.Object({
+  host: Type.String({ minLength: 1, maxLength: 253, pattern: HOST, description: 'Name or address.' }),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  timeoutMs: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 600_000,
+      description: `How long a client waits for an answer. Default ${DEFAULT_TIMEOUT_MS}.`,
+    }),
+  ),
+  protocol: Type.Optional(enumOf(['TCP', 'UDP'], { description: 'Default `TCP`.' })),
+});
+
+const upstreams = Type.Array(upstream, { minItems: 1, maxItems: MAX_HOSTS });
 
 const byName = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
 
@@ -55,6 +82,23 @@ const spec = Type.Object({
         ...about,
       }),
       { maxItems: MAX_BUSINESSES, ...byName, description: 'Groups of applications.' },
+    ),
+  ),
+  upChain: Type.Optional(
+    Type.Unsafe<Record<string, Static<typeof upstreams>>>({
+      type: 'object',
+      additionalProperties: upstreams,
+      maxProperties: MAX_CHAINS,
+      description: `Addresses outside of the cluster, by \`{app}.{module}.{port}\`, for \`/resolve\`; \`${DEFAULT_CHAIN}\` is for all other names. A Module with the port goes before.`,
+    }),
+  ),
+  expand: Type.Optional(
+    stringMap(
+      { maxLength: 4096 },
+      {
+        maxProperties: MAX_EXPANSIONS,
+        description: 'Settings for tools. The platform does not read them.',
+      },
     ),
   ),
   apps: Type.Optional(
@@ -108,7 +152,7 @@ export const PLATFORM_CONFIG_CRD = crdOf({
   kind: PLATFORM_CONFIGS,
   shortNames: ['pcfg'],
   description: 'How the catalog works in a namespace. Without it all defaults hold.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   columns: [

@@ -1,11 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { collectionPathOf } from '../../../../src/kube/resource.ts';
 import { silentLogger } from '../../../../src/logger.ts';
-import { ConsumerTokens, digestOf } from '../../../../src/platform/export/consumer-tokens.ts';
-import { FeedAccess, SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../../src/platform/export/feed-access.ts';
+import { FeedAccess } from '../../../../src/platform/export/feed-access.ts';
+import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS, TokenAccess } from '../../../../src/reconcile/token-access.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 describe('access to the feed', () => {
@@ -26,16 +23,13 @@ describe('access to the feed', () => {
     }));
     const { groups } = options;
     const access = new FeedAccess({
-      tokens: groups && {
-        groupsOf: (digest) => {
-          const found = Object.entries(groups).find(([token]) => digestOf(token) === digest);
-          return found && new Set(found[1]);
-        },
-      },
-      tokenReviews: { create: tokenReviews },
-      accessReviews: { create: accessReviews },
-      clock,
-      logger: silentLogger,
+      tokens: groups && { namesOf: (token) => groups[token] && new Set(groups[token]) },
+      users: new TokenAccess({
+        tokenReviews: { create: tokenReviews },
+        accessReviews: { create: accessReviews },
+        clock,
+        logger: silentLogger,
+      }),
     });
     const of = (
       token: string,
@@ -206,50 +200,5 @@ describe('access to the feed', () => {
     expect(await ask()).toBe('Busy');
     clock.advance(1);
     expect([await ask(), await ask()]).toEqual(['Unauthenticated', 'Busy']);
-  });
-});
-
-describe('tokens of balancers', () => {
-  const directories: string[] = [];
-  afterEach(async () => {
-    for (const directory of directories.splice(0)) await rm(directory, { recursive: true });
-  });
-
-  async function load(files: Record<string, string>) {
-    const directory = await mkdtemp(join(tmpdir(), 'tokens-'));
-    directories.push(directory);
-    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text);
-    const clock = new FakeClock();
-    return { directory, clock, tokens: await ConsumerTokens.load({ directory, clock, logger: silentLogger }) };
-  }
-  const [ONE, TWO] = ['1'.repeat(32), '2'.repeat(32)];
-  const groupsOf = (tokens: ConsumerTokens, token: string) => [...(tokens.groupsOf(digestOf(token)) ?? [])].sort();
-
-  it('are files named as groups', async () => {
-    const { tokens } = await load({ external: `${ONE}\n${TWO}\n`, exporter: ONE, '..data': 'short' });
-    expect(groupsOf(tokens, ONE)).toEqual(['exporter', 'external']);
-    expect(groupsOf(tokens, TWO)).toEqual(['external']);
-    expect(tokens.groupsOf(digestOf('other'))).toBeUndefined();
-  });
-
-  it('must not be short', async () => {
-    await expect(load({ external: 'x'.repeat(31) })).rejects.toThrow('a token of group external has fewer than 32');
-  });
-
-  it('are read again every minute; what cannot be used changes nothing', async () => {
-    const { tokens, directory, clock } = await load({ external: ONE });
-    const stop = new AbortController();
-    const running = tokens.run(stop.signal);
-    await writeFile(join(directory, 'external'), TWO);
-    clock.advance(60_000);
-    await vi.waitFor(() => expect(groupsOf(tokens, TWO)).toEqual(['external']));
-    expect(tokens.groupsOf(digestOf(ONE))).toBeUndefined();
-    await writeFile(join(directory, 'external'), 'short');
-    await vi.waitFor(() => expect(clock.pending).toBe(1));
-    clock.advance(60_000);
-    await vi.waitFor(() => expect(clock.pending).toBe(1));
-    expect(groupsOf(tokens, TWO)).toEqual(['external']);
-    stop.abort();
-    await running;
   });
 });
