@@ -107,6 +107,73 @@ describe('kubectl rollout restart of a composed Deployment', () => {
   });
 });
 
+describe.each([
+  ['ModuleDeployment', `/apis/${GROUP}/namespaces/default/moduledeployments`, GROUP],
+  ['Deployment', DEPLOYMENTS, 'apps/v1'],
+])('what another manager owns too in a composed %s', (workload, collection, apiVersion) => {
+  const module = `co-${workload.toLowerCase()}`;
+  const name = `shop-${module}`;
+  const container = async () => (await world.admin.get(`${collection}/${name}`)).spec.template.spec.containers[0];
+  const portsOf = async () => (await world.admin.get(`/api/v1/namespaces/default/services/${name}`)).spec.ports;
+
+  afterAll(() => world?.admin.delete(`${MODULES}/${name}`));
+
+  it('goes when the Module drops it, and comes with another number where it changes that', async () => {
+    const object = moduleOf(module, { workload, replicas: 1 });
+    const ports = [{ name: 'http', port: 8080 }];
+    await world.admin.post(MODULES, { ...object, spec: { ...object.spec, args: ['--a=1'], ports } });
+    await released(module, 1);
+    const { args, ports: ofContainer } = await container();
+    const containers = [{ name: module, args, ports: ofContainer }];
+    await world.admin.applyObject(
+      `${collection}/${name}`,
+      { apiVersion, kind: workload, metadata: { name }, spec: { template: { spec: { containers } } } },
+      'another',
+    );
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name },
+      spec: { ports: await portsOf() },
+    };
+    await world.admin.applyObject(`/api/v1/namespaces/default/services/${name}`, service, 'another');
+    const changed = [{ name: 'http', port: 8081 }];
+    await world.admin.mergePatch(`${MODULES}/${name}`, { spec: { args: null, ports: changed } });
+    await eventually(async () => {
+      const own = await container();
+      expect([own.args, own.ports.map(({ containerPort }: { containerPort: number }) => containerPort)]).toEqual([
+        undefined,
+        [8081],
+      ]);
+      expect((await portsOf()).map(({ port }: { port: number }) => port)).toEqual([8081]);
+    }, 30_000);
+    await released(module, 1);
+    const { metadata } = await world.admin.get(`${collection}/${name}`);
+    expect(metadata.generation).toBeLessThanOrEqual(4);
+  });
+
+  it('is not lost with the mark: that comes back with an event', async () => {
+    const mark = 'platform.koupleless.io/composed-by';
+    await world.admin.mergePatch(`${collection}/${name}`, { metadata: { labels: { [mark]: null } } });
+    await eventually(async () => {
+      const { metadata } = await world.admin.get(`${collection}/${name}`);
+      expect(metadata.labels[mark]).toBe('Module');
+      const events = await world.admin.list('/apis/events.k8s.io/v1/namespaces/default/events');
+      const notes = events.filter(({ regarding, reason }) => regarding.name === name && reason === 'Restored');
+      expect(notes.map(({ note }) => note).join()).toContain(`metadata.labels.${mark}`);
+    }, 30_000);
+  });
+
+  it('and a status that somebody writes by hand is mended', async () => {
+    const before = (await world.admin.get(`${MODULES}/${name}`)).status;
+    await world.admin.mergePatch(`${MODULES}/${name}/status`, { status: { readyReplicas: 77, conditions: [] } });
+    await eventually(async () => {
+      const { status } = await world.admin.get(`${MODULES}/${name}`);
+      expect([status.readyReplicas, status.conditions.length]).toEqual([1, before.conditions.length]);
+    }, 10_000);
+  });
+});
+
 describe('a mutating webhook that gives jars another address', () => {
   let server: Server;
   let answered = 0;

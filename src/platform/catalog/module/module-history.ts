@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ComposedRelease, moduleVersionOf } from '../compose/compose.ts';
-import type { ModuleReleaseSpec } from '../release/module-release.ts';
+import type { CachedReleases } from '../release/module-release.ts';
 import type { ModuleSpec } from './module.ts';
 import type { ModuleRevision } from './module-status-schema.ts';
 
@@ -59,7 +59,7 @@ export function rollbackTarget(
  */
 export function releasePatchOf(
   { id, image, version, sha256 }: ModuleRevision,
-  published: ModuleReleaseSpec | undefined,
+  published: CachedReleases | undefined,
   module: string,
 ): { [K in keyof Required<NonNullable<ModuleSpec['release']>>]: string | null } {
   const entry = published?.releases.find((one) => one.id === id);

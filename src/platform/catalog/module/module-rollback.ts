@@ -4,7 +4,7 @@ import type { ResourceClient } from '../../../kube/resource.ts';
 import { ApiError, isConflict, isRetriable } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
-import type { ModuleReleaseSpec } from '../release/module-release.ts';
+import type { CachedReleases } from '../release/module-release.ts';
 import type { CachedModule } from './cached-module.ts';
 import type { ModuleObject } from './module.ts';
 import { releasePatchOf, rollbackTarget } from './module-history.ts';
@@ -27,7 +27,7 @@ export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
 
 export interface ModuleRollbackOptions {
   readonly client: Pick<ResourceClient<ModuleObject>, 'get' | 'mergePatch' | 'fieldManager'>;
-  readonly published: ModuleReleaseSpec | undefined;
+  readonly published: CachedReleases | undefined;
   readonly permit: Permit;
   readonly report: (type: 'Normal' | 'Warning', reason: 'RolledBack' | 'RollbackFailed', message: string) => void;
 }

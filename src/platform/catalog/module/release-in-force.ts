@@ -1,5 +1,5 @@
 import { CATALOG_ANNOTATION, type ComposedRelease } from '../compose/compose.ts';
-import type { ModuleReleaseSpec } from '../release/module-release.ts';
+import type { CachedReleases } from '../release/module-release.ts';
 import type { ModuleSpec } from './module.ts';
 import type { ModuleStatus } from './module-status-schema.ts';
 
@@ -11,7 +11,7 @@ export interface ReleaseInput {
   /** Releases that were in force. */
   readonly history: ModuleStatus['history'];
   /** The ModuleRelease of the same name. Undefined: there is none. */
-  readonly published: ModuleReleaseSpec | undefined;
+  readonly published: CachedReleases | undefined;
 }
 
 /**
@@ -52,7 +52,7 @@ export function releaseInForce({ spec, annotations, before, history = [], publis
 
 function automatic(
   annotations: Readonly<Record<string, string>>,
-  published: ModuleReleaseSpec | undefined,
+  published: CachedReleases | undefined,
 ): ModuleSpec['release'] {
   return isAutomatic(annotations) && published?.default !== undefined ? { id: published.default } : undefined;
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../../clock.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
 import type { Informer } from '../../../kube/watch/informer-types.ts';
 import { type CatalogPod, livePodOf } from '../catalog-pod.ts';
+import { RECORD_LIMIT } from '../platform-config/platform-config.ts';
 import { type ExitedPod, MAX_LIVE } from './exited-record.ts';
 
 /** A Pod that the watch no longer has. */
@@ -24,7 +25,7 @@ export interface DeparturesOptions {
  */
 export class Departures {
   readonly #options: DeparturesOptions;
-  /** Departures by the labels of the Module, then by UID. Emptied by `settle` and `forget`; a full one loses its oldest. */
+  /** Departures by the labels of the Module, then by UID. Emptied by `settle` and `forget`. */
   readonly #byModule = new Map<string, Map<string, Departure>>();
 
   constructor(options: DeparturesOptions) {
@@ -79,7 +80,18 @@ export class Departures {
     this.#byModule.set(labels, departures);
     const deleteTime = secondsTime(clock.wallTime());
     departures.set(pod.uid, { exit: { ...livePodOf(pod), deleteTime, ...exit }, isCertain: isDeleting });
-    const [oldest = ''] = departures.keys();
-    if (departures.size > MAX_LIVE) departures.delete(oldest);
+    if (departures.size > MAX_LIVE) departures.delete(surplusOf(departures));
   }
+}
+
+/**
+ * UID of the departure that is worth the least: the oldest certain one where a record can have all the others, else the
+ * oldest that may be of a Pod which lives. A record loses no entry to Pods that have only lost their labels.
+ */
+function surplusOf(departures: ReadonlyMap<string, Departure>): string {
+  const all = [...departures];
+  const certain = all.filter(([, { isCertain }]) => isCertain);
+  const uncertain = all.filter(([, { isCertain }]) => !isCertain);
+  const [surplus] = certain.length > RECORD_LIMIT.max ? certain : uncertain;
+  return surplus?.[0] ?? '';
 }

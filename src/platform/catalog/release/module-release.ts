@@ -72,10 +72,16 @@ const status = Type.Object({
       description: 'Ids that a Module, its history or a Pod names. They are never removed.',
     }),
   ),
+  newest: Type.Optional(
+    Type.String({ maxLength: 63, description: 'The newest release: by its time, else by when it was first seen.' }),
+  ),
 });
 
 export type Release = Static<typeof entry>;
 export type ModuleReleaseSpec = Static<typeof spec>;
+export interface CachedReleases extends Omit<ModuleReleaseSpec, 'releases'> {
+  readonly releases: readonly Omit<Release, 'person' | 'remark'>[];
+}
 export type ModuleReleaseStatus = Static<typeof status>;
 
 export interface ModuleReleaseObject extends KubeObject {
@@ -97,12 +103,12 @@ export const MODULE_RELEASE_CRD = crdOf({
   kind: MODULE_RELEASES,
   shortNames: ['mrel'],
   description: 'Published releases of the Module with its name.',
-  schemaRevision: 2,
+  schemaRevision: 3,
   spec,
   status,
   columns: [
     { name: 'Default', type: 'string', jsonPath: '.spec.default' },
-    { name: 'Newest', type: 'string', jsonPath: '.spec.releases[0].id' },
+    { name: 'Newest', type: 'string', jsonPath: '.status.newest' },
     { name: 'In-Use', type: 'string', jsonPath: '.status.inUse' },
   ],
   rules: [
@@ -117,9 +123,9 @@ export const MODULE_RELEASE_CRD = crdOf({
   ],
 });
 
-/** The part of a ModuleRelease that the informer keeps. */
+/** The part of a ModuleRelease that the informer keeps: remarks and persons are most of its bytes, and for people. */
 export interface CachedModuleRelease extends CachedObject {
-  readonly spec: ModuleReleaseSpec;
+  readonly spec: CachedReleases;
   readonly status: ModuleReleaseStatus | undefined;
 }
 
@@ -129,7 +135,8 @@ export const CACHED_MODULE_RELEASES: WatchedKind<CachedModuleRelease> = {
   indexers: { namespace: ({ namespace }) => namespace },
   project: (object) => {
     const { spec, status } = object as ModuleReleaseObject;
-    return { ...metaOf(object), spec, status };
+    const releases = spec.releases.map(({ person: _person, remark: _remark, ...release }) => release);
+    return { ...metaOf(object), spec: { ...spec, releases }, status };
   },
 };
 

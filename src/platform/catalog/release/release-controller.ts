@@ -3,7 +3,7 @@ import type { Clock } from '../../../clock.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../../kube/merge-patch.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
-import { apiVersionOf, type ResourceClient } from '../../../kube/resource.ts';
+import { apiVersionOf, type JsonPatchOperation, type ResourceClient } from '../../../kube/resource.ts';
 import { ifFound, isForbidden } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../../kube/watch/informer-types.ts';
@@ -18,7 +18,7 @@ import { moduleReleaseStatus, releasesInUse, releasesToPrune } from './release-u
 export interface ReleaseControllerOptions {
   readonly releases: Informer<CachedModuleRelease>;
   readonly modules: Informer<CachedModule>;
-  readonly client: Pick<ResourceClient<ModuleReleaseObject>, 'mergePatch'>;
+  readonly client: Pick<ResourceClient<ModuleReleaseObject>, 'mergePatch' | 'jsonPatch'>;
   readonly moduleClient: Pick<ResourceClient<ModuleObject>, 'get'>;
   /** Ids of the releases that the Pods of a Module were made for. */
   readonly idsOfPods: (module: CachedModule) => Iterable<string>;
@@ -89,10 +89,14 @@ export class ReleaseController {
     const gone = new Set(ids.filter((id) => !used.includes(id)));
     if (gone.size === 0) return { requeueAfterMs: PRUNE_EVERY_MS };
     this.#prunedAt.set(key, clock.now());
-    const left = spec.releases.filter(({ id }) => !gone.has(id));
+    // By their places in that version, the last one first: the memory does not have all of the others.
+    const places = spec.releases.flatMap(({ id }, index) => (gone.has(id) ? [index] : [])).reverse();
+    const patch: JsonPatchOperation[] = [
+      { op: 'replace', path: '/metadata/resourceVersion', value: resourceVersion },
+      ...places.map((index) => ({ op: 'remove', path: `/spec/releases/${index}` }) as const),
+    ];
     try {
-      const patch = { metadata: { uid, resourceVersion }, spec: { releases: left } };
-      releases.upsert(await client.mergePatch({ namespace, name }, patch, { permit }));
+      releases.upsert(await client.jsonPatch({ namespace, name }, patch, { permit }));
     } catch (error) {
       if (!isForbidden(error)) throw error;
       return { requeueAfterMs: LOOK_AGAIN_MS };

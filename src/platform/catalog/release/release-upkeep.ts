@@ -1,6 +1,6 @@
 import type { ModuleSpec } from '../module/module.ts';
 import type { ModuleStatus } from '../module/module-status-schema.ts';
-import type { ModuleReleaseSpec, ModuleReleaseStatus } from './module-release.ts';
+import type { CachedReleases, ModuleReleaseStatus } from './module-release.ts';
 
 export interface ReleaseUsers {
   /** The Module of the same name. Undefined: there is none. */
@@ -23,39 +23,50 @@ export function releasesInUse({ module, ofPods }: ReleaseUsers): string[] {
 }
 
 export interface ReleaseUpkeepInput extends ReleaseUsers {
-  readonly spec: ModuleReleaseSpec;
+  readonly spec: CachedReleases;
   readonly before: ModuleReleaseStatus | undefined;
   /** RFC 3339. */
   readonly now: string;
 }
 
-/** Status of a ModuleRelease: when each id was first seen, and which are in use. Without entries a field is missing. */
+/** Status of a ModuleRelease: when each id was first seen, which are in use, and the newest. A field without a value is missing. */
 export function moduleReleaseStatus({ spec, before, now, ...users }: ReleaseUpkeepInput): ModuleReleaseStatus {
   const ids = new Set(spec.releases.map(({ id }) => id));
   const inUse = releasesInUse(users).filter((id) => ids.has(id));
   // An id may be the name of a property that every object has.
   const known = new Map(Object.entries(before?.firstSeen ?? {}));
   const firstSeen = Object.fromEntries([...ids].map((id) => [id, known.get(id) ?? now]));
-  return { ...(ids.size > 0 && { firstSeen }), ...(inUse.length > 0 && { inUse }) };
+  const newest = byAge(spec.releases, firstSeen).at(-1)?.id;
+  return {
+    ...(ids.size > 0 && { firstSeen }),
+    ...(inUse.length > 0 && { inUse }),
+    ...(newest !== undefined && { newest }),
+  };
 }
 
 /**
- * Ids beyond the limit, the oldest first: by their own time, else by when they were first seen; of equal ones the later
- * in the list is the newer. The default and those in use stay, whatever the limit.
+ * The oldest release first: by its own time, else by when it was first seen; of equal ones the later in the list is the
+ * newer.
  */
+function byAge(
+  releases: CachedReleases['releases'],
+  firstSeen: NonNullable<ModuleReleaseStatus['firstSeen']>,
+): CachedReleases['releases'] {
+  const seen = new Map(Object.entries(firstSeen));
+  const at = ({ id, time }: CachedReleases['releases'][number]): number => Date.parse(time ?? seen.get(id) ?? '') || 0;
+  return releases.toSorted((a, b) => at(a) - at(b));
+}
+
+/** Ids beyond the limit, the oldest first. The default and those in use stay, whatever the limit. */
 export function releasesToPrune(
-  { releases, default: kept }: ModuleReleaseSpec,
+  { releases, default: kept }: CachedReleases,
   { firstSeen = {}, inUse = [] }: ModuleReleaseStatus,
   limit: number,
 ): string[] {
   const surplus = releases.length - limit;
   if (surplus <= 0) return [];
-  const seen = new Map(Object.entries(firstSeen));
-  const at = ({ id, time }: ModuleReleaseSpec['releases'][number]): number =>
-    Date.parse(time ?? seen.get(id) ?? '') || 0;
-  return releases
+  return byAge(releases, firstSeen)
     .filter(({ id }) => id !== kept && !inUse.includes(id))
-    .toSorted((a, b) => at(a) - at(b))
     .slice(0, surplus)
     .map(({ id }) => id);
 }

@@ -6,7 +6,7 @@ import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
 import { CATALOG_PODS, projectCatalogPod } from '../../../../src/platform/catalog/catalog-pod.ts';
 import { CACHED_MODULES } from '../../../../src/platform/catalog/module/cached-module.ts';
 import { MODULES } from '../../../../src/platform/catalog/module/module.ts';
-import { PLATFORM_CONFIGS } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
+import { PLATFORM_CONFIGS, RECORD_LIMIT } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
 import { Departures } from '../../../../src/platform/catalog/record/departures.ts';
 import {
   type CachedExitedRecord,
@@ -154,6 +154,19 @@ describe('the record of a Module', () => {
     expect(record()?.status?.exited).toBe(100);
     // Versions of the rig count all writes.
     expect(version() - before).toBeLessThanOrEqual(2);
+  });
+
+  it('loses none of its newest entries when more Pods go at once than the memory keeps', async () => {
+    const config = { metadata: { name: 'platform', namespace: 'default' }, spec: { recordLimit: { exitedPod: 100 } } };
+    await rig.put(PLATFORM_CONFIGS, config as never);
+    const status = { reason: 'Evicted', message: 'no place' };
+    const names = Array.from({ length: 400 }, (_, index) => `p${String(index).padStart(3, '0')}`);
+    await Promise.all(names.map((name) => rig.put(PODS, podOf(name, { status }))));
+    await wait();
+    await Promise.all(names.map((name) => rig.remove(PODS, name)));
+    const entries = record()?.status?.pods ?? [];
+    expect(entries.map(({ name }) => name)).toEqual(names.toReversed().slice(0, 100));
+    expect(entries.filter(({ reason, foundMissing }) => reason !== 'Evicted' || foundMissing)).toEqual([]);
   });
 
   it('gets shorter with the limit of its namespace', async () => {
@@ -450,6 +463,22 @@ describe('a process that does not lead', () => {
     for (let index = 0; index < MAX_LIVE + 5; index++) go(`p${index}`);
     expect(departures.of(KEY)).toHaveLength(MAX_LIVE);
     expect(departures.of(KEY)[0]?.exit.name).toBe('p5');
+  });
+
+  it('keeps as many as a record can have that have gone for certain, whatever may have gone after them', () => {
+    const leave = (name: string): void => {
+      const metadata = { deletionTimestamp: '2026-11-28T11:00:00Z' };
+      pods.deliver({ type: 'PUT', object: podOf(name, { ...metadata, resourceVersion: String(++versions) }) });
+      pods.deliver({ type: 'DELETED', object: podOf(name, { ...metadata, resourceVersion: String(++versions) }) });
+    };
+    for (let index = 0; index < RECORD_LIMIT.max + 20; index++) leave(`gone-${index}`);
+    for (let index = 0; index < MAX_LIVE; index++) go(`unknown-${index}`);
+    const kept = departures.of(KEY);
+    expect(kept).toHaveLength(MAX_LIVE);
+    expect(kept.filter(({ isCertain }) => isCertain).map(({ exit }) => exit.name)).toEqual(
+      Array.from({ length: RECORD_LIMIT.max }, (_, index) => `gone-${index + 20}`),
+    );
+    expect(kept.at(-1)?.exit.name).toBe(`unknown-${MAX_LIVE - 1}`);
   });
 
   it('keeps none of a Pod without a Module, and none that lives after all', () => {

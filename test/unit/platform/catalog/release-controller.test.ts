@@ -7,7 +7,11 @@ import {
   PLATFORM_CONFIGS,
   type PlatformConfigObject,
 } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
-import { MODULE_RELEASES, type ModuleReleaseObject } from '../../../../src/platform/catalog/release/module-release.ts';
+import {
+  CACHED_MODULE_RELEASES,
+  MODULE_RELEASES,
+  type ModuleReleaseObject,
+} from '../../../../src/platform/catalog/release/module-release.ts';
 import { DEFINITIONS } from '../../../manifests/definitions.ts';
 import { PlatformRig } from '../../../support/platform-rig.ts';
 
@@ -79,6 +83,18 @@ describe('a ModuleRelease', () => {
     expect(ids()).toEqual(['r1', ...numbered(12, 20)]);
     expect(rig.events).toContain('ModuleRelease Normal Pruned');
     expect(release().status?.inUse).toEqual(['r1']);
+  });
+
+  it('keeps the remarks and persons of the releases that stay, of which the memory has none', async () => {
+    const releases = numbered(1, 12).map((id) => ({ id, image, remark: `about ${id}`, person: 'jo' }));
+    await rig.put(MODULE_RELEASES, {
+      metadata: { name: 'shop-cart', namespace: 'default' },
+      spec: { releases },
+    } as never);
+    await limit(10);
+    expect(release().spec.releases).toEqual(releases.slice(2));
+    const cached = CACHED_MODULE_RELEASES.project(release(), {} as never);
+    expect(JSON.stringify(cached)).not.toMatch(/about|jo/);
   });
 
   it('is written once a minute at most, though somebody puts the releases back again and again', async () => {

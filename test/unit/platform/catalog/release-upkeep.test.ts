@@ -31,8 +31,34 @@ describe('releases in use', () => {
     expect(moduleReleaseStatus({ spec: published('r1', 'r2'), before, module, ofPods: ['r9'], now: NOW })).toEqual({
       firstSeen: { r1: '2026-01-01T00:00:00Z', r2: NOW },
       inUse: ['r2'],
+      newest: 'r2',
     });
     expect(moduleReleaseStatus({ spec: published(), before, module, ofPods: [], now: NOW })).toEqual({});
+  });
+});
+
+describe('the newest release', () => {
+  const newestOf = (releases: { id: string; time?: string }[], firstSeen: Record<string, string> = {}) => {
+    const spec = { releases: releases.map((release) => ({ image, ...release })) };
+    return moduleReleaseStatus({ spec, before: { firstSeen }, module: undefined, ofPods: [], now: NOW }).newest;
+  };
+
+  it('is that with the latest time, wherever it stands in the list', () => {
+    const [old, recent] = [
+      { id: 'old', time: '2026-01-01T00:00:00Z' },
+      { id: 'new', time: '2026-03-01T00:00:00Z' },
+    ] as const;
+    expect([newestOf([old, recent]), newestOf([recent, old])]).toEqual(['new', 'new']);
+  });
+
+  it('is that which was first seen last, where none has a time', () => {
+    const seen = { r1: '2026-03-01T00:00:00Z', r2: '2026-02-01T00:00:00Z' };
+    expect(newestOf([{ id: 'r1' }, { id: 'r2' }], seen)).toBe('r1');
+    expect(newestOf([{ id: 'r3' }, { id: 'r1' }, { id: 'r2' }], seen)).toBe('r3');
+  });
+
+  it('is the last one of a list that is published at once', () => {
+    expect(newestOf([{ id: 'r1' }, { id: 'r2' }])).toBe('r2');
   });
 });
 
