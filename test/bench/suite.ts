@@ -56,6 +56,8 @@ export interface Sizes {
   /** That are exported. */
   readonly services?: number;
   readonly minutes?: number;
+  /** How long a burst lasts. */
+  readonly seconds?: number;
   /** Of all accidents; 0: any. */
   readonly seed?: number;
 }
@@ -110,13 +112,14 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas, services, minutes }: Sizes): string {
+export function sizesText({ bases, modules, replicas, services, minutes, seconds }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
     ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
     ...(services === undefined ? [] : [counted(services, 'Service')]),
     ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
+    ...(seconds === undefined ? [] : [`${counted(seconds, 'second')} of a burst`]),
   ];
   return parts.join(', ');
 }
