@@ -32,7 +32,8 @@ export async function writeChanges({ pool, modules, from, count }: ChangesToWrit
     if (module === undefined) throw new Error('there are no Modules');
     const former = latest.get(module);
     const numbered = { number: from + turn, dueAt };
-    const change = former ? former.then(() => write(pool, module, numbered)) : write(pool, module, numbered);
+    const change =
+      former !== undefined ? former.then(() => write(pool, module, numbered)) : write(pool, module, numbered);
     latest.set(module, change);
     asked.push(change);
     change.then(
