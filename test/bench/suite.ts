@@ -58,6 +58,8 @@ export interface Sizes {
   readonly minutes?: number;
   /** How long a burst lasts. */
   readonly seconds?: number;
+  /** Changes in each second of a burst. */
+  readonly rate?: number;
   /** Of all accidents; 0: any. */
   readonly seed?: number;
 }
@@ -112,7 +114,7 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas, services, minutes, seconds }: Sizes): string {
+export function sizesText({ bases, modules, replicas, services, minutes, seconds, rate }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
@@ -120,6 +122,7 @@ export function sizesText({ bases, modules, replicas, services, minutes, seconds
     ...(services === undefined ? [] : [counted(services, 'Service')]),
     ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
     ...(seconds === undefined ? [] : [`${counted(seconds, 'second')} of a burst`]),
+    ...(rate === undefined ? [] : [`${counted(rate, 'change')} a second`]),
   ];
   return parts.join(', ');
 }

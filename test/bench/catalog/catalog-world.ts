@@ -23,7 +23,7 @@ import { monotonicMs } from './monotonic.ts';
 import { type BenchModule, moduleObject, modulesOf, NAMESPACES, namespaceOf } from './objects.ts';
 import type { ChangeSeen } from './observer/change-book.ts';
 import { type FillSeen, type ObserverCalls, startObserver } from './observer/observer.ts';
-import { CHANGES_EACH_SECOND, writeChanges } from './writer.ts';
+import { writeChanges } from './writer.ts';
 
 const ACCOUNT = 'koupleless-system/module-platform';
 const PLATFORM_USER = `system:serviceaccount:${ACCOUNT.replace('/', ':')}`;
@@ -52,6 +52,12 @@ const CONTROLLERS = ['*', '-endpoints-controller', '-endpointslice-controller', 
 interface PlatformProcess {
   readonly process: ControllerProcess;
   readonly probe: Remote<ProbeCalls>;
+}
+
+/** How long Modules change, and how many in a second. */
+export interface Burst {
+  readonly seconds: number;
+  readonly rate: number;
 }
 
 export interface Changes {
@@ -199,11 +205,11 @@ export class CatalogWorld {
   }
 
   /** Changes Modules at the pace of a burst; resolves with what the observer has seen of them. */
-  async change(seconds: number): Promise<Changes> {
-    const [from, count] = [this.#nextChange, seconds * CHANGES_EACH_SECOND];
+  async change({ seconds, rate }: Burst): Promise<Changes> {
+    const [from, count] = [this.#nextChange, seconds * rate];
     this.#nextChange += count;
     await this.observer.expectChanges(from, count);
-    const sent = await writeChanges({ pool: this.#pool, modules: this.modules, from, count });
+    const sent = await writeChanges({ pool: this.#pool, modules: this.modules, from, count, rate });
     const seen = await this.observer.changesSeen(CHANGES_WITHIN_MS);
     return { sent, seen };
   }

@@ -28,7 +28,7 @@ export interface Latencies {
   /** Changes that no workload was seen with, nor with a later one. */
   readonly lost: number;
   readonly overtaken: number;
-  /** Changes sent in a second. */
+  /** Changes answered in a second. */
   readonly rate: number;
 }
 
@@ -66,9 +66,9 @@ function sorted(values: readonly number[]): number[] {
   return values.toSorted((a, b) => a - b);
 }
 
-/** From the first request to the last one. */
+/** From the first request to the last answer: more than the API server takes is not done at that pace. */
 function rateOf(sent: readonly ChangeSent[]): number {
-  const [first, last] = [sent[0], sent.at(-1)];
-  if (first === undefined || last === undefined || last.sentAt <= first.sentAt) return Number.NaN;
-  return (1000 * (sent.length - 1)) / (last.sentAt - first.sentAt);
+  const startedAt = Math.min(...sent.map(({ sentAt }) => sentAt));
+  const endedAt = Math.max(...sent.map(({ answeredAt }) => answeredAt));
+  return (1000 * sent.length) / (endedAt - startedAt);
 }

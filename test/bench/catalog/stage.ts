@@ -1,9 +1,9 @@
 import type { ProfileCalls } from '../profiler.ts';
 import type { Stage, StageOptions } from '../suite.ts';
-import { CatalogWorld } from './catalog-world.ts';
+import { type Burst, CatalogWorld } from './catalog-world.ts';
 import type { Latencies } from './latencies.ts';
 
-const BURST_SECONDS = 60;
+const BURST: Burst = { seconds: 60, rate: 100 };
 
 /** One world for all cases of a run: the catalog and its floor have the same objects. */
 export class CatalogStage implements Stage {
@@ -18,8 +18,9 @@ export class CatalogStage implements Stage {
     this.#options = options;
   }
 
-  get burstSeconds(): number {
-    return this.#options.seconds ?? BURST_SECONDS;
+  get burst(): Burst {
+    const { seconds = BURST.seconds, rate = BURST.rate } = this.#options;
+    return { seconds, rate };
   }
 
   /** One that a case has brought about while it prepared. */

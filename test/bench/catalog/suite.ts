@@ -10,7 +10,7 @@ export const CATALOG: Suite<CatalogStage> = {
   name: 'catalog',
   text: 'what the catalog promises: many Modules, changes of them, and rest',
   // 12,000 Modules; `modules` is the mean, the scheduler chooses.
-  defaults: { runs: 1, bases: 750, modules: 16, seconds: 60 },
+  defaults: { runs: 1, bases: 750, modules: 16, seconds: 60, rate: 100 },
   notes: [
     `Each Module has one Pod, one port and a release, in ${NAMESPACES} namespaces: half of them in one, the others spread evenly.`,
     'A change is another maxSurge of the strategy: the workload gets it as it is, and the Pods stay.',

@@ -5,14 +5,14 @@ import type { ChangeSent } from './latencies.ts';
 import { monotonicMs } from './monotonic.ts';
 import { type BenchModule, changeOf, modulePath } from './objects.ts';
 
-export const CHANGES_EACH_SECOND = 100;
-
 export interface ChangesToWrite {
   readonly pool: Pool;
   readonly modules: readonly BenchModule[];
   /** Number of the first change. */
   readonly from: number;
   readonly count: number;
+  /** Changes in a second. */
+  readonly rate: number;
 }
 
 /**
@@ -20,13 +20,13 @@ export interface ChangesToWrite {
  * change has no answer waits for it, since nobody knew which of the two came first; that counts as late. Resolves with
  * the last answer. Rejects when a change is refused.
  */
-export async function writeChanges({ pool, modules, from, count }: ChangesToWrite): Promise<ChangeSent[]> {
+export async function writeChanges({ pool, modules, from, count, rate }: ChangesToWrite): Promise<ChangeSent[]> {
   const startedAt = monotonicMs();
   const latest = new Map<BenchModule, Promise<ChangeSent>>();
   const asked: Promise<ChangeSent>[] = [];
   let failure: unknown;
   for (let turn = 0; turn < count && failure === undefined; turn++) {
-    const dueAt = startedAt + (turn * 1000) / CHANGES_EACH_SECOND;
+    const dueAt = startedAt + (turn * 1000) / rate;
     await delay(Math.max(0, dueAt - monotonicMs()));
     const module = modules[turn % modules.length];
     if (module === undefined) throw new Error('there are no Modules');

@@ -11,7 +11,7 @@ const KNOWN: KnownSuites = {
     },
     second: {
       text: 'something else',
-      defaults: { runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60 },
+      defaults: { runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100 },
       cases: [{ name: 'three' }, { name: 'huge', isOptional: true }],
       subjects: ['own', 'floor'],
     },
@@ -33,7 +33,7 @@ describe('the flags of the bench', () => {
     });
     expect(parseBenchOptions(['second'], KNOWN)).toMatchObject({
       runs: 3,
-      sizes: { bases: 500, modules: 4, replicas: 2, seconds: 60 },
+      sizes: { bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100 },
     });
   });
 
@@ -58,14 +58,16 @@ describe('the flags of the bench', () => {
       out: 'a.json',
       profile: undefined,
     });
-    expect(parseBenchOptions(['second', '--modules', '7', '--replicas', '3', '--seconds', '10'], KNOWN)?.sizes).toEqual(
-      {
-        bases: 500,
-        modules: 7,
-        replicas: 3,
-        seconds: 10,
-      },
-    );
+    expect(
+      parseBenchOptions(['second', '--modules', '7', '--replicas', '3', '--seconds', '10', '--rate', '20'], KNOWN)
+        ?.sizes,
+    ).toEqual({
+      bases: 500,
+      modules: 7,
+      replicas: 3,
+      seconds: 10,
+      rate: 20,
+    });
   });
 
   it('can ask for some of what is compared', () => {
@@ -85,6 +87,7 @@ describe('the flags of the bench', () => {
       '--modules',
       '--replicas',
       '--seconds',
+      '--rate',
       '--case',
       '--subject',
       '--keep',
@@ -94,7 +97,7 @@ describe('the flags of the bench', () => {
     ];
     const suites = [
       'first: something\n    cases: one, two\n    runs: 5, bases: 300',
-      'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60',
+      'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100',
       "'second' when none is named",
     ];
     for (const text of [...flags, ...suites]) expect(helpOf(KNOWN)).toContain(text);

@@ -11,7 +11,7 @@ import { moduleLineOf, type ObjectLine } from '../observer/object-line.ts';
 import { ApplyBody } from './apply-body.ts';
 import type { FloorCounters, FloorOptions } from './floor-process.ts';
 
-/** At 100 changes a second each write has a connection at once. */
+/** At 100 changes a second a write has a connection at once, unless the API server is overloaded. */
 const CONNECTIONS = 16;
 const PAGE = 500;
 /** The catalog's own: the fields that it has written stay its own. */
