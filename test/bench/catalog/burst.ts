@@ -32,7 +32,7 @@ interface Measured {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-/** Where the writes of a burst begin to count. */
+/** Marks from which the writes of a burst count. */
 const marks = new WeakMap<CatalogStage, RequestCounts>();
 
 async function prepare(stage: CatalogStage, subject: 'catalog' | 'floor'): Promise<void> {

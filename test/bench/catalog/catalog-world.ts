@@ -28,10 +28,10 @@ import { writeChanges } from './writer.ts';
 const ACCOUNT = 'koupleless-system/module-platform';
 const PLATFORM_USER = `system:serviceaccount:${ACCOUNT.replace('/', ':')}`;
 const INSTALL_MS = 50;
-/** Of the bench: more connections would only make the API server wait for itself. */
+/** Connections of the bench: more would only make the API server wait for itself. */
 const REQUESTS_AT_ONCE = 32;
 const ASK_EVERY_MS = 20;
-/** Bases announce themselves over this time, ms for each. */
+/** Time between the announcements of two bases, ms. */
 const ANNOUNCE_EACH_MS = 10;
 const NODES_WITHIN_MS = 300_000;
 const NODES_LOOK_MS = 1_000;
@@ -102,7 +102,7 @@ export class CatalogWorld {
     this.#onProgress = parts.onProgress;
   }
 
-  /** With ready Nodes and the platform, and without a Module. */
+  /** A world with ready Nodes and the platform, and without a Module. */
   static async start({ bases, modules = 1, onProgress }: StageOptions): Promise<CatalogWorld> {
     const world = await startOwnWorld(
       {
@@ -169,7 +169,7 @@ export class CatalogWorld {
     return this.#rollout;
   }
 
-  /** What is measured now. */
+  /** The process that is measured now. */
   get subject(): Remote<ProbeCalls> | Remote<FloorCalls> {
     return this.#floor ?? this.catalog.probe;
   }
@@ -192,7 +192,7 @@ export class CatalogWorld {
   /** Creates all Modules; resolves when each has its Pod and is Ready. */
   async fill(): Promise<FillSeen & { readonly createdAt: number }> {
     const ready = this.observer.untilReady(this.modules.length, READY_WITHIN_MS);
-    // Told below; until then nobody waits for it.
+    // Awaited below: until then a failure has no handler.
     ready.catch(() => {});
     const progress = setInterval(() => void this.#reportFill(), PROGRESS_EVERY_MS);
     try {
@@ -214,6 +214,7 @@ export class CatalogWorld {
     return { sent, seen };
   }
 
+  /** Starts the catalog in place of the floor, if it does not run. */
   async startCatalog(): Promise<void> {
     await this.#floor?.stop();
     this.#floor = undefined;
@@ -221,7 +222,7 @@ export class CatalogWorld {
     this.#catalog ??= await launch(this.#platform, 'catalog', `catalog-${this.#launched}`);
   }
 
-  /** The floor in place of the catalog. */
+  /** Starts the floor in place of the catalog. */
   async startFloor(): Promise<void> {
     await this.#catalog?.process.stop('SIGTERM');
     this.#catalog = undefined;
@@ -232,7 +233,7 @@ export class CatalogWorld {
     this.#floor ??= await startFloor({ server, certificateAuthority, token: credential.token, env });
   }
 
-  /** Of the platform and the floor, which have one account; without watches. */
+  /** Requests of the platform and the floor, which have one account; without watches. */
   async requestsSince(since: RequestCounts): Promise<RequestCounts> {
     return (await this.allRequestsSince(since)).withoutWatches();
   }

@@ -5,7 +5,7 @@ import { rounded } from '../usage.ts';
 import { type CatalogWorld, withoutLeases } from './catalog-world.ts';
 import { monotonicMs } from './monotonic.ts';
 
-/** What the parts of a world use while something happens. */
+/** Figures of what the parts of a world use while something happens. */
 export const COST_FIGURES = {
   subjectCpu: { text: 'CPU time of the catalog', unit: 's' },
   rolloutCpu: { text: 'CPU time of rollout', unit: 's' },
@@ -18,7 +18,7 @@ export const COST_FIGURES = {
   stageShare: { text: 'CPU time of bases, observer and bench, of all', unit: '%' },
 } as const satisfies Record<string, Figure>;
 
-/** Writes for each Module or each change, until nothing more comes. */
+/** Figures of writes for each Module or each change, until no more come. */
 export const WRITE_FIGURES = {
   workloadWrites: { text: 'writes of a workload', unit: '' },
   statusWrites: { text: 'writes of the status of a Module', unit: '' },
@@ -35,7 +35,7 @@ export interface Costed<T> {
   readonly seconds: number;
 }
 
-/** What each part used while `act` ran. */
+/** Runs `act`, and measures what each part uses meanwhile. */
 export async function costing<T>(world: CatalogWorld, act: () => Promise<T>): Promise<Costed<T>> {
   const { pids } = world;
   const parts = Object.keys(pids) as Part[];
@@ -69,7 +69,7 @@ export async function costing<T>(world: CatalogWorld, act: () => Promise<T>): Pr
   };
 }
 
-/** Of the platform and the floor, for each of so many things. */
+/** Writes of the platform and the floor, for each of so many things. */
 export function writesEach(requests: RequestCounts, count: number) {
   const others = withoutLeases(requests);
   const patches = (resource: string): number => others.count({ verb: 'patch', resource });

@@ -5,7 +5,7 @@ import { COST_FIGURES, costing, WRITE_FIGURES, writesEach } from './cost.ts';
 import { monotonicMs } from './monotonic.ts';
 import type { CatalogStage } from './stage.ts';
 
-/** Where the writes of the fill begin to count. */
+/** Marks from which the writes of a fill count. */
 const marks = new WeakMap<CatalogStage, RequestCounts>();
 
 /** All Modules are created at once, and get their Pods. */

@@ -4,26 +4,26 @@ import type { ChangeSeen } from './observer/change-book.ts';
 /** A change as the bench has written it, ms on the clock of `monotonicMs`. */
 export interface ChangeSent {
   readonly number: number;
-  /** When its turn was. */
+  /** Time of its turn. */
   readonly dueAt: number;
-  /** When its request was handed to the connection. */
+  /** Time at which its request was handed to the pool of connections. */
   readonly sentAt: number;
   readonly answeredAt: number;
 }
 
-/** What a burst of changes took, ms. A change that never came to its workload has taken forever. */
+/** Times of a burst of changes, ms. A change that never came to its workload has taken forever. */
 export interface Latencies {
-  /** From the event of the Module to that of the workload. */
+  /** Time from the event of the Module to that of the workload. */
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** From the request of the change to the event of the workload. */
+  /** Time from the request of the change to the event of the workload. */
   readonly sentP50: number;
   readonly sentP99: number;
-  /** From the turn of a change to its request: what the bench itself was late. */
+  /** Time from the turn of a change to its request: what the bench itself was late. */
   readonly lateP99: number;
   readonly lateMax: number;
-  /** From the request of the change to its answer. */
+  /** Time from the request of the change to its answer. */
   readonly answerP99: number;
   /** Changes that no workload was seen with, nor with a later one. */
   readonly lost: number;
@@ -66,7 +66,7 @@ function sorted(values: readonly number[]): number[] {
   return values.toSorted((a, b) => a - b);
 }
 
-/** From the first request to the last answer: more than the API server takes is not done at that pace. */
+/** Changes in a second, from the first request to the last answer: more than the API server takes is not done at that pace. */
 function rateOf(sent: readonly ChangeSent[]): number {
   const startedAt = Math.min(...sent.map(({ sentAt }) => sentAt));
   const endedAt = Math.max(...sent.map(({ answeredAt }) => answeredAt));

@@ -17,7 +17,7 @@ export const PATHS = {
 export interface BenchModule {
   readonly index: number;
   readonly namespace: string;
-  /** Of the Module, and of its workload. */
+  /** Name of the Module and of its workload. */
   readonly name: string;
 }
 
@@ -37,7 +37,7 @@ export function modulesOf(count: number): BenchModule[] {
   });
 }
 
-/** One Pod, one port, and a release with its jar. */
+/** A Module with one Pod, one port, and a release with its jar. */
 export function moduleObject({ index, namespace, name }: BenchModule): KubeObject {
   const module = moduleNameOf(index);
   return {

@@ -11,7 +11,7 @@ export class CatalogStage implements Stage {
   #starting: Promise<CatalogWorld> | undefined;
   #world: CatalogWorld | undefined;
   #filling: Promise<unknown> | undefined;
-  /** What the catalog took in this world; the case of the floor is compared with it. */
+  /** Times of the catalog in this world, with which the case of the floor compares its own. */
   ofCatalog: Latencies | undefined;
 
   constructor(options: StageOptions) {
@@ -23,20 +23,20 @@ export class CatalogStage implements Stage {
     return { seconds, rate };
   }
 
-  /** One that a case has brought about while it prepared. */
+  /** The world that a case has opened while it prepared. */
   get world(): CatalogWorld {
     if (!this.#world) throw new Error('no world is open');
     return this.#world;
   }
 
-  /** Without Modules, if nobody has created them yet. */
+  /** Opens the world, without Modules at first. */
   async open(): Promise<CatalogWorld> {
     this.#starting ??= CatalogWorld.start(this.#options);
     this.#world = await this.#starting;
     return this.#world;
   }
 
-  /** All Modules are Ready. Once. */
+  /** Creates all Modules, once; resolves when they are Ready. */
   fill(): ReturnType<CatalogWorld['fill']> {
     if (this.#filling !== undefined) throw new Error('there are Modules already');
     const filling = this.world.fill();
@@ -44,7 +44,7 @@ export class CatalogStage implements Stage {
     return filling;
   }
 
-  /** Modules, and the catalog or its floor, and nothing that happens. */
+  /** Brings about Modules, and the catalog or its floor, at rest. */
   async settled(subject: 'catalog' | 'floor'): Promise<CatalogWorld> {
     const world = await this.open();
     await (this.#filling ?? this.fill());
@@ -60,7 +60,7 @@ export class CatalogStage implements Stage {
   }
 
   async close(): Promise<void> {
-    // One that did not come up has told why already.
+    // A world that did not come up has reported why.
     const world = await this.#starting?.catch(() => undefined);
     this.#starting = undefined;
     this.#world = undefined;

@@ -5,7 +5,7 @@ import { CATALOG_ANNOTATION, type ComposeInput, compose } from '../../../../src/
 const PLACE = 987_654_321;
 const DIGEST_LENGTH = 16;
 
-/** What the catalog applies for a Module, byte by byte, made once and filled in for each change. */
+/** The body that the catalog applies for a Module, byte by byte. It is made once and filled in for each change. */
 export class ApplyBody {
   readonly #head: string;
   readonly #beforeValue: string;
@@ -49,7 +49,7 @@ function markOf(digest: string): string {
   return `,"annotations":{"${CATALOG_ANNOTATION.digest}":"${digest}"}`;
 }
 
-/** What stands before and behind the only place of `mark`. */
+/** The parts before and behind the only place of `mark`. */
 function halvesOf(text: string, mark: string): readonly [string, string] {
   const [before, behind, ...more] = text.split(mark);
   if (before === undefined || behind === undefined || more.length > 0) throw new Error(`${mark}: not once in ${text}`);

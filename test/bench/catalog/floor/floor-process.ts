@@ -5,7 +5,7 @@ export interface FloorOptions {
   readonly server: string;
   /** In PEM. */
   readonly certificateAuthority: string;
-  /** Of the platform: the same rights cost the API server the same. */
+  /** Token of the platform: the same rights cost the API server the same. */
   readonly token: string;
   readonly env: string;
 }
@@ -19,7 +19,7 @@ export interface FloorCounters {
   failed: number;
 }
 
-/** What the child answers to. */
+/** Calls of the floor. */
 export interface FloorCalls extends ProfileCalls {
   /** Once, before all others; resolves when the watch stands. */
   start(options: FloorOptions): Promise<void>;

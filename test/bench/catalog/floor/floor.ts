@@ -14,7 +14,7 @@ import type { FloorCounters, FloorOptions } from './floor-process.ts';
 /** At 100 changes a second a write has a connection at once, unless the API server is overloaded. */
 const CONNECTIONS = 16;
 const PAGE = 500;
-/** The catalog's own: the fields that it has written stay its own. */
+/** The manager of the catalog: the fields that it has written stay its own. */
 const FIELD_MANAGER = 'platform-catalog';
 
 interface Known {
@@ -24,9 +24,9 @@ interface Known {
   value: number;
 }
 
-/** From the event of a Module to the apply of its workload. */
+/** The floor: from the event of a Module to the apply of its workload. */
 export class Floor {
-  readonly counters: FloorCounters = { writes: 0, refused: 0, failed: 0 };
+  readonly counters: FloorCounters;
   readonly #api: ApiWriter;
   readonly #modules: ReadonlyMap<string, Known>;
 
@@ -74,7 +74,7 @@ export class Floor {
   }
 }
 
-/** What the floor writes has to be what the catalog has written. */
+/** The workloads by their keys. Throws when the floor would apply something else than the catalog has applied. */
 function knownOf(modules: readonly ModuleObject[], workloads: readonly KubeObject[], env: string): Map<string, Known> {
   const digests = new Map(
     workloads.map(({ metadata }) => [

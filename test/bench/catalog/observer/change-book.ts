@@ -1,18 +1,18 @@
-/** What a watch shows of an object: the number of its newest change. */
+/** An object with the number of its newest change, as a watch shows it. */
 export interface ObjectSeen {
   /** `namespace/name`, the same of a Module and of its workload. */
   readonly key: string;
   readonly number: number;
 }
 
-/** When a change was seen, ms. */
+/** Times at which a change was seen, ms. */
 export interface ChangeSeen {
   readonly number: number;
-  /** null: no watch has shown the Module with it. */
+  /** Time of the first event of the Module with this change; null: there was none. */
   readonly moduleAt: number | null;
-  /** Of the first event of the workload with this change or a later one; null: there was none. */
+  /** Time of the first event of the workload with this change or a later one; null: there was none. */
   readonly workloadAt: number | null;
-  /** The workload had a later change before it was ever seen with this one. */
+  /** Whether the workload was seen with a later change first. */
   readonly isOvertaken: boolean;
 }
 
@@ -35,7 +35,7 @@ export class ChangeBook {
   readonly #workloads = new Map<string, { readonly number: number; readonly at: number }[]>();
   #unseen: number;
 
-  /** About `count` changes, whose numbers begin with `from`. */
+  /** A book of `count` changes, whose numbers begin with `from`. */
   constructor(from: number, count: number) {
     this.#from = from;
     this.#changes = Array.from({ length: count }, () => ({ moduleAt: null, workloadAt: null, isOvertaken: false }));

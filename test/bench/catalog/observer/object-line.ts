@@ -9,10 +9,10 @@ import {
 } from '../../scale/observer/watch-line.ts';
 import type { ObjectSeen } from './change-book.ts';
 
-/** What the observer and the floor read of a line of a watch of Modules or of their workloads. */
+/** The part of a line of a watch of Modules or of their workloads that the observer and the floor read. */
 export interface ObjectLine extends ObjectSeen {
   readonly isGone: boolean;
-  /** Of the condition Ready. */
+  /** Whether the condition Ready is True. */
   readonly isReady: boolean;
 }
 
@@ -22,11 +22,12 @@ interface Found extends EventFound, ConditionsFound {
   number: number | undefined;
 }
 
-/** Undefined: it is of no object, or of one without the field that changes. */
+/** The Module of a line. Undefined: the line is of no object, or of one without the field that changes. */
 export function moduleLineOf(line: Buffer): ObjectLine | undefined {
   return lineOf(MODULE_EVENT, line);
 }
 
+/** The workload of a line, in the same way. */
 export function workloadLineOf(line: Buffer): ObjectLine | undefined {
   return lineOf(WORKLOAD_EVENT, line);
 }

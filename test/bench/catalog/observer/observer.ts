@@ -8,7 +8,7 @@ export interface ObserverOptions {
   readonly credential: KeyPair;
 }
 
-/** When the fill got so far, ms on the clock of `monotonicMs`. */
+/** Times of a fill, ms on the clock of `monotonicMs`. */
 export interface FillSeen {
   /** The last Module had its workload. */
   readonly composedAt: number;
@@ -22,14 +22,14 @@ export interface FillProgress {
   readonly ready: number;
 }
 
-/** What watches of their own report of Modules and ModuleDeployments. All times are those at which a watch showed it. */
+/** Calls of the observer, which watches Modules and ModuleDeployments. All times are those at which an event arrived. */
 export interface ObserverCalls {
   /** Once, before all others; resolves when the watches stand. */
   start(options: ObserverOptions): Promise<void>;
   progress(): FillProgress;
-  /** So many Modules are Ready at the same time. */
+  /** Resolves when so many Modules are Ready at the same time. */
   untilReady(count: number, timeoutMs: number): Promise<FillSeen>;
-  /** From now on, changes with these numbers are written down, and those before are forgotten. */
+  /** Begins to write down changes with these numbers, and forgets those before. */
   expectChanges(from: number, count: number): void;
   /** Resolves when all of them have come to their workloads, or with what was seen until then after `timeoutMs`. */
   changesSeen(timeoutMs: number): Promise<ChangeSeen[]>;
