@@ -27,7 +27,8 @@ export async function writeChanges({ pool, modules, from, count, rate }: Changes
   let failure: unknown;
   for (let turn = 0; turn < count && failure === undefined; turn++) {
     const dueAt = startedAt + (turn * 1000) / rate;
-    await delay(Math.max(0, dueAt - monotonicMs()));
+    // A timer may be early.
+    for (let now = monotonicMs(); now < dueAt; now = monotonicMs()) await delay(Math.ceil(dueAt - now));
     const module = modules[turn % modules.length];
     if (module === undefined) throw new Error('there are no Modules');
     const former = latest.get(module);

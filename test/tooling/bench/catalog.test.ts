@@ -1,3 +1,4 @@
+import type { Pool } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { compose } from '../../../src/platform/catalog/compose/compose.ts';
 import type { ModuleSpec } from '../../../src/platform/catalog/module/module.ts';
@@ -6,6 +7,7 @@ import { type ChangeSent, latenciesOf } from '../../bench/catalog/latencies.ts';
 import { changeOf, moduleObject, modulesOf, NAMESPACES } from '../../bench/catalog/objects.ts';
 import { ChangeBook } from '../../bench/catalog/observer/change-book.ts';
 import { moduleLineOf, workloadLineOf } from '../../bench/catalog/observer/object-line.ts';
+import { writeChanges } from '../../bench/catalog/writer.ts';
 
 const FROM = 1_000;
 
@@ -96,6 +98,75 @@ describe('a change of a Module', () => {
     const changes = [0, 1, 2].map((turn) => sent(FROM + turn, { sentAt: 15 * turn, answeredAt: 15 * turn + 9 }));
     expect(latenciesOf(changes, [])).toMatchObject({ lateP99: 10, lateMax: 10, answerP99: 9, lost: 3 });
     expect(latenciesOf(changes, []).rate).toBeCloseTo(3000 / 39);
+  });
+});
+
+/** A pool that answers when the test says so, and writes down what was asked. */
+class HeldPool {
+  readonly asked: string[] = [];
+  readonly #answers: (() => void)[] = [];
+  #expected: { readonly count: number; readonly resolve: () => void } | undefined;
+
+  get pool(): Pool {
+    return this as unknown as Pool;
+  }
+
+  request({ path, body }: { path: string; body: string }) {
+    const { deploy } = JSON.parse(body).spec;
+    this.asked.push(`${path.split('/').at(-1)} ${deploy.strategy.rollingUpdate.maxSurge}`);
+    if (this.asked.length === this.#expected?.count) this.#expected.resolve();
+    const { promise, resolve } = Promise.withResolvers<{ statusCode: number; body: { text(): Promise<string> } }>();
+    this.#answers.push(() => resolve({ statusCode: this.statusCode, body: { text: async () => 'the answer' } }));
+    return promise;
+  }
+
+  statusCode = 200;
+
+  /** Resolves when so many requests were asked in all. */
+  until(count: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.asked.length >= count) resolve();
+    this.#expected = { count, resolve };
+    return promise;
+  }
+
+  answer(): void {
+    this.#answers.shift()?.();
+  }
+}
+
+describe('the writer of changes', () => {
+  const modules = modulesOf(2);
+  const [first = '', second = ''] = modules.map(({ name }) => name);
+
+  it('waits for no answer, but for that of the former change of the same Module', async () => {
+    const held = new HeldPool();
+    const writing = writeChanges({ pool: held.pool, modules, from: FROM, count: 4, rate: 1_000 });
+    await held.until(2);
+    held.answer();
+    await held.until(3);
+    expect(held.asked).toEqual([`${first} ${FROM}`, `${second} ${FROM + 1}`, `${first} ${FROM + 2}`]);
+    held.answer();
+    await held.until(4);
+    held.answer();
+    held.answer();
+    const changes = await writing;
+    expect(changes.map(({ number }) => number)).toEqual([FROM, FROM + 1, FROM + 2, FROM + 3]);
+    for (const { dueAt, sentAt, answeredAt } of changes) {
+      expect(sentAt).toBeGreaterThanOrEqual(dueAt);
+      expect(answeredAt).toBeGreaterThanOrEqual(sentAt);
+    }
+    const [{ dueAt: begin = 0 } = {}] = changes;
+    expect(changes.map(({ dueAt }) => Math.round(dueAt - begin))).toEqual([0, 1, 2, 3]);
+  });
+
+  it('fails when a change is refused', async () => {
+    const held = new HeldPool();
+    held.statusCode = 422;
+    const writing = writeChanges({ pool: held.pool, modules, from: FROM, count: 1, rate: 1_000 });
+    await held.until(1);
+    held.answer();
+    await expect(writing).rejects.toThrow(/422 the answer/);
   });
 });
 
