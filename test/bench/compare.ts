@@ -23,7 +23,7 @@ export function changesSince(former: readonly KeptCase[], now: readonly KeptCase
 function isSameSize(a: Sizes, b: Sizes): boolean {
   const isSameWorld =
     a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas && a.services === b.services;
-  return isSameWorld && a.minutes === b.minutes;
+  return isSameWorld && a.minutes === b.minutes && a.seconds === b.seconds && a.rate === b.rate;
 }
 
 function changesOf(before: KeptCase, { name, figures }: KeptCase): string[] {

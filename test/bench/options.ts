@@ -38,7 +38,7 @@ export interface KnownSuites {
 }
 
 /** Beside the bases: those that not every suite has. */
-const SETTINGS = ['modules', 'replicas', 'services', 'minutes', 'seed'] as const;
+const SETTINGS = ['modules', 'replicas', 'services', 'minutes', 'seconds', 'rate', 'seed'] as const;
 
 /** Wrong use of the command line; the message names the flag. */
 export class UsageError extends Error {}
@@ -54,6 +54,8 @@ Usage: npm run bench -- [suite] [flags]
   --replicas N   replicas of the controller, likewise
   --services N   exported Services, likewise
   --minutes N    how long it lasts, likewise
+  --seconds N    how long a burst lasts, likewise
+  --rate N       changes in each second of a burst, likewise
   --seed N       makes the same accidents again, likewise (default: any, which is told)
   --case NAME    only this case; may be given more than once
   --subject NAME only this one of what is compared, with all of its variants; may be given more than once
@@ -142,6 +144,8 @@ function readFlags(args: readonly string[]) {
         replicas: { type: 'string' },
         services: { type: 'string' },
         minutes: { type: 'string' },
+        seconds: { type: 'string' },
+        rate: { type: 'string' },
         seed: { type: 'string' },
         case: { type: 'string', multiple: true, default: [] },
         subject: { type: 'string', multiple: true, default: [] },

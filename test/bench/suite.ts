@@ -56,6 +56,10 @@ export interface Sizes {
   /** That are exported. */
   readonly services?: number;
   readonly minutes?: number;
+  /** How long a burst lasts. */
+  readonly seconds?: number;
+  /** Changes in each second of a burst. */
+  readonly rate?: number;
   /** Of all accidents; 0: any. */
   readonly seed?: number;
 }
@@ -110,13 +114,15 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas, services, minutes }: Sizes): string {
+export function sizesText({ bases, modules, replicas, services, minutes, seconds, rate }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
     ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
     ...(services === undefined ? [] : [counted(services, 'Service')]),
     ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
+    ...(seconds === undefined ? [] : [`${counted(seconds, 'second')} of a burst`]),
+    ...(rate === undefined ? [] : [`${counted(rate, 'change')} a second`]),
   ];
   return parts.join(', ');
 }

@@ -6,6 +6,7 @@ import { find } from '../../support/observe.ts';
 import { Platform } from '../../support/platform.ts';
 import { startTransport } from '../../support/transport.ts';
 import { type ControllerProcess, type OwnWorld, startOwnWorld } from '../../support/world.ts';
+import { inParallel } from '../in-parallel.ts';
 import { poolOf } from '../scale/http-pool.ts';
 import type { StageOptions } from '../suite.ts';
 import type { Watched } from '../usage.ts';
@@ -213,20 +214,21 @@ export class ExportWorld {
   async #fill(): Promise<void> {
     const { admin, env } = this.world;
     const namespaces = Array.from({ length: NAMESPACES }, (_, number) => namespaceOf(number));
-    await inParallel(namespaces, async (name) => {
+    await inParallel(namespaces, REQUESTS_AT_ONCE, async (name) => {
       await admin.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
       while (!(await find<KubeObject>(admin, `/api/v1/namespaces/${name}/serviceaccounts/default`)))
         await delay(ASK_EVERY_MS);
     });
     await inParallel(
       Array.from({ length: this.bases }, (_, base) => base),
+      REQUESTS_AT_ONCE,
       async (base) => {
         const node = nodeObject(base, env);
         await this.#send('POST', '/api/v1/nodes', node);
         await this.#send('PATCH', `/api/v1/nodes/${node.metadata.name}/status`, { status: nodeStatus(base) });
       },
     );
-    await inParallel(this.services, async (service) => {
+    await inParallel(this.services, REQUESTS_AT_ONCE, async (service) => {
       await this.#send('POST', `/api/v1/namespaces/${service.namespace}/services`, serviceObject(service));
       for (let place = 0; place < BACKENDS; place++) {
         const pod = podOf(service, place, 0, this.bases);
@@ -243,13 +245,4 @@ function podsPath({ namespace }: BenchService): string {
 
 function backendCountOf({ ports }: { readonly ports: readonly { readonly backends: readonly unknown[] }[] }): number {
   return ports.reduce((sum, { backends }) => sum + backends.length, 0);
-}
-
-/** In no order. */
-async function inParallel<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
-  const left = [...items].reverse();
-  const work = async (): Promise<void> => {
-    for (let item = left.pop(); item !== undefined; item = left.pop()) await act(item);
-  };
-  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, work));
 }

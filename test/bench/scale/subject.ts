@@ -1,11 +1,9 @@
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Remote, remoteOf } from '../../../samples/process/remote.ts';
 import { CONTROLLER_USER, type ControllerProcess, type OwnWorld } from '../../support/world.ts';
 import type { ProfileCalls } from '../profiler.ts';
 import { startFloor } from './floor/floor-process.ts';
 import { KWOK_USER, startKwok } from './kwok/kwok.ts';
-import type { ProbeCalls } from './probe/probe.ts';
+import { PROBED, type ProbeCalls } from './probe/probe.ts';
 
 /**
  * How many writes the floor has in flight. Which number is best depends on the machine and the case: too few leave the
@@ -44,13 +42,6 @@ export interface Subject {
 export const SUBJECT_USERS: readonly string[] = [CONTROLLER_USER, KWOK_USER];
 
 const SERVICE_ACCOUNT = 'koupleless-system/module-controller';
-/**
- * Where `src/main.js` has it too. The probe is TypeScript and comes first: without a cache it would bring in the
- * compiler, 25 MiB that would count as the controller's.
- */
-const NODE_COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
-const PRELOAD = new URL('./probe/probe-preload.ts', import.meta.url).href;
-
 /** Resolves when it hears bases and Pods. */
 export async function startSubject(name: SubjectName, world: OwnWorld): Promise<Subject> {
   if (name === 'controller') return startController(world);
@@ -85,8 +76,7 @@ const { PRE_STOP_SLEEP_SECONDS = '0' } = process.env;
 
 /** Does not wait for anything. */
 export async function launchController(world: OwnWorld): Promise<Subject & { readonly process: ControllerProcess }> {
-  const preload = { NODE_OPTIONS: `--import ${PRELOAD}`, NODE_COMPILE_CACHE };
-  const started = await world.launchController({ ...preload, PRE_STOP_SLEEP_SECONDS });
+  const started = await world.launchController({ ...PROBED, PRE_STOP_SLEEP_SECONDS });
   const probe = remoteOf<ProbeCalls>('controller', started.child);
   return {
     name: 'controller',

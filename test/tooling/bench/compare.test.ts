@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changesSince } from '../../bench/compare.ts';
 import type { KeptFigure } from '../../bench/kept.ts';
+import type { Sizes } from '../../bench/suite.ts';
 import { keptCase, keptFigure } from './kept-figures.ts';
 
 function changes(before: KeptFigure, now: KeptFigure): string[] {
@@ -48,10 +49,12 @@ describe('the change against the result that was kept', () => {
 
   it('is not told of figures and cases that were not there, or of other sizes', () => {
     const now = keptCase('kill', [keptFigure('led', 10)]);
-    const at = (sizes: { bases: number; modules?: number }) => keptCase('kill', [keptFigure('led', 1)], { sizes });
+    const at = (sizes: Sizes) => keptCase('kill', [keptFigure('led', 1)], { sizes });
     expect(changesSince([at({ bases: 100 })], [now])).toHaveLength(1);
     expect(changesSince([at({ bases: 200 })], [now])).toEqual([]);
     expect(changesSince([at({ bases: 100, modules: 2 })], [now])).toEqual([]);
+    expect(changesSince([at({ bases: 100, seconds: 10 })], [now])).toEqual([]);
+    expect(changesSince([at({ bases: 100, rate: 10 })], [now])).toEqual([]);
     expect(changesSince([keptCase('kill', [keptFigure('held', 1)])], [now])).toEqual([]);
     expect(changesSince([keptCase('term', [keptFigure('led', 1)])], [now])).toEqual([]);
     expect(changesSince([], [now])).toEqual([]);

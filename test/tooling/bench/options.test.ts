@@ -11,7 +11,7 @@ const KNOWN: KnownSuites = {
     },
     second: {
       text: 'something else',
-      defaults: { runs: 3, bases: 500, modules: 4, replicas: 2 },
+      defaults: { runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100 },
       cases: [{ name: 'three' }, { name: 'huge', isOptional: true }],
       subjects: ['own', 'floor'],
     },
@@ -33,7 +33,7 @@ describe('the flags of the bench', () => {
     });
     expect(parseBenchOptions(['second'], KNOWN)).toMatchObject({
       runs: 3,
-      sizes: { bases: 500, modules: 4, replicas: 2 },
+      sizes: { bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100 },
     });
   });
 
@@ -58,10 +58,15 @@ describe('the flags of the bench', () => {
       out: 'a.json',
       profile: undefined,
     });
-    expect(parseBenchOptions(['second', '--modules', '7', '--replicas', '3'], KNOWN)?.sizes).toEqual({
+    expect(
+      parseBenchOptions(['second', '--modules', '7', '--replicas', '3', '--seconds', '10', '--rate', '20'], KNOWN)
+        ?.sizes,
+    ).toEqual({
       bases: 500,
       modules: 7,
       replicas: 3,
+      seconds: 10,
+      rate: 20,
     });
   });
 
@@ -81,6 +86,8 @@ describe('the flags of the bench', () => {
       '--bases',
       '--modules',
       '--replicas',
+      '--seconds',
+      '--rate',
       '--case',
       '--subject',
       '--keep',
@@ -90,7 +97,7 @@ describe('the flags of the bench', () => {
     ];
     const suites = [
       'first: something\n    cases: one, two\n    runs: 5, bases: 300',
-      'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2',
+      'cases: three\n    only with --case: huge\n    subjects: own, floor\n    runs: 3, bases: 500, modules: 4, replicas: 2, seconds: 60, rate: 100',
       "'second' when none is named",
     ];
     for (const text of [...flags, ...suites]) expect(helpOf(KNOWN)).toContain(text);
@@ -107,6 +114,7 @@ describe('the flags of the bench', () => {
     [['second', '--modules', '0'], /--modules must be a whole number/],
     [['second', '--replicas', 'many'], /--replicas must be a whole number/],
     [['first', '--modules', '2'], /--modules is nothing that can be set in the suite 'first'/],
+    [['first', '--seconds', '2'], /--seconds is nothing that can be set in the suite 'first'/],
     [['first', '--replicas', '2'], /--replicas is nothing that can be set in the suite 'first'/],
     [['first', '--keep', '--profile', 'a'], /--keep and --profile exclude each other/],
     [['first', '--fast'], /--fast/],

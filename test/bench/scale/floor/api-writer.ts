@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher, Pool } from 'undici';
+import { APPLY_PATCH } from '../../../../src/kube/transport/rest-lane.ts';
 import { poolOf } from '../http-pool.ts';
 import type { FloorCounters, FloorOptions } from './floor-process.ts';
 import { NO_ANSWER, type Verb, verdictOf } from './verdict.ts';
@@ -40,6 +41,11 @@ export class ApiWriter {
 
   strategicPatch(path: string, body: string): Promise<boolean> {
     return this.#write('PATCH', path, body, 'application/strategic-merge-patch+json');
+  }
+
+  /** Server-side apply; `path` has its query. */
+  apply(path: string, body: string): Promise<boolean> {
+    return this.#write('PATCH', path, body, APPLY_PATCH);
   }
 
   delete(path: string, body: string): Promise<boolean> {

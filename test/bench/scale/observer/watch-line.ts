@@ -54,16 +54,17 @@ export function leaseLineOf(line: Buffer): LeaseLine | undefined {
   return { name, isGone: found.type === 'DELETED', renewedAt };
 }
 
-function isOfObject(type: string, line: Buffer): boolean {
+/** Whether a line is about an object. A failure that the API server writes into a watch is thrown. */
+export function isOfObject(type: string, line: Buffer): boolean {
   if (type === 'ERROR') throw new Error(`a watch failed: ${line.toString()}`);
   return type !== 'BOOKMARK';
 }
 
-interface EventFound {
+export interface EventFound {
   type: string;
 }
 
-interface ConditionsFound {
+export interface ConditionsFound {
   /** Of the first condition Ready, whether it is True; undefined: there is none. */
   ready: boolean | undefined;
 }
@@ -86,7 +87,7 @@ interface LeaseFound extends EventFound {
 }
 
 /** The members of `{"type": …, "object": {…}}`. */
-function eventOf<T extends EventFound>(members: Readonly<Record<string, Take<T>>>): Members<T> {
+export function eventOf<T extends EventFound>(members: Readonly<Record<string, Take<T>>>): Members<T> {
   const inner = membersOf(members);
   return membersOf<T>({
     type: (scan, found) => {
@@ -96,7 +97,7 @@ function eventOf<T extends EventFound>(members: Readonly<Record<string, Take<T>>
   });
 }
 
-function inside<T>(members: Readonly<Record<string, Take<T>>>): Take<T> {
+export function inside<T>(members: Readonly<Record<string, Take<T>>>): Take<T> {
   const inner = membersOf(members);
   return (scan, found) => scan.object(inner, found);
 }
@@ -115,7 +116,7 @@ const CONDITION = membersOf<ConditionFound>({
   },
 });
 
-function takeConditions<T extends ConditionsFound>(scan: JsonScan, found: T): void {
+export function takeConditions<T extends ConditionsFound>(scan: JsonScan, found: T): void {
   scan.array(() => {
     const condition: ConditionFound = { type: undefined, status: undefined };
     scan.object(CONDITION, condition);

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ProfileCalls } from '../../profiler.ts';
 
 /** Of the event loop delay. */
@@ -14,6 +16,15 @@ export interface ProbeCalls extends ProfileCalls {
   /** What was compiled until now is there for the next process. */
   keepCompiled(): void;
 }
+
+/**
+ * Variables of a process that carries the probe. The cache is where `src/main.js` has it too. The probe is TypeScript
+ * and comes first: without a cache it would bring in the compiler, 25 MiB that would count as the process's own.
+ */
+export const PROBED = {
+  NODE_OPTIONS: `--import ${new URL('./probe-preload.ts', import.meta.url).href}`,
+  NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+} as const;
 
 export interface MemoryFigures {
   /** Bytes that live: heap, and buffers outside of it. */
