@@ -59,7 +59,7 @@ import {
   type ModuleReleaseObject,
 } from './release/module-release.ts';
 import { RELEASE_EVENTS, ReleaseController } from './release/release-controller.ts';
-import { CatalogAccess } from './serve/catalog-access.ts';
+import { CatalogAccess, isAppOfNamespace } from './serve/catalog-access.ts';
 import { RESOLVE_PATH, resolveApp } from './serve/resolve-app.ts';
 
 const NAME = 'catalog';
@@ -219,8 +219,8 @@ async function servedOf(context: ControllerContext): Promise<Served> {
   const { feed } = config;
   if (feed === undefined) return { served: [], tokens: [] };
   const { appTokensPath: directory } = feed;
-  const owner = 'application';
-  const tokens = directory === undefined ? undefined : await TokenFiles.load({ directory, owner, ...shared });
+  const files = { owner: 'application', isOwner: isAppOfNamespace, ...shared };
+  const tokens = directory === undefined ? undefined : await TokenFiles.load({ directory, ...files });
   const access = new CatalogAccess({ tokens, users: tokenAccessOf(context) });
   const resolving = resolveApp({
     modules: informers.get(CACHED_MODULES),

@@ -3,7 +3,7 @@ import type { Clock } from '../../../clock.ts';
 import { messageOf } from '../../../errors.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
-import type { ResourceClient } from '../../../kube/resource.ts';
+import { type ResourceClient, SERVICES } from '../../../kube/resource.ts';
 import { ifFound } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import { type Informer, objectKey } from '../../../kube/watch/informer-types.ts';
@@ -19,11 +19,11 @@ import {
   selectorLabelsOf,
   workloadOf,
 } from '../compose/compose.ts';
-import { type CachedComposed, podCountsOf } from '../compose/composed-object.ts';
+import { type CachedComposed, type PodCounts, podCountsOf } from '../compose/composed-object.ts';
 import { type Composer, isOwnedBy } from '../compose/composer.ts';
 import type { CachedModuleRelease } from '../release/module-release.ts';
 import { type CachedModule, isSameModule, moduleSubject } from './cached-module.ts';
-import type { ModuleObject, WorkloadKind } from './module.ts';
+import { MODULES, type ModuleObject, type WorkloadKind } from './module.ts';
 import { type Part, partOf } from './module-part.ts';
 import { ModuleReports } from './module-reports.ts';
 import { type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
@@ -45,6 +45,8 @@ export interface ModuleControllerOptions {
   readonly logger: Logger;
 }
 
+/** A controller that is up sees a change of its workload in less. */
+const UNOBSERVED_MS = 2_000;
 /** The number of failed tries after which the status says so. */
 const SHOWN_FAILURES = 3;
 
@@ -75,6 +77,8 @@ export class ModuleController {
   readonly #reports: ModuleReports;
   /** Numbers of tries in a row that got no answer, by key. An entry goes with a good one, and with its Module. */
   readonly #failures = new Map<string, number>();
+  /** Since when the controller of a workload has not seen it as it is, by key, on the clock. An entry goes when it has. */
+  readonly #unobservedSince = new Map<string, number>();
 
   constructor(options: ModuleControllerOptions) {
     this.#options = options;
@@ -91,6 +95,7 @@ export class ModuleController {
     if (module === undefined) {
       this.#reports.forget(key);
       this.#failures.delete(key);
+      this.#unobservedSince.delete(key);
       for (const composer of [...Object.values(this.#options.workloads), this.#options.services]) composer.forget(key);
     }
     // The API server deletes what it owns.
@@ -118,7 +123,7 @@ export class ModuleController {
     const subject = moduleSubject(module);
     const published = releases.get(key)?.spec;
     const report: ModuleRollbackOptions['report'] = (...event) => recorder.event(subject, ...event);
-    const part = await partOf(module, async () => {
+    const part = await partOf(module, MODULES.kind, async () => {
       await rollBack(module, { client, published, permit, report });
       return undefined;
     });
@@ -179,12 +184,12 @@ export class ModuleController {
     const composer = workloads[workloadOf(module.spec)];
     const service = composeService(module);
     const isWanted = () => this.#isWanted(module);
-    const ofWorkload = await partOf(module, async () => {
+    const ofWorkload = await partOf(module, workloadOf(module.spec), async () => {
       if (workload === 'Remove') await composer.remove(module, module.status?.release !== undefined);
       else if (workload !== undefined) return composer.compose(workload, isWanted);
       return undefined;
     });
-    const ofService = await partOf(module, async () => {
+    const ofService = await partOf(module, SERVICES.kind, async () => {
       if (service !== undefined) return services.compose(service, isWanted);
       await services.remove(module, false);
       return undefined;
@@ -221,6 +226,21 @@ export class ModuleController {
     this.#options.recorder.event(moduleSubject(module), 'Warning', 'Restored', message);
   }
 
+  /**
+   * How long the report waits for the controller of the workload, ms: until that has seen its newest specification,
+   * nobody knows whether Pods change. One that is away is waited for once.
+   */
+  #unobservedMs(key: string, { status }: CachedModule, counts: PodCounts | undefined): number {
+    if (counts === undefined || counts.isObserved || status === undefined) {
+      this.#unobservedSince.delete(key);
+      return 0;
+    }
+    const now = this.#options.clock.now();
+    const since = this.#unobservedSince.get(key) ?? now;
+    this.#unobservedSince.set(key, since);
+    return since + UNOBSERVED_MS - now;
+  }
+
   /** Returns how long a change has to wait, ms; undefined: the status is as it should be. */
   async #report(key: string, module: CachedModule, result: Reconciled): Promise<number | undefined> {
     const { workloads, pods, clock } = this.#options;
@@ -228,12 +248,15 @@ export class ModuleController {
     const { outcome, isComposed, release, missing, contested, altered } = result;
     const live = workloads[kind].find(key) ?? result.live;
     const isOwn = live !== undefined && isOwnedBy(live, module.uid);
+    const counts = isOwn && live ? podCountsOf(kind, live) : undefined;
+    const unobservedMs = this.#unobservedMs(key, module, counts);
+    if (unobservedMs > 0) return unobservedMs;
     const status = moduleStatusOf({
       generation: module.generation,
       before: module.status,
       selector: selectorOf(module),
       outcome: withWarnings(outcome, module),
-      counts: isOwn && live ? podCountsOf(kind, live) : undefined,
+      counts,
       isComposed,
       release,
       problems: problemsOf(pods.byIndex('module', moduleLabelsKey(module.namespace, module.spec))),

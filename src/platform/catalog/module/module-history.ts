@@ -68,7 +68,9 @@ export function releasePatchOf(
     entry.sha256 === sha256 &&
     moduleVersionOf(module, entry) === moduleVersionOf(module, { image, version });
   if (isPublished) return { id, image: null, version: null, sha256: null };
-  return { id, image, version: version ?? null, sha256: sha256 ?? null };
+  // What follows from the address would stay when somebody publishes another one.
+  const isNamed = moduleVersionOf(module, { image }) === version;
+  return { id, image, version: isNamed ? null : (version ?? null), sha256: sha256 ?? null };
 }
 
 type Content = Pick<ModuleRevision, 'id' | 'image' | 'version' | 'sha256'>;

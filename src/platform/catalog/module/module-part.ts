@@ -24,7 +24,12 @@ export interface Part {
   readonly error?: Error;
 }
 
-export async function partOf(module: CachedModule, write: () => Promise<Composed | undefined>): Promise<Part> {
+/** `kind`: that of the object, for messages. */
+export async function partOf(
+  module: CachedModule,
+  kind: string,
+  write: () => Promise<Composed | undefined>,
+): Promise<Part> {
   const { name } = module;
   try {
     const result = await write();
@@ -32,7 +37,7 @@ export async function partOf(module: CachedModule, write: () => Promise<Composed
       case undefined:
         return {};
       case 'Taken': {
-        const message = `another object has the name ${name}: rename it, or delete it`;
+        const message = `another ${kind} has the name ${name}: delete it, and create it again with another name if you need it`;
         return { problem: { reason: 'NameTaken', message }, requeueAfterMs: LOOK_AGAIN_MS };
       }
       case 'Deleting':

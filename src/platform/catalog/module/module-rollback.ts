@@ -8,6 +8,7 @@ import type { CachedReleases } from '../release/module-release.ts';
 import type { CachedModule } from './cached-module.ts';
 import type { ModuleObject } from './module.ts';
 import { releasePatchOf, rollbackTarget } from './module-history.ts';
+import { wantedRelease } from './release-in-force.ts';
 
 export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
   {
@@ -41,7 +42,7 @@ export interface ModuleRollbackOptions {
 export async function rollBack(module: CachedModule, options: ModuleRollbackOptions): Promise<void> {
   const { client, published, permit, report } = options;
   const { resourceVersion, spec, status } = module;
-  const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0, spec.release);
+  const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0, wantedRelease(module, published));
   const removal = (version: string | undefined, managedFields?: object) =>
     client.mergePatch(
       module,

@@ -82,14 +82,16 @@ function historyOf({ isComposed, before, release, now }: ModuleStatusInput): Pic
 type Untimed = Omit<ModuleCondition, 'lastTransitionTime'>;
 
 function conditionsOf(input: ModuleStatusInput): Untimed[] {
-  const { missing, contested, altered } = input;
+  const { missing, contested, altered, outcome } = input;
   return [
     readyOf(input),
     {
       type: 'ReleaseFound',
-      ...(missing === undefined
-        ? { status: 'True', reason: 'Found', message: '' }
-        : { status: 'False', reason: 'NotPublished', message: `nobody has published release ${missing}` }),
+      ...(missing !== undefined
+        ? { status: 'False', reason: 'NotPublished', message: notPublished(missing) }
+        : outcome.reason === 'NoRelease'
+          ? { status: 'Unknown', reason: 'NoRelease', message: 'the Module asks for none' }
+          : { status: 'True', reason: 'Found', message: '' }),
     },
     ...(contested === undefined
       ? []
@@ -100,8 +102,17 @@ function conditionsOf(input: ModuleStatusInput): Untimed[] {
   ];
 }
 
-function readyOf({ outcome, counts }: ModuleStatusInput): Untimed {
+function notPublished(id: string): string {
+  return `nobody has published release ${id}`;
+}
+
+function readyOf({ outcome, counts, missing, contested, release }: ModuleStatusInput): Untimed {
   if (outcome.reason !== 'Composed') return { type: 'Ready', status: 'False', ...outcome };
+  if (missing !== undefined && missing !== release?.id) {
+    const message = `${notPublished(missing)}; release ${release?.id} runs on`;
+    return { type: 'Ready', status: 'False', reason: 'ReleaseMissing', message };
+  }
+  if (contested !== undefined) return { type: 'Ready', status: 'False', reason: 'Contested', message: contested };
   if (counts === undefined || !counts.isObserved) {
     return { type: 'Ready', status: 'False', reason: 'Progressing', message: 'the workload is being created' };
   }

@@ -208,6 +208,11 @@ function celOf(allowed: Readonly<Record<string, readonly string[]>>): string {
   return `(${pairs.join(' || ')})`;
 }
 
+/** CEL: a field of the release is as it was. */
+function isUnchanged(field: string): string {
+  return `(has(self.${field}) ? self.${field} : '') == (has(oldSelf.${field}) ? oldSelf.${field} : '')`;
+}
+
 const release = Type.Object(
   {
     id: Type.String({ maxLength: 63, pattern: RELEASE_ID, description: 'Which release runs; a new id publishes it.' }),
@@ -230,10 +235,22 @@ const release = Type.Object(
   },
   {
     description: 'What runs. Without it there are no Pods.',
-    ...rules({
-      rule: "!has(self.image) || self.image.contains('.jar')",
-      message: 'image must be the address of a jar, such as https://jars.example.com/shop-1.0.0-ark-biz.jar',
-    }),
+    ...rules(
+      {
+        rule: "!has(self.image) || self.image.contains('.jar')",
+        message: 'image must be the address of a jar, such as https://jars.example.com/shop-1.0.0-ark-biz.jar',
+      },
+      // `rollbackTo` may have set them, and a merge patch of the id alone leaves them.
+      {
+        rule: `self.id == oldSelf.id || !has(self.image) || !(${['image', 'version', 'sha256'].map(isUnchanged).join(' && ')})`,
+        message:
+          'release has another id and the jar of the former one: set image too, or remove image (null) if a ModuleRelease has the id',
+      },
+      {
+        rule: `self.id == oldSelf.id || !has(self.sha256) || !${isUnchanged('sha256')} || ${isUnchanged('image')}`,
+        message: 'release.sha256 is that of the former release: set it too, or remove it (null)',
+      },
+    ),
   },
 );
 
@@ -313,7 +330,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 6,
+  schemaRevision: 7,
   spec,
   status,
   subresources: {

@@ -24,7 +24,7 @@ export type ReleaseInForce =
   | { readonly state: 'Missing'; readonly id: string; readonly release: ComposedRelease | undefined };
 
 export function releaseInForce({ spec, annotations, before, history = [], published }: ReleaseInput): ReleaseInForce {
-  const wanted = spec.release ?? automatic(annotations, published);
+  const wanted = wantedRelease({ spec, annotations }, published);
   if (wanted === undefined) {
     // The default is gone, or the ModuleRelease is.
     if (isAutomatic(annotations) && before !== undefined) return { state: 'Missing', id: before.id, release: before };
@@ -50,11 +50,13 @@ export function releaseInForce({ spec, annotations, before, history = [], publis
   };
 }
 
-function automatic(
-  annotations: Readonly<Record<string, string>>,
-  published: CachedReleases | undefined,
+/** The release that a Module asks for: its own, else the default that it follows. */
+export function wantedRelease(
+  { spec, annotations }: Pick<ReleaseInput, 'spec' | 'annotations'>,
+  published: Pick<CachedReleases, 'default'> | undefined,
 ): ModuleSpec['release'] {
-  return isAutomatic(annotations) && published?.default !== undefined ? { id: published.default } : undefined;
+  const { default: id } = published ?? {};
+  return spec.release ?? (isAutomatic(annotations) && id !== undefined ? { id } : undefined);
 }
 
 function isAutomatic(annotations: Readonly<Record<string, string>>): boolean {

@@ -99,11 +99,15 @@ export const MODULE_RELEASES: ResourceKind = {
   isNamespaced: true,
 };
 
+/** CEL: releases in use of which a part that Pods are made of is another one now. */
+const CHANGED_JARS =
+  "self.spec.releases.filter(r, r.id in oldSelf.status.inUse && oldSelf.spec.releases.exists(o, o.id == r.id && (o.image != r.image || (has(o.version) ? o.version : '') != (has(r.version) ? r.version : '') || (has(o.sha256) ? o.sha256 : '') != (has(r.sha256) ? r.sha256 : ''))))";
+
 export const MODULE_RELEASE_CRD = crdOf({
   kind: MODULE_RELEASES,
   shortNames: ['mrel'],
   description: 'Published releases of the Module with its name.',
-  schemaRevision: 3,
+  schemaRevision: 4,
   spec,
   status,
   columns: [
@@ -115,6 +119,12 @@ export const MODULE_RELEASE_CRD = crdOf({
     {
       rule: '!has(oldSelf.status) || !has(oldSelf.status.inUse) || oldSelf.status.inUse.all(id, self.spec.releases.exists(r, r.id == id) || !oldSelf.spec.releases.exists(r, r.id == id))',
       message: 'spec.releases: a release that is in use cannot be removed: status.inUse lists these',
+      messageExpression: `'spec.releases: a release that is in use cannot be removed: ' + oldSelf.status.inUse.filter(id, !self.spec.releases.exists(r, r.id == id)).join(', ')`,
+    },
+    {
+      rule: `!has(oldSelf.status) || !has(oldSelf.status.inUse) || ${CHANGED_JARS}.size() == 0`,
+      message: 'spec.releases: the jar of a release that is in use cannot be changed: publish another id',
+      messageExpression: `'spec.releases: the jar of a release that is in use cannot be changed: publish another id instead of ' + ${CHANGED_JARS}.map(r, r.id).join(', ')`,
     },
     {
       rule: '!has(self.spec.default) || self.spec.releases.exists(r, r.id == self.spec.default)',

@@ -35,6 +35,11 @@ export class CatalogAccess {
   }
 }
 
+/** Whether a text is `{namespace}.{app}`. */
+export function isAppOfNamespace(text: string): boolean {
+  return /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\.[A-Za-z][0-9A-Za-z]*$/.test(text);
+}
+
 /** No name of a namespace has a dot. */
 function isOf(owner: string, namespace: string, app: string | undefined): boolean {
   return app === undefined ? owner.startsWith(`${namespace}.`) : owner === `${namespace}.${app}`;
