@@ -243,6 +243,47 @@ describe('a Module', () => {
     await tenant.delete(`${MODULES}/shop-fixed`);
   });
 
+  it('never runs the jar of a former release under another id', async () => {
+    const image = jarOf('jar', '1.0.0');
+    const sha256 = 'a'.repeat(64);
+    await tenant.post(MODULES, moduleOf('jar', { release: { id: 'r1', image, sha256 } }));
+    const answer = (release: object): Promise<string> =>
+      tenant.mergePatch(`${MODULES}/shop-jar?dryRun=All`, { spec: { release } }).then(() => 'accepted', messageOf);
+    expect(await answer({ id: 'r2' })).toContain('release has another id and the jar of the former one');
+    expect(await answer({ id: 'r2', image: jarOf('jar', '2.0.0') })).toContain('release.sha256 is that of the former');
+    expect(await answer({ id: 'r2', image: null, sha256: null })).toBe('accepted');
+    expect(await answer({ id: 'r2', image: jarOf('jar', '2.0.0'), sha256: null })).toBe('accepted');
+    expect(await answer({ id: 'r2', version: '2.0.0', sha256: 'b'.repeat(64) })).toBe('accepted');
+    expect(await answer({ image: jarOf('jar', '2.0.0') })).toBe('accepted');
+    await tenant.delete(`${MODULES}/shop-jar`);
+  });
+
+  it('is not Ready while nobody has published its release', async () => {
+    const image = jarOf('unknown', '1.0.0');
+    await tenant.post(MODULES, moduleOf('unknown', { release: { id: 'r1', image } }));
+    await eventually(async () => expect(await stateOf('unknown')).toBe('Released'));
+    await tenant.mergePatch(`${MODULES}/shop-unknown`, { spec: { release: { id: 'r9', image: null } } });
+    await eventually(async () => expect(await stateOf('unknown')).toBe('ReleaseMissing'));
+    expect(await versionsOf('unknown')).toEqual(['1.0.0']);
+    await tenant.delete(`${MODULES}/shop-unknown`);
+  });
+
+  it('gets a workload back whose owner somebody has removed', async () => {
+    const image = jarOf('orphan', '1.0.0');
+    await tenant.post(
+      MODULES,
+      moduleOf('orphan', { deploy: { workload: 'Deployment' }, release: { id: 'r1', image } }),
+    );
+    await eventually(async () => expect(await stateOf('orphan')).toBe('Released'));
+    for (const path of [workloadPath('Deployment', 'orphan'), `${SERVICES}/shop-orphan`]) {
+      const ownersOf = async () =>
+        (await tenant.get(path)).metadata.ownerReferences?.map(({ kind }: { kind: string }) => kind);
+      await tenant.mergePatch(path, { metadata: { ownerReferences: null } });
+      await eventually(async () => expect(await ownersOf()).toEqual(['Module']));
+    }
+    await tenant.delete(`${MODULES}/shop-orphan`);
+  });
+
   it('has a release once', async () => {
     const twice = releaseOf('twice', '1.0.0', '2.0.0');
     for (const release of twice.spec.releases) release.id = 'r1';
@@ -269,7 +310,12 @@ describe('a ModuleRelease', () => {
         .then(({ spec }) => spec.releases.filter(({ id }: { id: string }) => !gone.includes(id)))
         .then((releases) => tenant.mergePatch(`${RELEASES}/shop-used`, { spec: { releases } }))
         .then(() => 'accepted', messageOf);
-    expect(await without('r1')).toContain('a release that is in use cannot be removed');
+    expect(await without('r1')).toContain('a release that is in use cannot be removed: r1');
+    const releases = releaseOf('used', '3.0.0', '2.0.0').spec.releases;
+    const changed = tenant.mergePatch(`${RELEASES}/shop-used`, { spec: { releases } });
+    expect(await changed.then(() => 'accepted', messageOf)).toContain(
+      'cannot be changed: publish another id instead of r1',
+    );
     expect(await without('r2')).toBe('accepted');
     await tenant.delete(`${MODULES}/shop-used`);
     await eventually(async () => expect((await statusOf('used')).inUse).toBeUndefined());
@@ -318,7 +364,7 @@ describe('a PlatformConfig', () => {
   it('lists the applications of its namespace, and one that Modules use cannot be removed', async () => {
     const appsOf = async () => (await tenant.get(path)).status?.apps;
     await eventually(async () => expect(await appsOf()).toEqual([{ name: 'Shop', business: '' }]));
-    expect(await change({ apps: [] })).toContain('an application that Modules use cannot be removed');
+    expect(await change({ apps: [] })).toContain('an application that Modules use cannot be removed: Shop');
     expect(await change({ businesses: [{ name: 'retail', show: 'Retail' }] })).toBe('accepted');
     await eventually(async () => expect(await appsOf()).toEqual([{ name: 'Shop', business: 'retail' }]));
     await tenant.delete(`${MODULES}/shop-many`);

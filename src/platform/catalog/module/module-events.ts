@@ -57,17 +57,18 @@ export function statusEvents(before: ModuleStatus | undefined, status: ModuleSta
   return [
     ...(isReleased ? [['Normal', 'Released', `release ${release.id} is in force: ${release.image}`] as const] : []),
     ...changed.flatMap((condition): StatusEvent[] => {
-      const event = eventReasonOf(condition);
-      return event === undefined ? [] : [['Warning', event, condition.message]];
+      const event = eventOf(condition);
+      return event === undefined ? [] : [[...event, condition.message]];
     }),
   ];
 }
 
 const NOT_COMPOSED = ['NotComposable', 'NameTaken', 'NotPermitted', 'Refused', 'Unwatched'];
 
-/** Reason of the event for a condition that has changed. Undefined: there is none. */
-function eventReasonOf({ type, status, reason }: ModuleCondition): string | undefined {
-  if (type === 'ReleaseFound') return status === 'False' ? 'ReleaseMissing' : undefined;
-  if (type === 'Contested' || type === 'Altered') return type;
-  return type === 'Ready' && NOT_COMPOSED.includes(reason) ? 'NotComposed' : undefined;
+/** Type and reason of the event for a condition that has changed. Undefined: there is none. */
+function eventOf({ type, status, reason }: ModuleCondition): readonly ['Warning', string] | undefined {
+  if (type === 'ReleaseFound') return status === 'False' ? ['Warning', 'ReleaseMissing'] : undefined;
+  if (type === 'Contested') return ['Warning', 'Contested'];
+  if (type === 'Altered') return ['Warning', 'Altered'];
+  return type === 'Ready' && NOT_COMPOSED.includes(reason) ? ['Warning', 'NotComposed'] : undefined;
 }

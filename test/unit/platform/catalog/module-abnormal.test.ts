@@ -312,3 +312,53 @@ describe('a release with the name of a property that every object has', () => {
     expect(Object.keys(status().firstSeen)).toEqual(['r1']);
   });
 });
+
+describe('a Module that follows the default', () => {
+  it('goes back from it with the first rollbackTo', async () => {
+    const publish = (id: string) =>
+      rig.put(MODULE_RELEASES, {
+        metadata: { name: 'shop-cart', namespace: 'default' },
+        spec: { default: id, releases: ['1', '2'].map((one) => ({ id: `r${one}`, image: jar(one) })) },
+      } as never);
+    await publish('r1');
+    await create({ release: undefined }, { 'platform.koupleless.io/auto-release': 'true' });
+    await publish('r2');
+    expect([image(), history()]).toEqual([jar('2'), ['2 r2', '1 r1']]);
+    await patch({ rollbackTo: {} });
+    expect([module().spec.release?.id, image()]).toEqual(['r1', jar('1')]);
+  });
+});
+
+describe('a workload that its controller has not seen yet', () => {
+  it('changes no status for two seconds, and is no longer waited for then', async () => {
+    await create();
+    const seen = { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1 };
+    const metadata = { ...workload()?.metadata, generation: 1 };
+    await rig.put(MODULE_DEPLOYMENTS, { ...workload(), metadata, status: seen } as never);
+    expect(ready()).toBe('True Released: 1 of 1 are Ready');
+    const version = module().metadata.resourceVersion;
+    const change = (generation: number, status: object, seconds: number) =>
+      rig.put(MODULE_DEPLOYMENTS, { ...workload(), metadata: { ...metadata, generation }, status } as never, seconds);
+    await change(2, { ...seen, readyReplicas: 0 }, 1);
+    expect(module().metadata.resourceVersion).toBe(version);
+    await change(2, { ...seen, observedGeneration: 2 }, 1);
+    expect(module().metadata.resourceVersion).toBe(version);
+    await change(3, { ...seen, readyReplicas: 0 }, 1);
+    expect(module().metadata.resourceVersion).toBe(version);
+    await rig.rest(2);
+    expect(ready()).toMatch(/^False Progressing/);
+  });
+});
+
+describe('a release that nobody has published', () => {
+  it('is not Ready, although what was in force runs on', async () => {
+    await create();
+    const seen = { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1 };
+    await rig.put(MODULE_DEPLOYMENTS, { ...workload(), status: seen } as never);
+    await patch({ release: { id: 'r9' } });
+    expect([ready(), image()]).toEqual([
+      'False ReleaseMissing: nobody has published release r9; release r1 runs on',
+      jar('1'),
+    ]);
+  });
+});
