@@ -9,8 +9,6 @@ import Type, { type TSchema } from 'typebox';
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
-  /** CEL for a message with values. `message` is shown where it fails. */
-  readonly messageExpression?: string;
 }
 
 export function rules(...all: readonly CelRule[]): { 'x-kubernetes-validations': readonly CelRule[] } {

@@ -210,7 +210,7 @@ function celOf(allowed: Readonly<Record<string, readonly string[]>>): string {
 
 /** CEL: a field of the release is as it was. */
 function isUnchanged(field: string): string {
-  return `(has(self.${field}) ? self.${field} : '') == (has(oldSelf.${field}) ? oldSelf.${field} : '')`;
+  return `((has(self.${field}) ? self.${field} : '') == (has(oldSelf.${field}) ? oldSelf.${field} : ''))`;
 }
 
 const release = Type.Object(

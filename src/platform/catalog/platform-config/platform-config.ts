@@ -168,8 +168,6 @@ export const PLATFORM_CONFIG_CRD = crdOf({
     {
       rule: `!has(oldSelf.status) || !has(oldSelf.spec.apps) || oldSelf.spec.apps.all(a, (has(self.spec.apps) && self.spec.apps.exists(b, b.name == a.name)) || !oldSelf.status.apps.exists(u, u.name == a.name))`,
       message: 'spec.apps: an application that Modules use cannot be removed: status.apps lists these',
-      messageExpression:
-        "'spec.apps: an application that Modules use cannot be removed: ' + oldSelf.spec.apps.filter(a, oldSelf.status.apps.exists(u, u.name == a.name) && !(has(self.spec.apps) && self.spec.apps.exists(b, b.name == a.name))).map(a, a.name).join(', ')",
     },
   ],
 });
