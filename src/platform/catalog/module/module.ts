@@ -330,7 +330,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 7,
+  schemaRevision: 8,
   spec,
   status,
   subresources: {

@@ -119,7 +119,7 @@ export const MODULE_RELEASE_CRD = crdOf({
   kind: MODULE_RELEASES,
   shortNames: ['mrel'],
   description: 'Published releases of the Module with its name.',
-  schemaRevision: 4,
+  schemaRevision: 5,
   spec,
   status,
   columns: [
