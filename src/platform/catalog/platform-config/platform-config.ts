@@ -152,7 +152,7 @@ export const PLATFORM_CONFIG_CRD = crdOf({
   kind: PLATFORM_CONFIGS,
   shortNames: ['pcfg'],
   description: 'How the catalog works in a namespace. Without it all defaults hold.',
-  schemaRevision: 3,
+  schemaRevision: 4,
   spec,
   status,
   columns: [
