@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../clock.ts';
-import { messageOf } from '../../../errors.ts';
+import { ControllerError, messageOf } from '../../../errors.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
 import type { ResourceClient } from '../../../kube/resource.ts';
@@ -177,7 +177,14 @@ export class ModuleController {
     const { configs: _former, ...bare } = release;
     const whole: ComposedRelease = wanted.configs.length === 0 ? bare : { ...bare, configs: wanted.configs };
     const fault = inPlaceFault(module, whole);
-    const composition = fault === undefined ? await this.#composition(module, whole) : { fault };
+    let composition: Composition | CompositionFault;
+    try {
+      composition = fault === undefined ? await this.#composition(module, whole) : { fault };
+    } catch (error) {
+      if (!(error instanceof ControllerError)) throw error;
+      const outcome: Outcome = { reason: 'Unavailable', message: `it is tried again: ${messageOf(error)}` };
+      return { outcome, isComposed: false, error, missing, configFound, release: status?.release };
+    }
     if ('fault' in composition) {
       return { ...(await this.#hold(module, 'NotComposable', composition.fault)), missing, configFound };
     }
