@@ -9,8 +9,9 @@ import { VERSION_ID } from './version.ts';
 
 /** One source of the type, the CRD and the table in docs/kinds.md. */
 
-/** Bound for the API server's estimate of what its checks cost. */
-const MAX_INSTANCES = 32;
+/** Bounds for the API server's estimate of what its checks cost. */
+const MAX_INSTANCES = 100;
+const MAX_INSTANCE_LENGTH = 100_000;
 /** Bounds for the size of the status. */
 export const MAX_USERS = 20;
 export const MAX_VERSIONS = 256;
@@ -85,7 +86,7 @@ const spec = Type.Object({
   instances: Type.Optional(
     Type.Unsafe<Record<string, string>>({
       type: 'object',
-      additionalProperties: { type: 'string', maxLength: MAX_CONTENT_BYTES },
+      additionalProperties: { type: 'string', maxLength: MAX_INSTANCE_LENGTH },
       maxProperties: MAX_INSTANCES,
       description:
         'Parts for single instances, by ordinal or identity, with keys that win over those of `content`. Files of bases, and of modules that read them by HTTP.',
