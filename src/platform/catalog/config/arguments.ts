@@ -7,43 +7,30 @@ export const MAX_ARGUMENT_BYTES = 8 * 1024;
 /** A configuration that a Module runs with. */
 export interface ModuleConfigInForce {
   readonly name: string;
-  readonly version: string;
-  readonly as: 'Arguments' | 'Http';
   readonly format: ConfigFormat;
   /** Content of the version. */
   readonly content: string;
-  readonly hasInstances: boolean;
 }
-
-/** Arguments by which a module fetches the versions of these configurations over HTTP. */
-export type HttpArguments = (configs: readonly Pick<ModuleConfigInForce, 'name' | 'version'>[]) => readonly string[];
 
 export type ConfigArguments = { readonly args: readonly string[] } | { readonly fault: string };
 
 /**
  * Arguments of the container of a module with its configuration: one `--spring.application.json=` with all properties,
- * those of later configurations first, then those of the ones by HTTP.
+ * those of later configurations first.
  */
-export function argumentsOf(configs: readonly ModuleConfigInForce[], httpArguments: HttpArguments): ConfigArguments {
+export function argumentsOf(configs: readonly ModuleConfigInForce[]): ConfigArguments {
   const all = new Map<string, string | number | boolean>();
-  const direct = configs.filter((config) => config.as === 'Arguments');
-  for (const { name, format, content, hasInstances } of direct) {
-    if (hasInstances) return { fault: `ModuleConfig ${name} has parts for single instances: use as: Http` };
+  for (const { name, format, content } of configs) {
     const flat = flatten(format, content);
-    if ('fault' in flat) return { fault: `ModuleConfig ${name} as: Arguments: ${flat.fault}` };
+    if ('fault' in flat) return { fault: `configs: ModuleConfig ${name}: ${flat.fault}` };
     override(all, flat.properties);
   }
-  const overHttp = configs.filter((config) => config.as === 'Http');
-  const args = [
-    ...(all.size === 0 ? [] : [`--spring.application.json=${jsonOf(all)}`]),
-    ...(overHttp.length === 0 ? [] : httpArguments(overHttp)),
-  ];
-  const size = args.reduce((sum, arg) => sum + Buffer.byteLength(arg), 0);
-  if (size <= MAX_ARGUMENT_BYTES) return { args };
-  const names = direct.map(({ name }) => name).join(', ');
-  return {
-    fault: `${names} need ${size} bytes of arguments, at most ${MAX_ARGUMENT_BYTES} are possible: use as: Http`,
-  };
+  if (all.size === 0) return { args: [] };
+  const arg = `--spring.application.json=${jsonOf(all)}`;
+  const size = Buffer.byteLength(arg);
+  if (size <= MAX_ARGUMENT_BYTES) return { args: [arg] };
+  const names = configs.map(({ name }) => name).join(', ');
+  return { fault: `configs: ${names} need ${size} bytes of arguments, at most ${MAX_ARGUMENT_BYTES} are possible` };
 }
 
 /** Later properties win. A list replaces a list of the same name as a whole, as Spring has it of two sources. */

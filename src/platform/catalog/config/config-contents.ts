@@ -62,9 +62,9 @@ export class ConfigContents implements ModuleConfigs {
         );
       }
       const { format } = config.spec;
-      contents.push({ name: config.name, version: version.id, as: 'Arguments', format, content, hasInstances: false });
+      contents.push({ name: config.name, format, content });
     }
-    const made = argumentsOf(contents, () => []);
+    const made = argumentsOf(contents);
     this.#arguments.set(key, made);
     return made;
   }

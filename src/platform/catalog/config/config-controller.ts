@@ -118,12 +118,11 @@ export class ConfigController {
       const isRefused = isForbidden(error) || (error instanceof ControllerError && error.code === 'Catalog.NameTaken');
       if (!isRefused) throw error;
       const reason = isForbidden(error) ? 'NotPermitted' : 'NameTaken';
-      const message = `the platform may not keep versions in namespace ${config.namespace}: ${messageOf(error)}`;
-      await this.#write(
-        key,
-        config,
-        this.#statusWith(config, reason, reason === 'NameTaken' ? messageOf(error) : message),
-      );
+      const message =
+        reason === 'NameTaken'
+          ? messageOf(error)
+          : `the platform may not keep versions in namespace ${config.namespace}: ${messageOf(error)}`;
+      await this.#write(key, config, this.#statusWith(config, reason, message));
       return { requeueAfterMs: LOOK_AGAIN_MS };
     }
   }
@@ -165,8 +164,9 @@ export class ConfigController {
     };
     const history = historyOf(input);
     const whole =
-      history.prune.length === 0 ? history : historyOf({ ...input, inUse: await this.#usedNow(key, config, input) });
+      history.prune.length === 0 ? history : historyOf({ ...input, inUse: await this.#usedNow(config, input) });
     // Before the status: a version that is only half gone is removed again.
+    if (whole.prune.length > 0) await this.#ensureSeen(key, config);
     for (const version of whole.prune) await store.remove(config, version);
     const users = this.#usersOf(key, config);
     const status = configStatusOf({
@@ -265,10 +265,17 @@ export class ConfigController {
   }
 
   /** Versions in use, with those that only the histories of workloads name. */
-  async #usedNow(_key: string, { namespace, name }: CachedModuleConfig, { inUse }: HistoryInput): Promise<Set<string>> {
+  async #usedNow({ namespace, name }: CachedModuleConfig, { inUse }: HistoryInput): Promise<Set<string>> {
     const texts = await this.#options.namedByHistories(namespace);
     const named = texts.flatMap(configsOfText).filter((one) => one.name === name);
     return new Set([...inUse, ...named.map(({ version }) => version)]);
+  }
+
+  /** Rejects where somebody has changed the ModuleConfig since, who may have named a version that would be removed. */
+  async #ensureSeen(key: string, { namespace, name, resourceVersion }: CachedModuleConfig): Promise<void> {
+    const { metadata } = await this.#options.client.get({ namespace, name });
+    if (metadata.resourceVersion === resourceVersion) return;
+    throw new ControllerError('Kube.RequestFailed', `ModuleConfig ${key} has changed`);
   }
 
   async #setFinalizers(config: CachedModuleConfig, finalizers: readonly string[]): Promise<void> {

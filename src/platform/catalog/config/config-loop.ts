@@ -25,7 +25,13 @@ import { MODULE_CONFIGS, type ModuleConfigObject } from './module-config.ts';
 const NAME = 'catalog-moduleconfigs';
 const WORKERS = 8;
 
-const CONFIG_MAPS: ResourceKind = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', isNamespaced: true };
+const CONFIG_MAPS: ResourceKind = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
 const REPLICA_SETS: ResourceKind = {
   group: 'apps',
   version: 'v1',
@@ -115,7 +121,12 @@ export function configLoopOf(context: ControllerContext): {
   const reconciler = ledReconciler(NAME, context, { workers: WORKERS, reconcile });
   reconciler.watch({
     informer: configs,
-    keysOf: (config) => [objectKey(config), ...configs.byIndex('parent', objectKey(config)).map(objectKey)],
+    keysOf: (config) => [
+      objectKey(config),
+      ...configs.byIndex('parent', objectKey(config)).map(objectKey),
+      // A parent that is being deleted waits for its children.
+      ...(config.spec.parent === undefined ? [] : [`${config.namespace}/${config.spec.parent}`]),
+    ],
     isSame: isSameConfig,
   });
   const limitIn = ({ spec }: CachedPlatformConfig) => spec.recordLimit?.configVersion;

@@ -54,7 +54,7 @@ function conditionsOf({ spec, history, before, now }: ConfigStatusInput): Module
             type: 'ParentChanged',
             status: 'True',
             reason: 'NewVersion',
-            message: `version ${parentChanged} has what is new in ${spec.parent}: name it in spec.activeVersion, or change the content`,
+            message: `version ${parentChanged} is made of the parent's new content: name it in spec.activeVersion, or change the content`,
           },
     );
   }

@@ -22,7 +22,7 @@ const NOBODY: ReadonlyMap<string, ConfigUser> = new Map();
 
 /** Who uses which ModuleConfig, by its key `namespace/name`: an index over the caches, kept by their events. */
 export class ConfigUses {
-  /** By the key of the ModuleConfig, then by kind and UID of the user. */
+  /** Users by the key of their ModuleConfig, then by their kind and UID. */
   readonly #users = new Map<string, Map<string, ConfigUser>>();
   readonly #listeners: ((key: string) => void)[] = [];
 

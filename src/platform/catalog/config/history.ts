@@ -46,7 +46,7 @@ export interface History {
   /** Those that stay, the newest first. */
   readonly versions: readonly ConfigVersion[];
   readonly inForce: string | undefined;
-  /** To be deleted once a status without them is written. */
+  /** Versions to be deleted. */
   readonly prune: readonly ConfigVersion[];
   readonly state: ConfigState;
   /** Id of a version with the same own content over another version of the parent. Undefined: no parent has changed. */

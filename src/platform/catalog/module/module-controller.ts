@@ -60,6 +60,11 @@ export interface ModuleConfigs {
   ): Promise<{ readonly args: readonly string[] } | { readonly fault: string }>;
 }
 
+/** The configuration cannot be read now. */
+interface Unavailable {
+  readonly error: ControllerError;
+}
+
 /** The number of failed tries after which the status says so. */
 const SHOWN_FAILURES = 3;
 
@@ -165,39 +170,51 @@ export class ModuleController {
       const message = `release ${missing} has no image, and no ModuleRelease ${module.name} has it`;
       return { ...(await this.#write(module, { outcome: { reason: 'ReleaseMissing', message } })), missing };
     }
+    const configured = await this.#configure(module, release);
+    return { ...configured, missing };
+  }
+
+  /** Composes a release with the versions of its configuration. What is in force stays where these cannot be used. */
+  async #configure(module: CachedModule, release: ComposedRelease): Promise<Reconciled> {
+    const { spec, status } = module;
+    const before = status?.release;
     const wanted = configsInForce({
       wanted: spec.configs ?? [],
-      before: status?.release?.configs ?? [],
-      isNewRelease: release.id !== status?.release?.id || release.image !== status.release.image,
+      before: before?.configs ?? [],
+      isNewRelease: release.id !== before?.id || release.image !== before.image,
       find: (name) => this.#options.configs.find(module.namespace, name),
     });
-    if ('missing' in wanted)
-      return { ...(await this.#hold(module, 'ConfigMissing', wanted.missing)), missing, configFound: wanted.missing };
-    const configFound = spec.configs === undefined || spec.configs.length === 0 ? undefined : true;
+    if ('missing' in wanted) {
+      const held = await this.#hold(module, 'ConfigMissing', wanted.missing);
+      return { ...held, configFound: wanted.missing };
+    }
+    const configFound = wanted.configs.length === 0 ? undefined : true;
     const { configs: _former, ...bare } = release;
     const whole: ComposedRelease = wanted.configs.length === 0 ? bare : { ...bare, configs: wanted.configs };
     const fault = inPlaceFault(module, whole);
-    let composition: Composition | CompositionFault;
-    try {
-      composition = fault === undefined ? await this.#composition(module, whole) : { fault };
-    } catch (error) {
-      if (!(error instanceof ControllerError)) throw error;
-      const outcome: Outcome = { reason: 'Unavailable', message: `it is tried again: ${messageOf(error)}` };
-      return { outcome, isComposed: false, error, missing, configFound, release: status?.release };
-    }
+    const composition = fault === undefined ? await this.#composition(module, whole) : { fault };
+    if ('error' in composition) return { ...unavailable(module, composition), configFound };
     if ('fault' in composition) {
-      return { ...(await this.#hold(module, 'NotComposable', composition.fault)), missing, configFound };
+      return { ...(await this.#hold(module, 'NotComposable', composition.fault)), configFound };
     }
     const outcome: Outcome = { reason: 'Composed', message: '' };
     const written = await this.#write(module, { outcome, workload: composition.workload });
-    const next = written.isComposed ? { ...whole, version: composition.version } : status?.release;
-    return { ...written, missing, configFound, release: next };
+    const next = written.isComposed ? { ...whole, version: composition.version } : before;
+    return { ...written, configFound, release: next };
   }
 
-  async #composition(module: CachedModule, release: ComposedRelease): Promise<Composition | CompositionFault> {
+  async #composition(
+    module: CachedModule,
+    release: ComposedRelease,
+  ): Promise<Composition | CompositionFault | Unavailable> {
     const { configs, env } = this.#options;
-    const found = release.configs === undefined ? { args: [] } : await configs.argumentsOf(module, release.configs);
-    return 'fault' in found ? found : compose({ module, release, configArgs: found.args, env });
+    try {
+      const found = release.configs === undefined ? { args: [] } : await configs.argumentsOf(module, release.configs);
+      return 'fault' in found ? found : compose({ module, release, configArgs: found.args, env });
+    } catch (error) {
+      if (error instanceof ControllerError) return { error };
+      throw error;
+    }
   }
 
   /** What is in force stays, with all else that the Module says, such as the number of its copies. */
@@ -205,6 +222,7 @@ export class ModuleController {
     const release = module.status?.release;
     if (release === undefined) return this.#write(module, { outcome: { reason, message: fault } });
     const composition = await this.#composition(module, release);
+    if ('error' in composition) return unavailable(module, composition);
     if ('fault' in composition) {
       const message = `${fault}; the workload stays as it is, its replicas and its strategy too`;
       return { ...(await this.#write(module, { outcome: { reason, message } })), release };
@@ -297,6 +315,12 @@ function withWarnings(outcome: Outcome, { annotations }: CachedModule): Outcome 
   const faults = replicaFaultsOf(annotations);
   if (faults.length === 0 || outcome.message !== '') return outcome;
   return { ...outcome, message: `without effect, since they are no counts: the annotations ${faults.join(', ')}` };
+}
+
+/** Nothing is written; it is tried again. */
+function unavailable({ status }: CachedModule, { error }: Unavailable): Reconciled {
+  const outcome: Outcome = { reason: 'Unavailable', message: `it is tried again: ${messageOf(error)}` };
+  return { outcome, isComposed: false, error, release: status?.release };
 }
 
 /**

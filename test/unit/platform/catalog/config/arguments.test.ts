@@ -51,14 +51,11 @@ describe('properties for Spring Boot', () => {
 });
 
 function configOf(content: string, more: Partial<ModuleConfigInForce> = {}): ModuleConfigInForce {
-  return { name: 'shop', version: 'v1', as: 'Arguments', format: 'yaml', content, hasInstances: false, ...more };
+  return { name: 'shop', format: 'yaml', content, ...more };
 }
 
-const overHttp = (configs: readonly { name: string; version: string }[]) =>
-  configs.map(({ name, version }) => `--http=${name}@${version}`);
-
 function argsOf(...configs: ModuleConfigInForce[]): unknown {
-  const result = argumentsOf(configs, overHttp);
+  const result = argumentsOf(configs);
   return 'fault' in result ? result.fault : result.args;
 }
 
@@ -73,13 +70,8 @@ describe('arguments', () => {
 
   it('are none without properties', () => expect(argsOf(configOf('# none'))).toEqual([]));
 
-  it('name the versions that are fetched', () => {
-    const ini = configOf('a=1', { name: 'big', version: 'v2', as: 'Http', format: 'ini', hasInstances: true });
-    expect(argsOf(configOf('__proto__: 1\n2: b'), ini)).toEqual([
-      '--spring.application.json={"__proto__":1,"[2]":"b"}',
-      '--http=big@v2',
-    ]);
-  });
+  it('keep keys that every object has, and keys that look like numbers, in their order', () =>
+    expect(argsOf(configOf('__proto__: 1\n2: b'))).toEqual(['--spring.application.json={"__proto__":1,"[2]":"b"}']));
 
   it('have 8 KiB at most, in bytes', () => {
     const room = 8192 - Buffer.byteLength('--spring.application.json={"a":""}');
@@ -88,16 +80,13 @@ describe('arguments', () => {
       [false, true, true],
     );
     expect(argsOf(configOf(`a: ${'x'.repeat(9000)}`))).toBe(
-      'shop need 9034 bytes of arguments, at most 8192 are possible: use as: Http',
+      'configs: shop need 9034 bytes of arguments, at most 8192 are possible',
     );
   });
 
   it('are refused for what they cannot carry', () => {
-    expect(argsOf(configOf('a: 1', { hasInstances: true }))).toBe(
-      'ModuleConfig shop has parts for single instances: use as: Http',
-    );
     expect(argsOf(configOf('<a/>', { format: 'xml' }))).toBe(
-      'ModuleConfig shop as: Arguments: a file of the format xml has no properties: use yaml, properties, json',
+      'configs: ModuleConfig shop: a file of the format xml has no properties: use yaml, properties, json',
     );
   });
 });

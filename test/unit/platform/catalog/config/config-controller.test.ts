@@ -10,7 +10,13 @@ import { DEFINITIONS } from '../../../../manifests/definitions.ts';
 import { PlatformRig } from '../../../../support/platform-rig.ts';
 
 const KNOWN = DEFINITIONS.map(({ name }) => name);
-const CONFIG_MAPS: ResourceKind = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', isNamespaced: true };
+const CONFIG_MAPS: ResourceKind = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  isNamespaced: true,
+};
 const JAR = 'https://jars.example.com/cart-1.0.0-ark-biz.jar';
 
 let rig: PlatformRig;
@@ -61,7 +67,9 @@ const activeContent = (name = 'db') => contentOf(statusOf(name)?.activeVersion, 
 const moduleStatus = () => (rig.all(MODULES)[0] as ModuleObject | undefined)?.status;
 
 interface Workload extends KubeObject {
-  spec: { template: { metadata: { annotations?: Record<string, string> }; spec: { containers: { args?: string[] }[] } } };
+  spec: {
+    template: { metadata: { annotations?: Record<string, string> }; spec: { containers: { args?: string[] }[] } };
+  };
 }
 const template = () => (rig.all(MODULE_DEPLOYMENTS)[0] as Workload | undefined)?.spec.template;
 const args = () => template()?.spec.containers[0]?.args;
@@ -112,8 +120,16 @@ describe('a ModuleConfig', () => {
   });
 
   it('says who changed it and why, if the annotations came with the change', async () => {
-    await put('db', { content: 'a: 1' }, { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'first' });
-    await put('db', { content: 'a: 2' }, { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'second' });
+    await put(
+      'db',
+      { content: 'a: 1' },
+      { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'first' },
+    );
+    await put(
+      'db',
+      { content: 'a: 2' },
+      { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'second' },
+    );
     expect(statusOf()?.versions?.map(({ by, reason }) => [by, reason])).toEqual([
       [undefined, 'second'],
       ['jo', 'first'],
@@ -122,21 +138,21 @@ describe('a ModuleConfig', () => {
 
   it('warns of keys that look like secrets, once for a version', async () => {
     await put('db', { content: 'db: { password: hunter2, url: x }' });
-    await put('db', { content: 'db: { password: "${DB_PASSWORD}" }' });
+    await put('db', { content: `db: { password: "$\{DB_PASSWORD}" }` });
     expect(rig.events.filter((event) => event.endsWith('SecretSuspected'))).toHaveLength(1);
   });
 
   it('is merged over its parent, and takes what is new there when somebody asks', async () => {
-    await put('base', { content: 'x: 1\ny: 1', target: { kind: 'Template' } });
-    await put('db', { content: 'y: 2', parent: 'base' });
-    expect(activeContent()).toBe('x: 1\ny: 2\n');
+    await put('base', { content: 'x: 1\nk: 1', target: { kind: 'Template' } });
+    await put('db', { content: 'k: 2', parent: 'base' });
+    expect(activeContent()).toBe('x: 1\nk: 2\n');
     const before = statusOf()?.activeVersion;
-    await put('base', { content: 'x: 9\ny: 1', target: { kind: 'Template' } });
+    await put('base', { content: 'x: 9\nk: 1', target: { kind: 'Template' } });
     expect(statusOf()?.activeVersion).toBe(before);
     const changed = statusOf()?.conditions.find(({ type }) => type === 'ParentChanged');
-    expect([changed?.status, contentOf(versionIds()[0])]).toEqual(['True', 'x: 9\ny: 2\n']);
-    await put('db', { content: 'y: 2', parent: 'base', activeVersion: versionIds()[0] ?? '' });
-    expect(activeContent()).toBe('x: 9\ny: 2\n');
+    expect([changed?.status, contentOf(versionIds()[0])]).toEqual(['True', 'x: 9\nk: 2\n']);
+    await put('db', { content: 'k: 2', parent: 'base', activeVersion: versionIds()[0] ?? '' });
+    expect(activeContent()).toBe('x: 9\nk: 2\n');
   });
 
   it.each([
@@ -154,9 +170,16 @@ describe('a ModuleConfig', () => {
   it('keeps the newest 48 versions, and those that somebody may need again', async () => {
     await put('db', { content: 'n: 0' });
     const [first = ''] = versionIds();
-    const labels = { 'virtual-kubelet.koupleless.io/component': 'module', 'platform.koupleless.io/app': 'shop', 'module.koupleless.io/name': 'cart' };
+    const labels = {
+      'virtual-kubelet.koupleless.io/component': 'module',
+      'platform.koupleless.io/app': 'shop',
+      'module.koupleless.io/name': 'cart',
+    };
     const annotations = { 'platform.koupleless.io/configs': `db@${first}` };
-    await rig.put(PODS, { metadata: { name: 'p', namespace: 'default', labels, annotations }, spec: { containers: [] } } as never);
+    await rig.put(PODS, {
+      metadata: { name: 'p', namespace: 'default', labels, annotations },
+      spec: { containers: [] },
+    } as never);
     for (let index = 1; index <= 60; index++) await put('db', { content: `n: ${index}` });
     expect([versionIds().length, contents().length]).toEqual([49, 49]);
     expect(versionIds()).toContain(first);
@@ -166,8 +189,14 @@ describe('a ModuleConfig', () => {
   });
 
   it('removes no version on the strength of a history that could not be read', async () => {
-    const replicaSets: ResourceKind = { group: 'apps', version: 'v1', kind: 'ReplicaSet', plural: 'replicasets', isNamespaced: true };
-    rig.refuse(replicaSets, 'list', new ApiError(500, 'down', { method: 'GET', path: '/' } as never));
+    const replicaSets: ResourceKind = {
+      group: 'apps',
+      version: 'v1',
+      kind: 'ReplicaSet',
+      plural: 'replicasets',
+      isNamespaced: true,
+    };
+    rig.refuse(replicaSets, 'list', new ApiError('GET', { status: 500 }));
     for (let index = 0; index <= 49; index++) await put('db', { content: `n: ${index}` });
     expect(contents().length).toBeGreaterThan(48);
   });
@@ -177,11 +206,55 @@ describe('a ModuleConfig', () => {
     expect(find('db')?.metadata.finalizers).toEqual(['platform.koupleless.io/config-in-use']);
     await putModule({ configs: [{ name: 'db' }] });
     const { metadata } = find('db') as KubeObject;
-    await rig.put(MODULE_CONFIGS, { ...find('db'), metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } } as never);
-    expect(stateOf()).toMatchObject({ reason: 'InUse', message: 'it is deleted when nobody uses it: Module shop-cart' });
+    await rig.put(MODULE_CONFIGS, {
+      ...find('db'),
+      metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    } as never);
+    expect(stateOf()).toMatchObject({
+      reason: 'InUse',
+      message: 'it is deleted when nobody uses it: Module shop-cart',
+    });
     expect(rig.events).toContain('ModuleConfig Warning DeletionWaits');
     await putModule({ configs: [] });
     expect(find('db')?.metadata.finalizers ?? []).toEqual([]);
+  });
+
+  it('goes as soon as its last child has gone', async () => {
+    await put('base', { content: 'a: 1', target: { kind: 'Template' } });
+    await put('db', { content: 'b: 1', parent: 'base' });
+    expect(statusOf('base')?.usedBy).toEqual([{ kind: 'ModuleConfig', name: 'db' }]);
+    const { metadata } = find('base') as KubeObject;
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    await rig.put(MODULE_CONFIGS, { ...find('base'), metadata: { ...metadata, deletionTimestamp } } as never);
+    expect(stateOf('base')?.message).toContain('ModuleConfig db');
+    await rig.remove(MODULE_CONFIGS, 'db');
+    expect(find('base')?.metadata.finalizers ?? []).toEqual([]);
+  });
+
+  it('has no version of a former one of its name', async () => {
+    await put('db', { content: 'a: 1' });
+    const former = find('db')?.metadata.uid;
+    const formerContents = contents();
+    await rig.remove(MODULE_CONFIGS, 'db');
+    expect(contents()).toEqual(formerContents);
+    await put('db', { content: 'a: 1' });
+    expect([activeContent(), stateOf()?.reason, contents().length]).toEqual(['a: 1', 'Active', 1]);
+    const owners = rig.all(CONFIG_MAPS).flatMap(({ metadata }) => metadata.ownerReferences?.map(({ uid }) => uid));
+    expect(owners).toEqual([find('db')?.metadata.uid]);
+    expect(owners).not.toContain(former);
+  });
+
+  it('removes no version after a change that its watch does not show yet', async () => {
+    for (let index = 0; index < 48; index++) await put('db', { content: `n: ${index}` });
+    rig.changeRead(MODULE_CONFIGS, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: 'later' },
+    }));
+    await put('db', { content: 'n: 48' });
+    expect(contents()).toContain('n: 0');
+    rig.changeRead(MODULE_CONFIGS, (object) => object);
+    await rig.rest(60);
+    expect([contents().includes('n: 0'), contents().length]).toEqual([false, 48]);
   });
 
   it('has its first version where the write of its status got no answer', async () => {
@@ -194,7 +267,11 @@ describe('a ModuleConfig', () => {
         const metadata = { name: 'db', namespace: 'default', generation: 1 };
         const target = { kind: 'Module', app: 'shop' };
         rig.loseNextAnswer(isDone);
-        await rig.put(MODULE_CONFIGS, { metadata, spec: { target, file: 'a', format: 'yaml', content: 'a: 1' } } as never, 60);
+        await rig.put(
+          MODULE_CONFIGS,
+          { metadata, spec: { target, file: 'a', format: 'yaml', content: 'a: 1' } } as never,
+          60,
+        );
         expect([activeContent(), contents().length, versionIds().length]).toEqual(['a: 1', 1, 1]);
       }
     }
