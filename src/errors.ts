@@ -32,6 +32,8 @@ export const ERROR_CATALOGUE = {
     'Another replica did not accept messages of bases over HTTP. They are dropped, since bases repeat their heartbeats.',
   'Base.TooManyModules':
     'A list of a base is refused because more than 4,000 modules of the base would be known with it; nothing is removed, and the base is asked again.',
+  'Catalog.ContentLost':
+    'Somebody has deleted the ConfigMap of a version of a configuration. The present content is stored again; for another version apply its content.',
   'Catalog.NameTaken':
     'A ConfigMap that a version of a configuration needs has the name, and is another one. The version does not come into force.',
   'Rollout.TemplateInvalid':

@@ -13,6 +13,12 @@ export class LruMap<V> {
     return this.#entries.get(key);
   }
 
+  /** Replaces the value of `key`, which now counts as used last. */
+  set(key: string, value: V): void {
+    this.#entries.delete(key);
+    this.getOrCreate(key, () => value);
+  }
+
   /** The value of `key`, made when it is not there; either way it now counts as used last. */
   getOrCreate(key: string, create: () => V): V {
     const value = this.#entries.get(key) ?? create();

@@ -19,20 +19,26 @@ type Attempt = readonly [methods: readonly string[], collection: string, subreso
 /** The requests of each row of the table in docs/catalog.md. */
 const REQUESTS: Readonly<Record<string, readonly Attempt[]>> = {
   'Read all kinds of the platform, Pods, events, workloads': [
-    ...['modules', 'modulereleases', 'moduledeployments', 'moduleexitedrecords', 'platformconfigs'].map(
-      (plural): Attempt => [['GET'], `${PLATFORM}/${plural}`],
-    ),
+    ...[
+      'modules',
+      'modulereleases',
+      'moduledeployments',
+      'moduleexitedrecords',
+      'platformconfigs',
+      'moduleconfigs',
+    ].map((plural): Attempt => [['GET'], `${PLATFORM}/${plural}`]),
     ...['moduletenancies', 'exportservices'].map((plural): Attempt => [['GET'], `${PLATFORM}/${plural}`]),
     ...['pods', 'events', 'services'].map((plural): Attempt => [['GET'], `${CORE}/${plural}`]),
     ...['deployments', 'statefulsets', 'daemonsets'].map((plural): Attempt => [['GET'], `${APPS}/${plural}`]),
   ],
-  'Publish: change a Module, scale it, roll it back': [
+  'Publish: change a Module, scale it, roll it back with its configuration': [
     [EDITED, `${PLATFORM}/modules`],
     [EDITED, `${PLATFORM}/modules`, 'scale'],
   ],
-  'Create and delete Modules; write ModuleReleases': [
+  'Create and delete Modules; write ModuleReleases and ModuleConfigs': [
     [['POST', 'DELETE'], `${PLATFORM}/modules`],
     [WRITTEN, `${PLATFORM}/modulereleases`],
+    [WRITTEN, `${PLATFORM}/moduleconfigs`],
   ],
   'Confirm, pause and scale ModuleDeployments; delete and evict Pods': [
     [EDITED, `${PLATFORM}/moduledeployments`],

@@ -5,7 +5,7 @@ import { collectionPathOf, PODS } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { COMPONENT, COMPONENT_LABEL, MODULE_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
-import { CATALOG_LABEL } from './compose/compose.ts';
+import { CATALOG_ANNOTATION, CATALOG_LABEL } from './compose/compose.ts';
 import type { ModuleSpec } from './module/module.ts';
 import type { LivePod } from './record/exited-record.ts';
 
@@ -21,6 +21,8 @@ export interface CatalogPod extends CachedObject {
   readonly module: string | undefined;
   readonly isDeleting: boolean;
   readonly id: string | undefined;
+  /** Versions of its configuration, as `configsText` has them. */
+  readonly configs: string | undefined;
   readonly node: string | undefined;
   readonly nodeIP: string | undefined;
   readonly podIP: string | undefined;
@@ -52,6 +54,7 @@ export function projectCatalogPod(object: KubeObject): CatalogPod {
     module: app === undefined || module === undefined ? undefined : moduleLabelsKey(meta.namespace, { app, module }),
     isDeleting: metadata.deletionTimestamp !== undefined,
     id,
+    configs: metadata.annotations?.[CATALOG_ANNOTATION.configs],
     node: spec.nodeName,
     nodeIP: status.hostIP,
     podIP: status.podIP,

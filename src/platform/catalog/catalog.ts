@@ -30,6 +30,10 @@ import {
   isSameComposed,
 } from './compose/composed-object.ts';
 import { Composer } from './compose/composer.ts';
+import { CACHED_MODULE_CONFIGS, offersSame } from './config/cached-module-config.ts';
+import { CONFIG_EVENTS } from './config/config-controller.ts';
+import { configAccess, configLoopOf, modulesUsing } from './config/config-loop.ts';
+import { MODULE_CONFIG_CRD } from './config/module-config.ts';
 import { CACHED_MODULES, type CachedModule, hasSameReleases } from './module/cached-module.ts';
 import { MODULE_CRD, MODULES, type ModuleObject, WORKLOADS } from './module/module.ts';
 import { ModuleController } from './module/module-controller.ts';
@@ -135,6 +139,7 @@ export const CATALOG: ControllerDefinition = {
       verbs: ['get', 'list', 'watch'],
       use: 'SharedInformer: Pods of Modules. ExitedRecordController: whether one has gone, or has lost its labels.',
     },
+    ...configAccess(OPT_IN_ROLE),
     ...TOKEN_ACCESS,
     ...COMPOSED_KINDS.flatMap((kind): KindAccess[] => [
       { kind, verbs: READ, use: 'SharedInformer: what Modules have composed.' },
@@ -154,8 +159,9 @@ export const CATALOG: ControllerDefinition = {
     { crd: MODULE_RELEASE_CRD, usersMay: 'edit' },
     { crd: EXITED_RECORD_CRD, usersMay: 'view' },
     { crd: PLATFORM_CONFIG_CRD, usersMay: 'edit' },
+    { crd: MODULE_CONFIG_CRD, usersMay: 'edit' },
   ],
-  events: [...MODULE_EVENTS, ...RELEASE_EVENTS],
+  events: [...MODULE_EVENTS, ...RELEASE_EVENTS, ...CONFIG_EVENTS],
   build: async (context) => {
     const { config, informers, resources, permit, ...shared } = context;
     const modules = informers.get(CACHED_MODULES);
@@ -174,6 +180,7 @@ export const CATALOG: ControllerDefinition = {
       StatefulSet: composerOf(COMPOSED_WORKLOADS.StatefulSet, WORKLOAD_KINDS.StatefulSet),
       DaemonSet: composerOf(COMPOSED_WORKLOADS.DaemonSet, WORKLOAD_KINDS.DaemonSet),
     };
+    const configuration = configLoopOf(context);
     const controller = new ModuleController({
       modules,
       releases,
@@ -181,6 +188,7 @@ export const CATALOG: ControllerDefinition = {
       pods,
       services: composerOf(COMPOSED_SERVICES, SERVICES),
       client: resources.of<ModuleObject>(MODULES),
+      configs: configuration.contents,
       permit,
       env: config.env,
       ...shared,
@@ -197,8 +205,14 @@ export const CATALOG: ControllerDefinition = {
     for (const watched of [...Object.values(COMPOSED_WORKLOADS), COMPOSED_SERVICES]) {
       reconciler.watch({ informer: informers.get(watched), keysOf: keysOfComposed, isSame: isSameComposed });
     }
+    reconciler.watch({
+      informer: informers.get(CACHED_MODULE_CONFIGS),
+      keysOf: ({ namespace, name }) => modulesUsing(configuration.uses, namespace, name),
+      isSame: offersSame,
+    });
     const loops = {
       Modules: reconciler,
+      configuration: configuration.reconciler,
       releases: releasesOf(context),
       'exited Pods': exitsOf(context),
       applications: configsOf(context),

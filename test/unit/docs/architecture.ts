@@ -78,6 +78,7 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'src/kube/transport': ['undici'],
   'src/kinds': ['typebox'],
   'src/platform/*': ['express', 'typebox'],
+  'src/platform/catalog/config/format': ['saxes', 'yaml'],
   'src/platform/admission': ['@peculiar/x509', 'express', 'reflect-metadata'],
   'src/server': ['express'],
   'tunnels/http': ['axios', 'express'],

@@ -7,6 +7,7 @@ import { MODULE_DEPLOYMENTS } from '../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
+import { MODULE_CONFIGS } from '../../../src/platform/catalog/config/module-config.ts';
 import { MODULES, WORKLOADS } from '../../../src/platform/catalog/module/module.ts';
 import {
   PLATFORM_CONFIG_NAME,
@@ -128,6 +129,14 @@ const SCENARIOS: Readonly<Record<string, { env?: Record<string, string>; run: (r
         } as never);
         const name = PLATFORM_CONFIG_NAME;
         await rig.put(PLATFORM_CONFIGS, { metadata: { name, namespace: 'default' }, spec: {} } as never);
+        // One version more than the limit.
+        for (let index = 0; index <= 48; index++) {
+          const before = rig.all(MODULE_CONFIGS)[0]?.metadata;
+          const metadata = { ...before, name: 'db', namespace: 'default', generation: index + 1 };
+          const target = { kind: 'Module', app: 'shop', name: 'cart' };
+          const spec = { target, file: 'application.yaml', format: 'yaml', content: `n: ${index}` };
+          await rig.put(MODULE_CONFIGS, { ...rig.all(MODULE_CONFIGS)[0], metadata, spec } as never);
+        }
         for (const workload of WORKLOADS) {
           const ports = [{ name: 'http', port: 8080 }];
           const spec = { app: 'shop', module: 'cart', base: { name: 'base' }, ports, deploy: { workload } };
@@ -266,9 +275,10 @@ describe('definitions', () => {
     expect([...new Set(used)].sort()).toEqual(installed.sort());
   });
 
-  it('reach Secrets, ConfigMaps and Leases in one namespace only', () => {
+  it('reach Secrets, ConfigMaps and Leases in one namespace only, or where a namespace has opted in', () => {
     const wide = DEFINITIONS.flatMap(accessOf).filter(
-      ({ kind, namespace }) => ['secrets', 'configmaps', 'leases'].includes(kind.plural) && namespace === undefined,
+      ({ kind, namespace, optInRole }) =>
+        ['secrets', 'configmaps', 'leases'].includes(kind.plural) && namespace === undefined && optInRole === undefined,
     );
     expect(wide).toEqual([]);
     const secrets = DEFINITIONS.flatMap(accessOf).filter(({ kind }) => kind.plural === 'secrets');

@@ -165,6 +165,24 @@
   resources: [pods]
   verbs: [get, list, watch]
 {{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# SharedInformer: configuration of Modules.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleconfigs]
+  verbs: [list, watch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ConfigController: versions, and which one is in force.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleconfigs/status]
+  verbs: [patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ConfigStore: owner references of versions that hold up the deletion of their ModuleConfig.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleconfigs/finalizers]
+  verbs: [update]
+{{- end }}
 {{- if or (has "catalog" .Values.platform.controllers) (has "export" .Values.platform.controllers) }}
 # TokenAccess: who sends a token.
 - apiGroups: [authentication.k8s.io]
@@ -205,7 +223,7 @@
 # installCrd: the CRDs of the platform.
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
-  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io, moduleexitedrecords.platform.koupleless.io, platformconfigs.platform.koupleless.io]
+  resourceNames: [modules.platform.koupleless.io, modulereleases.platform.koupleless.io, moduleexitedrecords.platform.koupleless.io, platformconfigs.platform.koupleless.io, moduleconfigs.platform.koupleless.io]
   verbs: [get, patch]
 {{- end }}
 {{- if has "export" .Values.platform.controllers }}
@@ -293,6 +311,30 @@
   verbs: [patch]
 {{- end }}
 {{- if has "catalog" .Values.platform.controllers }}
+# ConfigController: its content, and the finalizer that holds up its deletion while it is in use.
+- apiGroups: [platform.koupleless.io]
+  resources: [moduleconfigs]
+  verbs: [get, patch]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ConfigStore: the content of each version.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, create, delete]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ConfigController: versions that a Deployment may go back to, before it removes one.
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [list]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
+# ConfigController: versions that other workloads may go back to, before it removes one.
+- apiGroups: [apps]
+  resources: [controllerrevisions]
+  verbs: [list]
+{{- end }}
+{{- if has "catalog" .Values.platform.controllers }}
 # Composer: what Modules compose.
 - apiGroups: [platform.koupleless.io]
   resources: [moduledeployments]
@@ -377,6 +419,7 @@
 
 {{- define "module-platform.crdNames" -}}
 - exportservices.platform.koupleless.io
+- moduleconfigs.platform.koupleless.io
 - moduledeployments.platform.koupleless.io
 - moduleexitedrecords.platform.koupleless.io
 - modulereleases.platform.koupleless.io
@@ -386,13 +429,13 @@
 
 {{- define "module-platform.editRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, platformconfigs]
+  resources: [moduleconfigs, moduledeployments, moduledeployments/scale, modulereleases, modules, modules/scale, platformconfigs]
   verbs: [get, list, watch, create, update, patch, delete, deletecollection]
 {{- end }}
 
 {{- define "module-platform.viewRules" -}}
 - apiGroups: [platform.koupleless.io]
-  resources: [exportservices, moduledeployments, moduledeployments/scale, moduleexitedrecords, modulereleases, modules, modules/scale, moduletenancies, platformconfigs]
+  resources: [exportservices, moduleconfigs, moduledeployments, moduledeployments/scale, moduleexitedrecords, modulereleases, modules, modules/scale, moduletenancies, platformconfigs]
   verbs: [get, list, watch]
 {{- end }}
 

@@ -14,6 +14,7 @@ import {
   VERSION_ENV,
   VNODE_LABEL,
 } from '../../../labels.ts';
+import { type ConfigInForce, configsText } from '../module/configs-in-force.ts';
 import { MODULES, type ModuleSpec, type WorkloadKind } from '../module/module.ts';
 
 /** Keys of what a Module composes. */
@@ -30,6 +31,8 @@ export const CATALOG_ANNOTATION = {
   /** Digest of what was composed. */
   digest: `${PLATFORM_GROUP}/composed-digest`,
   sha256: `${PLATFORM_GROUP}/sha256`,
+  /** Versions of the configuration that a Pod was made for, as `configsText` has them. */
+  configs: `${PLATFORM_GROUP}/configs`,
   minReplicas: `${PLATFORM_GROUP}/min-replicas`,
   maxReplicas: `${PLATFORM_GROUP}/max-replicas`,
   /** Takes the default release of the ModuleRelease while the Module names none. */
@@ -52,6 +55,8 @@ export interface ComposedRelease {
   readonly sha256?: string | undefined;
   /** Versions of bases that it fits. Undefined: those of the Module. */
   readonly baseVersions?: readonly string[] | undefined;
+  /** Versions of its configuration. Undefined: it has none. */
+  readonly configs?: readonly ConfigInForce[] | undefined;
 }
 
 export interface ComposeInput {
@@ -60,6 +65,8 @@ export interface ComposeInput {
     readonly annotations: Readonly<Record<string, string>>;
   };
   readonly release: ComposedRelease;
+  /** Arguments that its configuration makes. Default: none. */
+  readonly configArgs?: readonly string[];
   /** ENV of the platform. */
   readonly env: string;
 }
@@ -83,6 +90,9 @@ export interface CompositionFault {
   readonly fault: string;
 }
 
+/** The argument by which configuration reaches a module. */
+export const APPLICATION_JSON = '--spring.application.json';
+
 const LABEL_VALUE = /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/;
 /** Maximum length of the name of a label key. */
 const MAX_KEY_NAME_LENGTH = 63;
@@ -98,9 +108,12 @@ export function selectorLabelsOf({ app, module }: ModuleSpec): Record<string, st
 }
 
 /** The workload of a Module with this release. The same input gives the same bytes. */
-export function compose({ module, release, env }: ComposeInput): Composition | CompositionFault {
+export function compose({ module, release, configArgs = [], env }: ComposeInput): Composition | CompositionFault {
   const { spec } = module;
-  const container = containerOf(spec, release);
+  if (configArgs.length > 0 && spec.args?.some(isApplicationJson)) {
+    return { fault: `args: ${APPLICATION_JSON} would replace the configuration: put it into a ModuleConfig` };
+  }
+  const container = containerOf(spec, release, configArgs);
   const version = moduleVersionOf(spec.module, release);
   if (version === undefined)
     return { fault: 'release.version: the name of the jar does not say the version of the module' };
@@ -119,9 +132,12 @@ export function compose({ module, release, env }: ComposeInput): Composition | C
     [CATALOG_LABEL.release]: release.id,
     [ENV_LABEL]: spec.base.env ?? env,
   };
-  const annotations = release.sha256 === undefined ? {} : { [CATALOG_ANNOTATION.sha256]: release.sha256 };
+  const annotations = {
+    ...(release.sha256 !== undefined && { [CATALOG_ANNOTATION.sha256]: release.sha256 }),
+    ...(release.configs && { [CATALOG_ANNOTATION.configs]: configsText(release.configs) }),
+  };
   const pod = {
-    metadata: { labels, ...(release.sha256 !== undefined && { annotations }) },
+    metadata: { labels, ...(Object.keys(annotations).length > 0 && { annotations }) },
     spec: {
       containers: [{ ...container, env: [{ name: VERSION_ENV, value: version }] }],
       affinity: affinityOf(spec, { versions, ability, version }),
@@ -165,7 +181,12 @@ function countIn(text: string | undefined): number | undefined {
   return text !== undefined && /^(0|[1-9][0-9]{0,2})$/.test(text) ? Number(text) : undefined;
 }
 
-function containerOf({ module, ports = [], args = [] }: ModuleSpec, { image }: ComposedRelease) {
+function containerOf(
+  { module, ports = [], args: own = [] }: ModuleSpec,
+  { image }: ComposedRelease,
+  configArgs: readonly string[],
+) {
+  const args = [...configArgs, ...own];
   return {
     name: module,
     image,
@@ -174,6 +195,10 @@ function containerOf({ module, ports = [], args = [] }: ModuleSpec, { image }: C
       ports: ports.map(({ name, port, protocol = 'TCP' }) => ({ name, containerPort: port, protocol })),
     }),
   };
+}
+
+function isApplicationJson(arg: string): boolean {
+  return arg.startsWith(`${APPLICATION_JSON}=`);
 }
 
 function gatesOf({ deploy }: ModuleSpec): { readinessGates?: { conditionType: string }[] } {

@@ -93,6 +93,12 @@ export class ConfigStore {
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       const found = await ifFound(client.get({ namespace, name }));
+      if (found !== undefined && isOfFormer(found, owner)) {
+        await unlessGone(client.delete({ namespace, name }, { uid: found.metadata.uid ?? '', permit }));
+        await client.create(object, { permit });
+        this.#keep(version.digest, content);
+        return version;
+      }
       const id = found?.metadata.annotations?.[VERSION_ANNOTATION];
       if (found === undefined || !isOwn(found, owner) || id === undefined || contentIn(found, version) === undefined) {
         throw new ControllerError('Catalog.NameTaken', `ConfigMap ${name} is another object: delete it`);
@@ -154,6 +160,12 @@ function ownerReferenceOf({ name, uid }: ConfigOwner): OwnerReference {
 
 function isOwn({ metadata }: ConfigMapObject, { uid }: ConfigOwner): boolean {
   return metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller === true) ?? false;
+}
+
+/** Whether it is of a ModuleConfig of the name that has gone. The garbage collector would delete it, at some time. */
+function isOfFormer({ metadata }: ConfigMapObject, { name, uid }: ConfigOwner): boolean {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner?.kind === CONFIG_MARK && owner.name === name && owner.uid !== uid;
 }
 
 /** The content, if it is what the version was made of. */

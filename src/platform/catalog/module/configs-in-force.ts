@@ -6,15 +6,12 @@ export interface WantedConfig {
   readonly follow?: 'Release' | 'Immediately';
   /** Id of the version to stay with. */
   readonly version?: string;
-  /** Default `Arguments`. */
-  readonly as?: 'Arguments' | 'Http';
 }
 
 /** A configuration that a Module runs with; an entry of `status.configs`. */
 export interface ConfigInForce {
   readonly name: string;
   readonly version: string;
-  readonly as: 'Arguments' | 'Http';
 }
 
 /** What is known of a ModuleConfig. */
@@ -44,7 +41,7 @@ export type ConfigsInForce = { readonly configs: readonly ConfigInForce[] } | { 
  */
 export function configsInForce({ wanted, before, isNewRelease, find }: ConfigsInput): ConfigsInForce {
   const configs: ConfigInForce[] = [];
-  for (const { name, follow = 'Release', version: pinned, as = 'Arguments' } of wanted) {
+  for (const { name, follow = 'Release', version: pinned } of wanted) {
     const known = find(name);
     if (known === undefined) return { missing: `there is no ModuleConfig ${name}` };
     if (pinned !== undefined && !known.versions.has(pinned)) {
@@ -54,7 +51,7 @@ export function configsInForce({ wanted, before, isNewRelease, find }: ConfigsIn
     const stays = follow === 'Release' && !isNewRelease;
     const version = pinned ?? (stays ? former : undefined) ?? known.activeVersion;
     if (version === undefined) return { missing: `no version of ModuleConfig ${name} is active yet` };
-    configs.push({ name, version, as });
+    configs.push({ name, version });
   }
   return { configs };
 }
@@ -65,7 +62,7 @@ export function configsText(configs: readonly ConfigInForce[]): string {
 }
 
 /** Names and versions in such a text; nothing for what is none. */
-export function configsOfText(text: string | undefined): Pick<ConfigInForce, 'name' | 'version'>[] {
+export function configsOfText(text: string | undefined): ConfigInForce[] {
   return (text ?? '').split(',').flatMap((entry) => {
     const [name = '', version = '', ...rest] = entry.split('@');
     return name === '' || version === '' || rest.length > 0 ? [] : [{ name, version }];

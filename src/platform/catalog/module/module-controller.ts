@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../clock.ts';
-import { messageOf } from '../../../errors.ts';
+import { ControllerError, messageOf } from '../../../errors.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
 import { type ResourceClient, SERVICES } from '../../../kube/resource.ts';
@@ -13,6 +13,8 @@ import { type CatalogPod, moduleLabelsKey } from '../catalog-pod.ts';
 import {
   type ComposedObject,
   type ComposedRelease,
+  type Composition,
+  type CompositionFault,
   compose,
   composeService,
   replicaFaultsOf,
@@ -23,6 +25,7 @@ import { type CachedComposed, type PodCounts, podCountsOf } from '../compose/com
 import { type Composer, isOwnedBy } from '../compose/composer.ts';
 import type { CachedModuleRelease } from '../release/module-release.ts';
 import { type CachedModule, isSameModule, moduleSubject } from './cached-module.ts';
+import { type ConfigInForce, configsInForce, type KnownConfig } from './configs-in-force.ts';
 import { MODULES, type ModuleObject, type WorkloadKind } from './module.ts';
 import { type Part, partOf } from './module-part.ts';
 import { ModuleReports } from './module-reports.ts';
@@ -36,6 +39,7 @@ export interface ModuleControllerOptions {
   readonly workloads: Readonly<Record<WorkloadKind, Composer>>;
   readonly services: Composer;
   readonly pods: Informer<CatalogPod>;
+  readonly configs: ModuleConfigs;
   readonly client: Pick<ResourceClient<ModuleObject>, 'get' | 'mergePatch' | 'fieldManager'>;
   readonly permit: Permit;
   readonly recorder: EventRecorder;
@@ -43,6 +47,22 @@ export interface ModuleControllerOptions {
   readonly env: string;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** What Modules find of ModuleConfigs. */
+export interface ModuleConfigs {
+  /** Undefined: there is no ModuleConfig of the name. */
+  find(namespace: string, name: string): KnownConfig | undefined;
+  /** Arguments for the versions of a configuration; or why there are none. Rejects where the API server does not answer. */
+  argumentsOf(
+    module: CachedModule,
+    configs: readonly ConfigInForce[],
+  ): Promise<{ readonly args: readonly string[] } | { readonly fault: string }>;
+}
+
+/** The configuration cannot be read now. */
+interface Unavailable {
+  readonly error: ControllerError;
 }
 
 /** A controller that is up sees a change of its workload in less. */
@@ -58,6 +78,7 @@ interface Reconciled {
   /** The release in force. */
   readonly release?: ComposedRelease | undefined;
   readonly missing?: string | undefined;
+  readonly configFound?: true | string | undefined;
   readonly contested?: string | undefined;
   readonly altered?: string | undefined;
   /** The workload. Undefined: there is none, or nothing was written. */
@@ -134,7 +155,7 @@ export class ModuleController {
   }
 
   async #compose(key: string, module: CachedModule): Promise<Reconciled> {
-    const { releases, env } = this.#options;
+    const { releases } = this.#options;
     const { spec, annotations, status } = module;
     const published = releases.get(key)?.spec;
     const inForce = releaseInForce({
@@ -154,28 +175,65 @@ export class ModuleController {
       const message = `release ${missing} has no image, and no ModuleRelease ${module.name} has it`;
       return { ...(await this.#write(module, { outcome: { reason: 'ReleaseMissing', message } })), missing };
     }
-    const composition = compose({ module, release, env });
+    const configured = await this.#configure(module, release);
+    return { ...configured, missing };
+  }
+
+  /** Composes a release with the versions of its configuration. What is in force stays where these cannot be used. */
+  async #configure(module: CachedModule, release: ComposedRelease): Promise<Reconciled> {
+    const { spec, status } = module;
+    const before = status?.release;
+    const wanted = configsInForce({
+      wanted: spec.configs ?? [],
+      before: before?.configs ?? [],
+      isNewRelease: release.id !== before?.id || release.image !== before.image,
+      find: (name) => this.#options.configs.find(module.namespace, name),
+    });
+    if ('missing' in wanted) {
+      const held = await this.#hold(module, 'ConfigMissing', wanted.missing);
+      return { ...held, configFound: wanted.missing };
+    }
+    const configFound = wanted.configs.length === 0 ? undefined : true;
+    const { configs: _former, ...bare } = release;
+    const whole: ComposedRelease = wanted.configs.length === 0 ? bare : { ...bare, configs: wanted.configs };
+    const fault = inPlaceFault(module, whole);
+    const composition = fault === undefined ? await this.#composition(module, whole) : { fault };
+    if ('error' in composition) return { ...unavailable(module, composition), configFound };
     if ('fault' in composition) {
-      const written = await this.#write(module, this.#withoutFault(module, composition.fault));
-      return { ...written, missing, release: status?.release };
+      return { ...(await this.#hold(module, 'NotComposable', composition.fault)), configFound };
     }
     const outcome: Outcome = { reason: 'Composed', message: '' };
     const written = await this.#write(module, { outcome, workload: composition.workload });
-    const next = written.isComposed ? { ...release, version: composition.version } : status?.release;
-    return { ...written, missing, release: next };
+    const next = written.isComposed ? { ...whole, version: composition.version } : before;
+    return { ...written, configFound, release: next };
   }
 
-  /** The release in force with all else that the Module says, such as the number of its copies. */
-  #withoutFault(module: CachedModule, fault: string): Wanted {
+  async #composition(
+    module: CachedModule,
+    release: ComposedRelease,
+  ): Promise<Composition | CompositionFault | Unavailable> {
+    const { configs, env } = this.#options;
+    try {
+      const found = release.configs === undefined ? { args: [] } : await configs.argumentsOf(module, release.configs);
+      return 'fault' in found ? found : compose({ module, release, configArgs: found.args, env });
+    } catch (error) {
+      if (error instanceof ControllerError) return { error };
+      throw error;
+    }
+  }
+
+  /** What is in force stays, with all else that the Module says, such as the number of its copies. */
+  async #hold(module: CachedModule, reason: 'NotComposable' | 'ConfigMissing', fault: string): Promise<Reconciled> {
     const release = module.status?.release;
-    if (release === undefined) return { outcome: { reason: 'NotComposable', message: fault } };
-    const composition = compose({ module, release, env: this.#options.env });
+    if (release === undefined) return this.#write(module, { outcome: { reason, message: fault } });
+    const composition = await this.#composition(module, release);
+    if ('error' in composition) return unavailable(module, composition);
     if ('fault' in composition) {
       const message = `${fault}; the workload stays as it is, its replicas and its strategy too`;
-      return { outcome: { reason: 'NotComposable', message } };
+      return { ...(await this.#write(module, { outcome: { reason, message } })), release };
     }
-    const message = `${fault}; release ${release.id} runs on`;
-    return { outcome: { reason: 'NotComposable', message }, workload: composition.workload };
+    const outcome: Outcome = { reason, message: `${fault}; release ${release.id} runs on` };
+    return { ...(await this.#write(module, { outcome, workload: composition.workload })), release };
   }
 
   /** Writes the Service, and the workload unless it stays as it is. One that fails does not hold up the other. */
@@ -245,7 +303,7 @@ export class ModuleController {
   async #report(key: string, module: CachedModule, result: Reconciled): Promise<number | undefined> {
     const { workloads, pods, clock } = this.#options;
     const kind = workloadOf(module.spec);
-    const { outcome, isComposed, release, missing, contested, altered } = result;
+    const { outcome, isComposed, release, missing, configFound, contested, altered } = result;
     const live = workloads[kind].find(key) ?? result.live;
     const isOwn = live !== undefined && isOwnedBy(live, module.uid);
     const counts = isOwn && live ? podCountsOf(kind, live) : undefined;
@@ -261,6 +319,7 @@ export class ModuleController {
       release,
       problems: problemsOf(pods.byIndex('module', moduleLabelsKey(module.namespace, module.spec))),
       missing,
+      configFound,
       contested,
       altered,
       now: secondsTime(clock.wallTime()),
@@ -279,4 +338,24 @@ function withWarnings(outcome: Outcome, { annotations }: CachedModule): Outcome 
   const faults = replicaFaultsOf(annotations);
   if (faults.length === 0 || outcome.message !== '') return outcome;
   return { ...outcome, message: `without effect, since they are no counts: the annotations ${faults.join(', ')}` };
+}
+
+/** Nothing is written; it is tried again. */
+function unavailable({ status }: CachedModule, { error }: Unavailable): Reconciled {
+  const outcome: Outcome = { reason: 'Unavailable', message: `it is tried again: ${messageOf(error)}` };
+  return { outcome, isComposed: false, error, release: status?.release };
+}
+
+/**
+ * Why a new configuration cannot come into force: a base cannot hold two installs of one version, so each base has to be
+ * without the module for the time of one install.
+ */
+function inPlaceFault({ spec, status }: CachedModule, release: ComposedRelease): string | undefined {
+  const before = status?.release;
+  const isSameVersion = before?.id === release.id && before.image === release.image;
+  if (!isSameVersion || isDeepStrictEqual(before.configs ?? [], release.configs ?? [])) return undefined;
+  const { maxUnavailable, placement } = spec.deploy?.strategy?.rollingUpdate ?? {};
+  const isLossless = maxUnavailable === 0 || maxUnavailable === '0%';
+  if (workloadOf(spec) !== 'ModuleDeployment' || !isLossless || placement === 'Any') return undefined;
+  return 'deploy.strategy.rollingUpdate.maxUnavailable: 0 does not let a new configuration come into force, since a base is without the module while it installs it again: allow 1, or publish a release together with it';
 }

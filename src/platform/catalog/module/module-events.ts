@@ -1,4 +1,5 @@
 import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
+import { configsText } from './configs-in-force.ts';
 import { MODULE_ROLLBACK_EVENTS } from './module-rollback.ts';
 import type { ModuleCondition, ModuleStatus } from './module-status-schema.ts';
 
@@ -9,6 +10,19 @@ export const MODULE_EVENTS: readonly EventDefinition[] = [
     type: 'Normal',
     reasons: ['Released'],
     meaning: 'A release has come into force: the workload has its jar now.',
+  },
+  {
+    about: 'Module',
+    type: 'Normal',
+    reasons: ['Configured'],
+    meaning: 'Another version of its configuration has come into force: the workload has it now.',
+  },
+  {
+    about: 'Module',
+    type: 'Warning',
+    reasons: ['ConfigMissing'],
+    meaning:
+      'A ModuleConfig that the Module names, or the version of it, is not there or not readable. What was in force runs on.',
   },
   {
     about: 'Module',
@@ -50,12 +64,17 @@ export function statusEvents(before: ModuleStatus | undefined, status: ModuleSta
   const { release } = status;
   const isReleased =
     release !== undefined && (release.id !== before?.release?.id || release.image !== before.release.image);
+  const configs = configsText(release?.configs ?? []);
+  const isConfigured = configs !== configsText(before?.release?.configs ?? []);
   const changed = status.conditions.filter(({ type, status: value, reason }) => {
     const former = before?.conditions.find((condition) => condition.type === type);
     return former?.status !== value || former.reason !== reason;
   });
   return [
     ...(isReleased ? [['Normal', 'Released', `release ${release.id} is in force: ${release.image}`] as const] : []),
+    ...(isConfigured
+      ? [['Normal', 'Configured', configs === '' ? 'no configuration is in force' : `${configs} is in force`] as const]
+      : []),
     ...changed.flatMap((condition): StatusEvent[] => {
       const event = eventOf(condition);
       return event === undefined ? [] : [[...event, condition.message]];
@@ -68,6 +87,7 @@ const NOT_COMPOSED = ['NotComposable', 'NameTaken', 'NotPermitted', 'Refused', '
 /** Type and reason of the event for a condition that has changed. Undefined: there is none. */
 function eventOf({ type, status, reason }: ModuleCondition): readonly ['Warning', string] | undefined {
   if (type === 'ReleaseFound') return status === 'False' ? ['Warning', 'ReleaseMissing'] : undefined;
+  if (type === 'ConfigFound') return status === 'False' ? ['Warning', 'ConfigMissing'] : undefined;
   if (type === 'Contested') return ['Warning', 'Contested'];
   if (type === 'Altered') return ['Warning', 'Altered'];
   return type === 'Ready' && NOT_COMPOSED.includes(reason) ? ['Warning', 'NotComposed'] : undefined;

@@ -8,12 +8,13 @@ import type { ModuleRevision } from './module-status-schema.ts';
 const MAX_REVISIONS = 10;
 
 /**
- * The history with the release in force in front. A release that comes back has a new number, and no second entry. Other
+ * The history with the release in force in front. One that comes back with the same configuration has a new number, and
+ * no second entry. Other
  * versions of bases are no other release: the entry has the newest ones.
  */
 export function historyWith(
   history: readonly ModuleRevision[],
-  { id, image, version, sha256, baseVersions }: ComposedRelease,
+  { id, image, version, sha256, baseVersions, configs }: ComposedRelease,
   now: string,
 ): readonly ModuleRevision[] {
   const release = {
@@ -22,6 +23,7 @@ export function historyWith(
     ...(version !== undefined && { version }),
     ...(sha256 !== undefined && { sha256 }),
     ...(baseVersions !== undefined && { baseVersions: [...baseVersions] }),
+    ...(configs !== undefined && { configs: [...configs] }),
   };
   const [newest, ...older] = history;
   if (newest !== undefined && isSame(newest, release)) {
@@ -73,8 +75,27 @@ export function releasePatchOf(
   return { id, image, version: isNamed ? null : (version ?? null), sha256: sha256 ?? null };
 }
 
-type Content = Pick<ModuleRevision, 'id' | 'image' | 'version' | 'sha256'>;
+/**
+ * `spec.configs` of a Module that has the configuration of a revision again: each version is pinned. Null: it had none.
+ * Undefined: there is nothing to change.
+ */
+export function configsPatchOf(
+  { configs = [] }: ModuleRevision,
+  wanted: ModuleSpec['configs'] = [],
+): ModuleSpec['configs'] | null | undefined {
+  const pinned = configs.map(({ name, version }) => ({ ...wanted.find((one) => one.name === name), name, version }));
+  if (isDeepStrictEqual(pinned, wanted)) return undefined;
+  return pinned.length === 0 ? null : pinned;
+}
+
+type Content = Pick<ModuleRevision, 'id' | 'image' | 'version' | 'sha256' | 'configs'>;
 
 function isSame(a: Content, b: Content): boolean {
-  return a.id === b.id && a.image === b.image && a.version === b.version && a.sha256 === b.sha256;
+  return (
+    a.id === b.id &&
+    a.image === b.image &&
+    a.version === b.version &&
+    a.sha256 === b.sha256 &&
+    isDeepStrictEqual(a.configs, b.configs)
+  );
 }

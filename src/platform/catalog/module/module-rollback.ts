@@ -7,7 +7,7 @@ import type { EventDefinition } from '../../../reconcile/controller-definition.t
 import type { CachedReleases } from '../release/module-release.ts';
 import type { CachedModule } from './cached-module.ts';
 import type { ModuleObject } from './module.ts';
-import { releasePatchOf, rollbackTarget } from './module-history.ts';
+import { configsPatchOf, releasePatchOf, rollbackTarget } from './module-history.ts';
 import { wantedRelease } from './release-in-force.ts';
 
 export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
@@ -15,7 +15,7 @@ export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
     about: 'Module',
     type: 'Normal',
     reasons: ['RolledBack'],
-    meaning: 'The release of an earlier revision is in the specification again.',
+    meaning: 'The release of an earlier revision, with its configuration, is in the specification again.',
   },
   {
     about: 'Module',
@@ -56,12 +56,13 @@ export async function rollBack(module: CachedModule, options: ModuleRollbackOpti
   }
   const { target } = found;
   const release = releasePatchOf(target, published, spec.module);
+  const configs = configsPatchOf(target, spec.configs);
   let restored: ModuleObject;
   try {
     const rollbackTo = { revision: target.revision };
     restored = await client.mergePatch(
       module,
-      { metadata: { resourceVersion }, spec: { release, rollbackTo } },
+      { metadata: { resourceVersion }, spec: { release, rollbackTo, ...(configs !== undefined && { configs }) } },
       { permit },
     );
   } catch (error) {

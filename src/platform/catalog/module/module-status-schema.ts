@@ -8,8 +8,22 @@ const baseVersions = Type.Optional(
   Type.Array(Type.String(), { description: 'Versions of bases that it fits. Not set: those of the Module.' }),
 );
 
+const configs = Type.Optional(
+  Type.Array(
+    Type.Object({
+      name: Type.String({ description: 'Name of a ModuleConfig.' }),
+      version: Type.String(),
+    }),
+    {
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      description: 'Its configuration. Not set: none.',
+    },
+  ),
+);
+
 const condition = Type.Object({
-  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'Contested', 'Altered']),
+  type: enumOf(['Ready', 'Progressing', 'ReleaseFound', 'ConfigFound', 'Contested', 'Altered']),
   status: enumOf(['True', 'False', 'Unknown']),
   reason: Type.String(),
   message: Type.String(),
@@ -17,12 +31,13 @@ const condition = Type.Object({
 });
 
 const revision = Type.Object({
-  revision: Type.Integer({ description: 'Counts up. A release that comes back gets a new number.' }),
+  revision: Type.Integer({ description: 'Counts up. What comes back gets a new number.' }),
   id: Type.String(),
   image: Type.String(),
   version: Type.Optional(Type.String()),
   sha256: Type.Optional(Type.String()),
   baseVersions,
+  configs,
   time: time({ description: 'When it came into force.' }),
 });
 
@@ -49,6 +64,7 @@ export const status = Type.Object({
         version: Type.Optional(Type.String()),
         sha256: Type.Optional(Type.String()),
         baseVersions,
+        configs,
         time: time({ description: 'When it came into force.' }),
       },
       { description: 'The release in force.' },
@@ -58,7 +74,7 @@ export const status = Type.Object({
     Type.Array(revision, {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['revision'],
-      description: 'Releases that were in force, the newest first; 10 at most.',
+      description: 'Releases that were in force, each with its configuration, the newest first; 10 at most.',
     }),
   ),
   problems: Type.Optional(

@@ -11,6 +11,7 @@ export interface Outcome {
     | 'Composed'
     | 'NoRelease'
     | 'ReleaseMissing'
+    | 'ConfigMissing'
     | 'NotComposable'
     | 'NameTaken'
     | 'NotPermitted'
@@ -36,6 +37,8 @@ export interface ModuleStatusInput {
   readonly problems: readonly ModuleProblem[];
   /** Id of a release that nobody has published. */
   readonly missing: string | undefined;
+  /** Whether its configuration is there; a text says what is missing. Undefined: it asks for none. */
+  readonly configFound?: true | string | undefined;
   /** What somebody else changes again and again. Undefined: nothing. */
   readonly contested: string | undefined;
   /** Which labels and annotations a webhook drops or changes. Undefined: none. */
@@ -54,6 +57,7 @@ export function moduleStatusOf(input: ModuleStatusInput): ModuleStatus {
     ...(release.version !== undefined && { version: release.version }),
     ...(release.sha256 !== undefined && { sha256: release.sha256 }),
     ...(release.baseVersions !== undefined && { baseVersions: [...release.baseVersions] }),
+    ...(release.configs !== undefined && { configs: [...release.configs] }),
     time: isSameJar(before?.release, release) ? before.release.time : now,
   };
   return {
@@ -82,7 +86,7 @@ function historyOf({ isComposed, before, release, now }: ModuleStatusInput): Pic
 type Untimed = Omit<ModuleCondition, 'lastTransitionTime'>;
 
 function conditionsOf(input: ModuleStatusInput): Untimed[] {
-  const { missing, contested, altered, outcome } = input;
+  const { missing, configFound, contested, altered, outcome } = input;
   return [
     readyOf(input),
     {
@@ -93,6 +97,13 @@ function conditionsOf(input: ModuleStatusInput): Untimed[] {
           ? { status: 'Unknown', reason: 'NoRelease', message: 'the Module asks for none' }
           : { status: 'True', reason: 'Found', message: '' }),
     },
+    ...(configFound === undefined
+      ? []
+      : [
+          configFound === true
+            ? { type: 'ConfigFound' as const, status: 'True' as const, reason: 'Found', message: '' }
+            : { type: 'ConfigFound' as const, status: 'False' as const, reason: 'Missing', message: configFound },
+        ]),
     ...(contested === undefined
       ? []
       : [{ type: 'Contested' as const, status: 'True' as const, reason: 'ChangedByOthers', message: contested }]),

@@ -15,8 +15,11 @@ const MAX_REPLICAS = 999;
 const MAX_PORTS = 32;
 const MAX_ARGS = 64;
 const MAX_VERSIONS = 16;
+const MAX_CONFIGS = 16;
 
 export const RELEASE_ID = '^([0-9A-Za-z][-_.0-9A-Za-z]*)?[0-9A-Za-z]$';
+/** `YYYYMMDDhhmmss-{8 hex}`. */
+export const CONFIG_VERSION = '^[0-9]{14}-[0-9a-f]{8}$';
 export const SHA256 = '^[0-9a-f]{64}$';
 
 export const WORKLOADS = ['ModuleDeployment', 'Deployment', 'StatefulSet', 'DaemonSet'] as const;
@@ -208,6 +211,17 @@ function celOf(allowed: Readonly<Record<string, readonly string[]>>): string {
   return `(${pairs.join(' || ')})`;
 }
 
+const config = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 253, description: 'Name of a ModuleConfig of the namespace.' }),
+  follow: Type.Optional(
+    enumOf(['Release', 'Immediately'], {
+      description: 'When another version comes into force: with the next release (default), or at once.',
+    }),
+  ),
+  version: Type.Optional(
+    Type.String({ maxLength: 63, pattern: CONFIG_VERSION, description: 'Version to stay with. `rollbackTo` sets it.' }),
+  ),
+});
 /** CEL: a field of the release is as it was. */
 function isUnchanged(field: string): string {
   return `((has(self.${field}) ? self.${field} : '') == (has(oldSelf.${field}) ? oldSelf.${field} : ''))`;
@@ -290,12 +304,23 @@ const spec = Type.Object(
         description: 'Arguments of its main method.',
       }),
     ),
+    configs: Type.Optional(
+      Type.Array(config, {
+        maxItems: MAX_CONFIGS,
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['name'],
+        description: 'Its configuration. Of one key that several have, the last one counts.',
+      }),
+    ),
     deploy: Type.Optional(deploy),
     release: Type.Optional(release),
     rollbackTo: Type.Optional(
       Type.Object(
         { revision: Type.Optional(Type.Integer({ minimum: 0, description: '0 (default): the previous one.' })) },
-        { description: 'Restores the release of `status.history`; the controller removes the field then.' },
+        {
+          description:
+            'Restores the release and the versions of the configuration of `status.history`; the controller removes the field then.',
+        },
       ),
     ),
   },
@@ -330,7 +355,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 8,
+  schemaRevision: 9,
   spec,
   status,
   subresources: {

@@ -67,6 +67,7 @@ const spec = Type.Object({
       {
         exitedPod: limit('Maximum number of Pods that a ModuleExitedRecord keeps.'),
         moduleRelease: limit('Maximum number of releases that a ModuleRelease keeps, besides those in use.'),
+        configVersion: limit('Maximum number of versions that a ModuleConfig keeps, besides those in use.'),
       },
       { description: 'How much is kept.' },
     ),
@@ -152,7 +153,7 @@ export const PLATFORM_CONFIG_CRD = crdOf({
   kind: PLATFORM_CONFIGS,
   shortNames: ['pcfg'],
   description: 'How the catalog works in a namespace. Without it all defaults hold.',
-  schemaRevision: 4,
+  schemaRevision: 5,
   spec,
   status,
   columns: [

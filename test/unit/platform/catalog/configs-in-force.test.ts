@@ -17,7 +17,7 @@ function inForce(input: Partial<ConfigsInput>) {
 }
 
 describe('the configuration of a Module', () => {
-  const before = [{ name: 'db', version: 'd1', as: 'Arguments' as const }];
+  const before = [{ name: 'db', version: 'd1' }];
   const versionOf = (input: Partial<ConfigsInput>) => {
     const found = inForce(input);
     return 'missing' in found ? found.missing : found.configs.map(({ version }) => version).join();
@@ -28,10 +28,10 @@ describe('the configuration of a Module', () => {
   });
 
   it('is the active version at first', () => {
-    expect(inForce({ wanted: [{ name: 'db' }, { name: 'cache', as: 'Http' }] })).toEqual({
+    expect(inForce({ wanted: [{ name: 'db' }, { name: 'cache' }] })).toEqual({
       configs: [
-        { name: 'db', version: 'd2', as: 'Arguments' },
-        { name: 'cache', version: 'c1', as: 'Http' },
+        { name: 'db', version: 'd2' },
+        { name: 'cache', version: 'c1' },
       ],
     });
   });
@@ -61,7 +61,7 @@ describe('the configuration of a Module', () => {
   });
 
   it('is shown by a Pod, and read again', () => {
-    const configs = [...before, { name: 'cache', version: 'c1', as: 'Http' as const }];
+    const configs = [...before, { name: 'cache', version: 'c1' }];
     expect(configsText(configs)).toBe('db@d1,cache@c1');
     expect(configsOfText('db@d1,cache@c1')).toEqual([
       { name: 'db', version: 'd1' },

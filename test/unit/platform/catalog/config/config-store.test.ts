@@ -85,6 +85,15 @@ describe('a version of a configuration', () => {
     await expect(store.put(OWNER, version, 'a: 1', [])).rejects.toThrow('is another object: delete it');
   });
 
+  it('takes the name of a version of a former ModuleConfig of this name', async () => {
+    const { store, stored } = world();
+    const version = versionOf('a: 1');
+    await store.put({ ...OWNER, uid: 'uid-former' }, version, 'a: 1', []);
+    const again = { ...version, id: '20261129120000-aaaaaaaa' };
+    expect(await store.put(OWNER, again, 'a: 1', [])).toEqual(again);
+    expect(stored.all.map(({ metadata }) => metadata.ownerReferences?.map(({ uid }) => uid))).toEqual([['uid-db']]);
+  });
+
   it('is lost where somebody has deleted it, or put something else in its place', async () => {
     const { store, stored } = world({ maxBytes: 0 });
     const [one, two] = [versionOf('a: 1'), versionOf('a: 2')];

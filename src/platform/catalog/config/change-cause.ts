@@ -1,0 +1,32 @@
+import { PLATFORM_GROUP } from '../../../labels.ts';
+import { type ChangeCause, MAX_PERSON_LENGTH, MAX_REASON_LENGTH } from './module-config.ts';
+
+export const CHANGED_BY = `${PLATFORM_GROUP}/changed-by`;
+export const CHANGE_CAUSE = 'kubernetes.io/change-cause';
+
+type Annotations = Readonly<Record<string, string>>;
+
+/** What the annotations say of a change, shortened to what the status keeps. */
+export function causeIn(annotations: Annotations): ChangeCause {
+  const by = shortened(annotations[CHANGED_BY], MAX_PERSON_LENGTH);
+  const reason = shortened(annotations[CHANGE_CAUSE], MAX_REASON_LENGTH);
+  return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+}
+
+/**
+ * Who changed the content, and why. An annotation that was there with the content before says nothing of this one.
+ * `before`: what `causeIn` gave for the content before, undefined for the first one.
+ */
+export function causeOf(before: ChangeCause | undefined, annotations: Annotations): ChangeCause {
+  const now = causeIn(annotations);
+  return {
+    ...(now.by !== undefined && now.by !== before?.by && { by: now.by }),
+    ...(now.reason !== undefined && now.reason !== before?.reason && { reason: now.reason }),
+  };
+}
+
+/** Cut between characters. Empty text is none. */
+function shortened(text: string | undefined, length: number): string | undefined {
+  const trimmed = text?.trim() ?? '';
+  return trimmed === '' ? undefined : [...trimmed].slice(0, length).join('');
+}
