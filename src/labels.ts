@@ -153,3 +153,6 @@ export function labelValueOf(text: string): string {
  * ConfigMaps, s. It has no effect on a VNode.
  */
 export const NODE_TTL_ANNOTATION = 'node.alpha.kubernetes.io/ttl';
+
+/** Key of the annotation in which whoever changes a configuration signs with its own name. */
+export const CHANGED_BY_ANNOTATION = `${PLATFORM_GROUP}/changed-by`;

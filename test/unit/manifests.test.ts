@@ -529,7 +529,12 @@ describe('the policies about the way to bases through the API server', () => {
 describe('the manifests of the platform', () => {
   it('have policies about the same objects', () => {
     const policies = documentsOf('policies.yaml').filter(({ kind }) => kind === 'ValidatingAdmissionPolicy');
-    expect(policies.map(({ metadata }) => metadata.name)).toEqual(['module-pods', 'module-tenancy', 'module-export']);
+    expect(policies.map(({ metadata }) => metadata.name)).toEqual([
+      'module-pods',
+      'module-tenancy',
+      'module-export',
+      'module-config-author',
+    ]);
     const [first, second] = policies.map(({ spec }) => ({
       constraints: spec.matchConstraints,
       conditions: spec.matchConditions,

@@ -1,14 +1,13 @@
-import { PLATFORM_GROUP } from '../../../labels.ts';
+import { CHANGED_BY_ANNOTATION } from '../../../labels.ts';
 import { type ChangeCause, MAX_PERSON_LENGTH, MAX_REASON_LENGTH } from './module-config.ts';
 
-export const CHANGED_BY = `${PLATFORM_GROUP}/changed-by`;
 export const CHANGE_CAUSE = 'kubernetes.io/change-cause';
 
 type Annotations = Readonly<Record<string, string>>;
 
 /** What the annotations say of a change, shortened to what the status keeps. */
 export function causeIn(annotations: Annotations): ChangeCause {
-  const by = shortened(annotations[CHANGED_BY], MAX_PERSON_LENGTH);
+  const by = shortened(annotations[CHANGED_BY_ANNOTATION], MAX_PERSON_LENGTH);
   const reason = shortened(annotations[CHANGE_CAUSE], MAX_REASON_LENGTH);
   return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
 }

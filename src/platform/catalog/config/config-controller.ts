@@ -345,8 +345,8 @@ export class ConfigController {
       recorder.event(subject, 'Normal', 'Activated', `version ${activeVersion} is in force`);
     const [ready, former] = [status, before].map((one) => one?.conditions.find(({ type }) => type === 'Ready'));
     if (ready?.status === 'False' && (ready.reason !== former?.reason || ready.message !== former.message)) {
-      const event = ready.reason === 'InUse' ? 'DeletionWaits' : 'NotActivated';
-      if (ready.reason !== 'Waiting') recorder.event(subject, 'Warning', event, ready.message);
+      if (ready.reason === 'InUse') recorder.event(subject, 'Warning', 'DeletionWaits', ready.message);
+      else if (ready.reason !== 'Waiting') recorder.event(subject, 'Warning', 'NotActivated', ready.message);
     }
     if (secretKeys.length > 0) {
       const message = `these keys look like secrets: ${secretKeys.join(', ')}: keep them in a Secret of the base, or in a vault`;
