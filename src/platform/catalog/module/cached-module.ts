@@ -9,6 +9,8 @@ import type { ModuleStatus } from './module-status-schema.ts';
 /** The part of a Module that the informer keeps. */
 export interface CachedModule extends CachedObject {
   readonly generation: number;
+  /** RFC 3339. */
+  readonly createdAt: string;
   readonly isDeleting: boolean;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: ModuleSpec;
@@ -24,6 +26,7 @@ export const CACHED_MODULES: WatchedKind<CachedModule> = {
     return {
       ...metaOf(object),
       generation: metadata.generation ?? 0,
+      createdAt: metadata.creationTimestamp ?? '',
       isDeleting: metadata.deletionTimestamp !== undefined,
       annotations: metadata.annotations ?? {},
       spec,

@@ -9,7 +9,7 @@ import type { Result } from '../../../reconcile/reconciler.ts';
 import { type CatalogPod, moduleKeyOfLabels, moduleLabelsKey } from '../catalog-pod.ts';
 import type { CachedModule } from '../module/cached-module.ts';
 import { MODULES } from '../module/module.ts';
-import { Departures } from './departures.ts';
+import { type Departure, Departures } from './departures.ts';
 import { missingPods, patchOf, type RecordChange, recordChange, type Urgency, urgencyOf } from './exited-pods.ts';
 import {
   type CachedExitedRecord,
@@ -93,8 +93,9 @@ export class ExitedRecordController {
     }
     const labels = labelsOf(module);
     const before = record?.recorded;
-    const live = pods.byIndex('module', labels);
-    const departures = this.#departures.of(labels);
+    // A Pod of a former Module of the name may still be there while it goes.
+    const live = pods.byIndex('module', labels).filter((pod) => !pod.isDeleting || pod.createTime >= module.createdAt);
+    const departures = this.#departuresOf(module, new Set(before?.live.map(({ uid }) => uid)));
     const exits = departures.map(({ exit }) => exit);
     const missing = missingPods({ before, pods: live, exits });
     const limit = limitOf(module.namespace);
@@ -113,6 +114,15 @@ export class ExitedRecordController {
     if (remainingMs > 0) return waitingFor(remainingMs);
     await this.#write(key, record ?? (await this.#create(module)), change);
     return undefined;
+  }
+
+  /** Those of Pods that are younger than the Module, or that its record has: others were of a former Module of the name. */
+  #departuresOf(module: CachedModule, known: ReadonlySet<string>): Departure[] {
+    const labels = labelsOf(module);
+    const isOwn = ({ exit }: Departure): boolean => exit.createTime >= module.createdAt || known.has(exit.uid);
+    const all = this.#departures.of(labels);
+    for (const departure of all) if (!isOwn(departure)) this.#departures.cancel(labels, departure.exit.uid);
+    return all.filter(isOwn);
   }
 
   /** How long a write of the record has to wait, ms; Infinity: nothing is to be written. */

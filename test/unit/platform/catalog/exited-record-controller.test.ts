@@ -5,7 +5,7 @@ import { ApiError } from '../../../../src/kube/transport/api-error.ts';
 import { CATALOG } from '../../../../src/platform/catalog/catalog.ts';
 import { CATALOG_PODS, projectCatalogPod } from '../../../../src/platform/catalog/catalog-pod.ts';
 import { CACHED_MODULES } from '../../../../src/platform/catalog/module/cached-module.ts';
-import { MODULES } from '../../../../src/platform/catalog/module/module.ts';
+import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module/module.ts';
 import { PLATFORM_CONFIGS, RECORD_LIMIT } from '../../../../src/platform/catalog/platform-config/platform-config.ts';
 import { Departures } from '../../../../src/platform/catalog/record/departures.ts';
 import {
@@ -495,5 +495,22 @@ describe('a process that does not lead', () => {
     pods.deliver({ type: 'PUT', object: podOf('a', { resourceVersion: '5' }) });
     await pods.goBackTo([]);
     expect(names()).toBe('');
+  });
+});
+
+describe('a Pod of a former Module of the name', () => {
+  it('is in no record of the new one, although it is seen to go only then', async () => {
+    await rig.put(PODS, podOf('old', { deletionTimestamp: '2026-11-28T10:00:01Z' } as never));
+    await rig.remove(MODULES, 'shop-cart');
+    const { metadata, spec } = moduleOf('module-2') as ModuleObject;
+    await rig.put(MODULES, { metadata: { ...metadata, creationTimestamp: '2026-11-28T10:00:02Z' }, spec } as never);
+    await rig.put(PODS, podOf('new', { creationTimestamp: '2026-11-28T10:00:03Z' }));
+    await wait();
+    await rig.remove(PODS, 'old');
+    await wait();
+    expect([live(), exited()]).toEqual(['new', '']);
+    await rig.remove(PODS, 'new');
+    await wait();
+    expect([live(), exited()]).toEqual(['', 'new']);
   });
 });
