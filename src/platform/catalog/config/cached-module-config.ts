@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { collectionPathOf } from '../../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../../reconcile/informers.ts';
+import { causeIn } from './change-cause.ts';
 import {
+  type ChangeCause,
   MODULE_CONFIGS,
   type ModuleConfigObject,
   type ModuleConfigSpec,
@@ -15,6 +17,8 @@ export interface CachedModuleConfig extends CachedObject {
   readonly isDeleting: boolean;
   readonly finalizers: readonly string[];
   readonly spec: Omit<ModuleConfigSpec, 'content'>;
+  /** Annotations about its last change. */
+  readonly cause: ChangeCause;
   readonly status: ModuleConfigStatus | undefined;
 }
 
@@ -34,6 +38,7 @@ export const CACHED_MODULE_CONFIGS: WatchedKind<CachedModuleConfig> = {
       isDeleting: metadata.deletionTimestamp !== undefined,
       finalizers: metadata.finalizers ?? [],
       spec: rest,
+      cause: causeIn(metadata.annotations ?? {}),
       status,
     };
   },
@@ -45,6 +50,7 @@ export function isSameConfig(a: CachedModuleConfig, b: CachedModuleConfig): bool
     a.generation === b.generation &&
     a.isDeleting === b.isDeleting &&
     isDeepStrictEqual(a.finalizers, b.finalizers) &&
+    isDeepStrictEqual(a.cause, b.cause) &&
     isDeepStrictEqual(a.status, b.status)
   );
 }

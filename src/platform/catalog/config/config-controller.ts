@@ -23,6 +23,7 @@ import { type EffectiveFault, effectiveOf, type Parent } from './effective.ts';
 import { type HistoryInput, historyOf, presentVersion } from './history.ts';
 import {
   type ConfigVersion,
+  MAX_VERSIONS,
   MODULE_CONFIGS,
   type ModuleConfigObject,
   type ModuleConfigStatus,
@@ -165,6 +166,10 @@ export class ConfigController {
     const history = historyOf(input);
     const whole =
       history.prune.length === 0 ? history : historyOf({ ...input, inUse: await this.#usedNow(config, input) });
+    if (whole.versions.length > MAX_VERSIONS) {
+      const message = `all ${MAX_VERSIONS} versions are in use: delete Pods or Modules that use old ones`;
+      return this.#write(key, config, this.#statusWith(config, 'TooManyVersions', message));
+    }
     // Before the status: a version that is only half gone is removed again.
     if (whole.prune.length > 0) await this.#ensureSeen(key, config);
     for (const version of whole.prune) await store.remove(config, version);
@@ -190,7 +195,7 @@ export class ConfigController {
     if (status?.observedGeneration !== generation || this.#lost.has(key)) return undefined;
     const version = status.versions?.find(({ id }) => id === status.presentVersion);
     if (version === undefined || (status.observedParent ?? '') !== this.#parentText(config)) return undefined;
-    return { generation, version, cause: status.lastCause, secretKeys: [] };
+    return { generation, version, cause: config.cause, secretKeys: [] };
   }
 
   async #read(key: string, config: CachedModuleConfig): Promise<Present> {
@@ -210,15 +215,13 @@ export class ConfigController {
       instances: {},
       find: (one) => this.#parentOf(`${namespace}/${one}`, one === parent ? parentContent : undefined),
     });
-    if ('fault' in effective) {
-      return { generation, version: effective, cause: status?.lastCause, secretKeys: [] };
-    }
+    const signed = causeIn(annotations);
+    if ('fault' in effective) return { generation, version: effective, cause: signed, secretKeys: [] };
     const whole = { ...effective, instances: {} };
     const versions = status?.versions ?? [];
     const source = sourceOf({ content, instances: {}, parent });
     const found = { digest: digestOf(whole), source, size: sizeOf(whole) };
-    const isNewContent = versions[0]?.source !== source;
-    const cause = causeOf(versions.length === 0 ? undefined : status?.lastCause, annotations);
+    const cause = causeOf(status?.lastCause, annotations);
     const version = presentVersion(versions, found, { now: clock.wallTime().getTime(), cause });
     const isNew = !versions.some(({ id }) => id === version.id);
     const stored =
@@ -226,7 +229,7 @@ export class ConfigController {
     return {
       generation,
       version: isNew ? { ...version, id: stored.id } : version,
-      cause: isNewContent ? causeIn(annotations) : status?.lastCause,
+      cause: signed,
       secretKeys: isNew ? secretKeysOf(format, content) : [],
     };
   }
@@ -288,7 +291,7 @@ export class ConfigController {
   /** The status as it is, with a reason why the ModuleConfig is not followed. */
   #statusWith(
     config: CachedModuleConfig,
-    reason: 'InUse' | 'NotPermitted' | 'NameTaken',
+    reason: 'InUse' | 'NotPermitted' | 'NameTaken' | 'TooManyVersions',
     message: string,
   ): ModuleConfigStatus {
     const { status, spec } = config;

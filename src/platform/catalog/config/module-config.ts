@@ -137,7 +137,9 @@ const status = Type.Object({
     }),
   ),
   lastCause: Type.Optional(
-    Type.Object(cause, { description: 'Annotations about a change, as they were with the last new content.' }),
+    Type.Object(cause, {
+      description: 'Annotations about the last change. Of a later content they count only if they have changed.',
+    }),
   ),
   userCount: Type.Integer({ description: 'Number of objects that use it.' }),
   usedBy: Type.Optional(
@@ -175,7 +177,7 @@ export const MODULE_CONFIG_CRD = crdOf({
   kind: MODULE_CONFIGS,
   shortNames: ['mcfg'],
   description: 'One file of configuration with its versions, of which one is in force.',
-  schemaRevision: 1,
+  schemaRevision: 2,
   spec,
   status,
   columns: [

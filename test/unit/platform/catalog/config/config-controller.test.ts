@@ -136,6 +136,25 @@ describe('a ModuleConfig', () => {
     ]);
   });
 
+  it('is of nobody whose signature was there before the change', async () => {
+    const signed = { 'platform.koupleless.io/changed-by': 'jo' };
+    await put('db', { content: 'a: 1' });
+    // Somebody signs, and changes no content.
+    await put('db', { content: 'a: 1', activation: 'Automatic' }, signed);
+    await put('db', { content: 'a: 2' }, signed);
+    expect(statusOf()?.versions?.map(({ by }) => by)).toEqual([undefined, undefined]);
+    await put('db', { content: 'a: 2' });
+    const { metadata } = find('db') as KubeObject;
+    // The generation does not change with annotations.
+    await rig.put(MODULE_CONFIGS, { ...find('db'), metadata: { ...metadata, annotations: signed } } as never);
+    await put('db', { content: 'a: [' }, signed);
+    await put('db', { content: 'a: 3' }, signed);
+    expect(statusOf()?.versions?.map(({ by }) => by)).toEqual([undefined, undefined, undefined]);
+    await put('db', { content: 'a: [' }, { 'platform.koupleless.io/changed-by': 'ann' });
+    await put('db', { content: 'a: 4' }, { 'platform.koupleless.io/changed-by': 'ann' });
+    expect(statusOf()?.versions?.[0]?.by).toBeUndefined();
+  });
+
   it('warns of keys that look like secrets, once for a version', async () => {
     await put('db', { content: 'db: { password: hunter2, url: x }' });
     await put('db', { content: `db: { password: "$\{DB_PASSWORD}" }` });
@@ -186,6 +205,34 @@ describe('a ModuleConfig', () => {
     await rig.remove(PODS, 'p');
     await put('db', { content: 'n: 61' });
     expect([versionIds().length, contents().length, versionIds().includes(first)]).toEqual([48, 48, false]);
+  });
+
+  it('has at most 256 versions that somebody uses, and goes on when one is free', async () => {
+    await put('db', { content: 'n: 0' });
+    const { metadata, status } = find('db') as ModuleConfigObject;
+    const [first] = status?.versions ?? [];
+    const others = Array.from({ length: 255 }, (_, index) => ({
+      ...first,
+      id: `20200101000000-${String(index).padStart(8, '0')}`,
+      digest: String(index).padStart(64, '0'),
+      source: `s${index}`,
+    }));
+    const versions = [...(status?.versions ?? []), ...others];
+    const labels = {
+      'virtual-kubelet.koupleless.io/component': 'module',
+      'platform.koupleless.io/app': 'shop',
+      'module.koupleless.io/name': 'cart',
+    };
+    const configs = versions.map((version) => `db@${version?.id}`).join();
+    const annotations = { 'platform.koupleless.io/configs': configs };
+    const pod = { metadata: { name: 'p', namespace: 'default', labels, annotations }, spec: { containers: [] } };
+    await rig.put(PODS, pod as never);
+    await rig.put(MODULE_CONFIGS, { ...find('db'), metadata, status: { ...status, versions } } as never);
+    await put('db', { content: 'n: 1' });
+    expect([stateOf()?.reason, versionIds().length, activeContent()]).toEqual(['TooManyVersions', 256, 'n: 0']);
+    await rig.remove(PODS, 'p');
+    await rig.rest(60);
+    expect([stateOf()?.reason, versionIds().length, activeContent()]).toEqual(['Active', 48, 'n: 1']);
   });
 
   it('removes no version on the strength of a history that could not be read', async () => {
