@@ -26,3 +26,21 @@ export const DAEMON_SETS: ResourceKind = {
   plural: 'daemonsets',
   isNamespaced: true,
 };
+
+/** Kinds of their histories. */
+
+export const CONTROLLER_REVISIONS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'ControllerRevision',
+  plural: 'controllerrevisions',
+  isNamespaced: true,
+};
+
+export const REPLICA_SETS: ResourceKind = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'ReplicaSet',
+  plural: 'replicasets',
+  isNamespaced: true,
+};

@@ -17,6 +17,9 @@ export interface Result {
   readonly requeueAfterMs?: number;
 }
 
+/** When to look again at what no watch shows, such as a right that somebody grants, ms. */
+export const UNWATCHED_AGAIN_MS = 30_000;
+
 /** An error that no further try can mend: the key rests until its object, or what it depends on, changes. */
 export class TerminalError extends ControllerError {
   constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {

@@ -1,72 +1,46 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
-import { ApiFaultProxy, type PlannedCut, seededRandom } from '../support/api-fault-proxy.ts';
+import type { PlannedCut } from '../support/api-fault-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { KilledCatalog } from '../support/killed-catalog.ts';
 import { isReady, isSchedulable, nodes, pods } from '../support/observe.ts';
 import { Platform } from '../support/platform.ts';
 import { PodSpectator } from '../support/rollouts.ts';
 import { startWorld } from '../support/start-world.ts';
-import type { ControllerProcess, World } from '../support/world.ts';
+import type { World } from '../support/world.ts';
 
 const GROUP = 'platform.koupleless.io/v1alpha1';
 const NAMESPACED = `/apis/${GROUP}/namespaces/default`;
-const LEASE = '/apis/coordination.k8s.io/v1/namespaces/koupleless-system/leases/platform-catalog';
 const COPIES = 2;
 const APP_LABEL = 'platform.koupleless.io/app';
 
 let world: World;
 let platform: Platform;
-let proxy: ApiFaultProxy;
+let catalog: KilledCatalog;
 let seen: PodSpectator;
-let controller: ControllerProcess | undefined;
-let starting: Promise<void> = Promise.resolve();
-let starts = 0;
 
 beforeAll(async () => {
   world = await startWorld();
   platform = await Platform.install(world, ['rollout', 'catalog']);
-  const { server, certificateAuthority } = world.controlPlane;
-  proxy = await ApiFaultProxy.start({ server, certificateAuthority, random: seededRandom(1) });
   await world.startController();
   await world.startFleet({ count: COPIES, activateNewModule: true });
   await eventually(async () => expect((await nodes(world.admin)).filter(isSchedulable)).toHaveLength(COPIES));
   await platform.optIn();
   await platform.start('rollout', 'rollout');
   seen = await PodSpectator.start(world.admin, APP_LABEL);
-  controller = await newCatalog();
-  await controller.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog');
+  catalog = await KilledCatalog.start(world, platform);
 });
 
 afterEach(() => {
-  proxy.plan = undefined;
+  catalog.proxy.plan = undefined;
 });
 
 afterAll(async () => {
   seen?.stop();
   await platform?.stop();
-  await proxy?.stop();
+  await catalog?.proxy.stop();
   await world?.stop();
 });
-
-/** Its requests go through the proxy; the rollout's do not. */
-async function newCatalog(): Promise<ControllerProcess> {
-  const direct = await world.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-platform' });
-  return platform.start(`catalog-${++starts}`, 'catalog', { KUBECONFIG: await proxy.kubeconfig(direct) });
-}
-
-/** Kills the process at once and starts another one. Its Lease is taken away, so that nobody waits until it ends. */
-function kill(): void {
-  const killed = controller;
-  if (killed === undefined) return;
-  controller = undefined;
-  const ended = killed.stop('SIGKILL');
-  starting = starting.then(async () => {
-    await ended;
-    await world.admin.delete(LEASE).catch(() => {});
-    // It may be killed before it says that it leads.
-    controller = await newCatalog();
-  });
-}
 
 const names = (module: string) => ({ name: `shop-${module}`, path: `${NAMESPACED}/modules/shop-${module}` });
 const jarOf = (module: string, version: string): string => `https://jars.example.com/${module}-${version}-ark-biz.jar`;
@@ -177,7 +151,7 @@ async function runAll(
   const steps = new Map<string, string>();
   const met: string[] = [];
   const left = new Map(cuts.map((cut, index) => [`shop-${prefix}${index}`, cut]));
-  proxy.plan = ({ method, path, body }) => {
+  catalog.proxy.plan = ({ method, path, body }) => {
     const write = writeOf(method, path);
     if (write === undefined) return undefined;
     const name = write.name ?? (JSON.parse(body.toString()) as KubeObject).metadata.name;
@@ -190,7 +164,7 @@ async function runAll(
   const ends = await Promise.all(
     cuts.map((_cut, index) => story(`${prefix}${index}`, (step) => steps.set(`shop-${prefix}${index}`, step))),
   );
-  await starting;
+  await catalog.whenStarted();
   return { ends, met };
 }
 
@@ -200,7 +174,7 @@ const writes = new Set<string>();
 describe('a Module that is published, released, taken back and deleted', () => {
   it('makes no more Pods and writes than it needs', async () => {
     let step = '';
-    proxy.plan = ({ method, path }) => {
+    catalog.proxy.plan = ({ method, path }) => {
       const write = writeOf(method, path);
       if (write !== undefined) writes.add(keyOf(step, write.what));
       return undefined;
@@ -231,8 +205,8 @@ describe('a Module that is published, released, taken back and deleted', () => {
 
   it.each<[string, string, () => PlannedCut]>([
     ['the answer of any write is lost', 'lost', () => ({ at: 'after' })],
-    ['the controller is killed before any write', 'before', () => ({ at: 'before', run: kill })],
-    ['the controller is killed after any write', 'after', () => ({ at: 'after', run: kill })],
+    ['the controller is killed before any write', 'before', () => ({ at: 'before', run: () => catalog.kill() })],
+    ['the controller is killed after any write', 'after', () => ({ at: 'after', run: () => catalog.kill() })],
   ])('ends the same when %s', async (_what, prefix, cutOf) => {
     const cuts = [...writes];
     expect(cuts.length).toBeGreaterThan(0);

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../samples/control-plane/api-client.ts';
-import { ApiFaultProxy, type PlannedCut, seededRandom } from '../support/api-fault-proxy.ts';
+import type { PlannedCut } from '../support/api-fault-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { KilledCatalog } from '../support/killed-catalog.ts';
 import { Platform } from '../support/platform.ts';
 import { startWorld } from '../support/start-world.ts';
-import type { ControllerProcess, World } from '../support/world.ts';
+import type { World } from '../support/world.ts';
 
 const GROUP = 'platform.koupleless.io/v1alpha1';
 const NAMESPACED = `/apis/${GROUP}/namespaces/default`;
 const CONFIGS = `${NAMESPACED}/moduleconfigs`;
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
-const LEASE = '/apis/coordination.k8s.io/v1/namespaces/koupleless-system/leases/platform-catalog';
 /** The least limit that a PlatformConfig may set. */
 const LIMIT = 10;
 const CONTENTS = LIMIT + 2;
@@ -22,21 +22,15 @@ interface Version {
 
 let world: World;
 let platform: Platform;
-let proxy: ApiFaultProxy;
-let controller: ControllerProcess | undefined;
-let starting: Promise<void> = Promise.resolve();
-let starts = 0;
+let catalog: KilledCatalog;
 
 beforeAll(async () => {
   world = await startWorld();
   platform = await Platform.install(world, ['rollout', 'catalog']);
-  const { server, certificateAuthority } = world.controlPlane;
-  proxy = await ApiFaultProxy.start({ server, certificateAuthority, random: seededRandom(1) });
   await platform.optIn();
   // It installs the kind of the workloads that the catalog watches.
   await platform.start('rollout', 'rollout');
-  controller = await newCatalog();
-  await controller.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog');
+  catalog = await KilledCatalog.start(world, platform);
   await world.admin.post(`${NAMESPACED}/platformconfigs`, {
     apiVersion: GROUP,
     kind: 'PlatformConfig',
@@ -46,32 +40,14 @@ beforeAll(async () => {
 });
 
 afterEach(() => {
-  proxy.plan = undefined;
+  catalog.proxy.plan = undefined;
 });
 
 afterAll(async () => {
   await platform?.stop();
-  await proxy?.stop();
+  await catalog?.proxy.stop();
   await world?.stop();
 });
-
-async function newCatalog(): Promise<ControllerProcess> {
-  const direct = await world.controlPlane.kubeconfig({ serviceAccount: 'koupleless-system/module-platform' });
-  return platform.start(`catalog-${++starts}`, 'catalog', { KUBECONFIG: await proxy.kubeconfig(direct) });
-}
-
-/** Kills the process at once and starts another one. Its Lease is taken away, so that nobody waits until it ends. */
-function kill(): void {
-  const killed = controller;
-  if (killed === undefined) return;
-  controller = undefined;
-  const ended = killed.stop('SIGKILL');
-  starting = starting.then(async () => {
-    await ended;
-    await world.admin.delete(LEASE).catch(() => {});
-    controller = await newCatalog();
-  });
-}
 
 /** Until the status is of the present specification, and says that `content` is in force. */
 async function untilActive(name: string, content: string): Promise<void> {
@@ -160,7 +136,7 @@ const writes = new Set<string>();
 describe('a ModuleConfig that is written, taken back and deleted', () => {
   it('makes the writes that the next tests disturb', async () => {
     let step = '';
-    proxy.plan = ({ method, path, body }) => {
+    catalog.proxy.plan = ({ method, path, body }) => {
       const write = writeOf(method, path, body);
       if (write !== undefined) writes.add(`${step}: ${write.what}`);
       return undefined;
@@ -183,13 +159,13 @@ describe('a ModuleConfig that is written, taken back and deleted', () => {
 
   it.each<[string, string, () => PlannedCut]>([
     ['the answer of any write is lost', 'lost', () => ({ at: 'after' })],
-    ['the controller is killed before any write', 'before', () => ({ at: 'before', run: kill })],
-    ['the controller is killed after any write', 'after', () => ({ at: 'after', run: kill })],
+    ['the controller is killed before any write', 'before', () => ({ at: 'before', run: () => catalog.kill() })],
+    ['the controller is killed after any write', 'after', () => ({ at: 'after', run: () => catalog.kill() })],
   ])('ends the same when %s', async (_what, prefix, cutOf) => {
     const cuts = [...writes];
     const left = new Map(cuts.map((cut, index) => [`${prefix}${index}`, cut]));
     const steps = new Map<string, string>();
-    proxy.plan = ({ method, path, body }) => {
+    catalog.proxy.plan = ({ method, path, body }) => {
       const write = writeOf(method, path, body);
       if (write === undefined || left.get(write.name) !== `${steps.get(write.name)}: ${write.what}`) return undefined;
       left.delete(write.name);
@@ -197,7 +173,7 @@ describe('a ModuleConfig that is written, taken back and deleted', () => {
     };
     const stories = cuts.map((_cut, index) => `${prefix}${index}`);
     await Promise.all(stories.map((name) => story(name, (step) => steps.set(name, step))));
-    await starting;
+    await catalog.whenStarted();
     expect([...left.values()]).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import type { Patch } from '../client.ts';
 import { secondsTime } from '../micro-time.ts';
 import type { EventObject } from '../objects.ts';
+import { apiVersionOf, PODS, type ResourceKind } from '../resource.ts';
 import type { CachedObject } from '../watch/informer-types.ts';
 import type { EventSeries, EventSubject } from './event-correlator.ts';
 
@@ -20,8 +21,16 @@ export function nodeSubject(nodeName: string): EventSubject {
   return { apiVersion: 'v1', kind: 'Node', namespace: '', name: nodeName, uid: nodeName };
 }
 
-export function podSubject({ namespace, name, uid }: CachedObject): EventSubject {
-  return { apiVersion: 'v1', kind: 'Pod', namespace, name, uid };
+export function podSubject(pod: CachedObject): EventSubject {
+  return subjectOf(PODS, pod);
+}
+
+/** A cached object of a kind as the subject of an event. */
+export function subjectOf(
+  kind: ResourceKind,
+  { namespace, name, uid }: Pick<CachedObject, 'namespace' | 'name' | 'uid'>,
+): EventSubject {
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, namespace, name, uid };
 }
 
 /** Events of cluster-scoped objects live in `default`. */

@@ -67,3 +67,11 @@ export interface Informer<T extends CachedObject> {
    */
   wasRolledBack(): void;
 }
+
+/** Each watch brings a bookmark every minute: a replica that hears nothing for two and a half is cut off. */
+const STALE_AFTER_MS = 150_000;
+
+/** Whether others may act on what a cache says. */
+export function isWatchAlive(informer: Pick<Informer<CachedObject>, 'lastEventAgeMs'>): boolean {
+  return informer.lastEventAgeMs() < STALE_AFTER_MS;
+}

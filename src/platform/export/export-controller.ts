@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
+import { subjectOf } from '../../kube/events/event-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { secondsTime } from '../../kube/micro-time.ts';
 import type { KubeObject, OwnerReference, ServiceObject } from '../../kube/objects.ts';
@@ -100,7 +101,7 @@ export class ExportController {
     }
     const { namespace, name } = entry;
     this.#options.recorder.event(
-      subjectOf(entry),
+      subjectOf(SERVICES, entry),
       'Warning',
       'OutControl',
       `${EXPORT_SERVICES.kind} ${namespace}/${name} already exists and does not belong to this Service: it is not changed`,
@@ -149,7 +150,7 @@ export class ExportController {
     for (const [group, { winner, what }] of entry.conflicts) {
       if (status?.leftOutOf.includes(group)) continue;
       this.#options.recorder.event(
-        subjectOf(entry),
+        subjectOf(SERVICES, entry),
         'Warning',
         'ExportConflict',
         `group ${group} does not take the Service: ${winner} has ${what}`,
@@ -181,11 +182,6 @@ export class ExportController {
   async #delete({ namespace, name, uid }: CachedExportService): Promise<void> {
     await this.#options.client.delete({ namespace, name }, { uid, permit: this.#options.permit });
   }
-}
-
-/** The Service, as its events name it. */
-function subjectOf({ namespace, name, uid }: ExportEntry) {
-  return { apiVersion: apiVersionOf(SERVICES), kind: SERVICES.kind, namespace, name, uid };
 }
 
 function ownerReferenceTo({ name, uid }: Pick<ExportEntry, 'name' | 'uid'>): OwnerReference {

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { isSameModulePod, type ModulePod } from '../../kinds/module-pod.ts';
 import type { CachedTenancy } from '../../kinds/module-tenancy.ts';
 import { type CachedNode, readyStatusOf } from '../../kinds/vnode-object.ts';
-import { type Informer, objectKey } from '../../kube/watch/informer-types.ts';
+import { type Informer, isWatchAlive, objectKey } from '../../kube/watch/informer-types.ts';
 import type { Logger } from '../../logger.ts';
 import type { Metrics } from '../../metrics.ts';
 import { Turns } from '../../queue/turns.ts';
@@ -58,8 +58,6 @@ export type ExportListener = (keys: ReadonlySet<string>) => void;
 const GATHER_MS = 20;
 /** A calculation goes on this long at most before timers and requests have their turn. */
 const SLICE_MS = 20;
-/** Each watch brings a bookmark every minute: a replica that hears nothing for two and a half is cut off. */
-const STALE_AFTER_MS = 150_000;
 
 /**
  * All exported Services with their backends, calculated from the caches of this replica: it needs no other one, and
@@ -155,7 +153,7 @@ export class ExportTable {
     const { services, pods, nodes, exports, tenancies } = this.#options;
     const caches = [services, pods, nodes, exports, tenancies];
     this.#wasWhole ||= caches.every((one) => one.hasSynced()) && this.#dirty.size + this.#unsettled.size === 0;
-    return this.#wasWhole && caches.every((one) => one.lastEventAgeMs() < STALE_AFTER_MS);
+    return this.#wasWhole && caches.every(isWatchAlive);
   }
 
   addListener(listener: ExportListener): void {

@@ -4,9 +4,8 @@ import { withoutNulls } from '../../kinds/pod-form.ts';
 import { podSchemaOf, type Structural, withFields } from '../../kinds/pod-schema.ts';
 import { annotationMap, countOrPercent, enumOf, labelMap, rules, time } from '../../kinds/schema.ts';
 import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
-import type { EventSubject } from '../../kube/events/event-correlator.ts';
 import type { KubeObject, PodObject } from '../../kube/objects.ts';
-import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
+import { collectionPathOf } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import type { WatchedKind } from '../../reconcile/informers.ts';
@@ -341,11 +340,6 @@ export function projectModuleDeployment(object: KubeObject): CachedModuleDeploym
 /** How many Pods there should be. */
 export function replicasOf({ replicas = 1 }: ModuleDeploymentSpec): number {
   return replicas;
-}
-
-/** Subject of the events of a rollout. */
-export function subjectOf({ namespace, name, uid }: CachedModuleDeployment): EventSubject {
-  return { apiVersion: apiVersionOf(MODULE_DEPLOYMENTS), kind: MODULE_DEPLOYMENTS.kind, namespace, name, uid };
 }
 
 /** Selector in the form that a query of a list has. */

@@ -1,3 +1,5 @@
+import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
+import { subjectOf } from '../../kube/events/event-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
 import { compareResourceVersions } from '../../kube/resource-version.ts';
@@ -5,7 +7,7 @@ import { isAlreadyExists, unlessGone } from '../../kube/transport/api-error.ts';
 import type { Permit } from '../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../kube/watch/informer-types.ts';
 import { controlledBy } from '../../reconcile/informers.ts';
-import { type CachedModuleDeployment, subjectOf } from './module-deployment.ts';
+import type { CachedModuleDeployment } from './module-deployment.ts';
 import {
   buildRevision,
   hashOf,
@@ -76,7 +78,7 @@ export class RevisionStore {
       const stored = await client.mergePatch(known, { metadata, revision: number }, { permit });
       const revision = this.#answer(deployment, stored);
       recorder.event(
-        subjectOf(deployment),
+        subjectOf(MODULE_DEPLOYMENTS, deployment),
         'Normal',
         'NewRevision',
         `template of revision ${known.number} is revision ${number} now`,
@@ -88,7 +90,12 @@ export class RevisionStore {
       const stored = await this.#createOrAdopt(deployment, hash, number);
       if (stored === undefined) continue;
       const revision = this.#answer(deployment, stored);
-      recorder.event(subjectOf(deployment), 'Normal', 'NewRevision', `template is revision ${number} (${hash})`);
+      recorder.event(
+        subjectOf(MODULE_DEPLOYMENTS, deployment),
+        'Normal',
+        'NewRevision',
+        `template is revision ${number} (${hash})`,
+      );
       return { revision, collisions: tries };
     }
   }

@@ -1,22 +1,14 @@
 import { createHash } from 'node:crypto';
 import { normalForm, withoutNulls } from '../../kinds/pod-form.ts';
-import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
+import { CONTROLLER_REVISIONS, MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../kube/objects.ts';
-import { apiVersionOf, collectionPathOf, type ResourceKind } from '../../kube/resource.ts';
+import { apiVersionOf, collectionPathOf } from '../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../kube/watch/informer-types.ts';
 import { ANNOTATION, COMPONENT, COMPONENT_LABEL, REVISION_LABEL } from '../../labels.ts';
 import { OWNER_INDEXERS, type WatchedKind } from '../../reconcile/informers.ts';
 import type { CachedModuleDeployment, ModuleTemplate } from './module-deployment.ts';
 
 /** Each template that a ModuleDeployment has had is a ControllerRevision, as those of a StatefulSet are. */
-
-export const CONTROLLER_REVISIONS: ResourceKind = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'ControllerRevision',
-  plural: 'controllerrevisions',
-  isNamespaced: true,
-};
 
 export interface RevisionObject extends KubeObject {
   readonly data?: { readonly spec?: { readonly template?: ModuleTemplate } };

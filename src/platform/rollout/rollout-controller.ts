@@ -3,6 +3,8 @@ import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { completePod } from '../../kinds/pod-defaults.ts';
 import type { CachedNode } from '../../kinds/vnode-object.ts';
+import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
+import { subjectOf } from '../../kube/events/event-object.ts';
 import type { EventRecorder } from '../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../kube/merge-patch.ts';
 import type { ResourceClient } from '../../kube/resource.ts';
@@ -21,7 +23,6 @@ import {
   type ModuleDeploymentStatus,
   replicasOf,
   selectorOf,
-  subjectOf,
 } from './module-deployment.ts';
 import { PeerScaling } from './peer-scaling.ts';
 import type { PodStore } from './pod-store.ts';
@@ -101,7 +102,8 @@ export class RolloutController {
     const deployment = this.#options.deployments.get(key);
     const seen = this.#seenOf(key, deployment?.uid);
     if (deployment === undefined || seen === undefined || deployment.isDeleting) return undefined;
-    const report = (event: RolloutEvent): void => this.#options.recorder.event(subjectOf(deployment), ...event);
+    const report = (event: RolloutEvent): void =>
+      this.#options.recorder.event(subjectOf(MODULE_DEPLOYMENTS, deployment), ...event);
     try {
       return await this.#reconcile(deployment, seen, report);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { isSameModulePod, MODULE_PODS } from '../../kinds/module-pod.ts';
 import { VNODES } from '../../kinds/vnode-object.ts';
-import { MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
+import { CONTROLLER_REVISIONS, MODULE_DEPLOYMENTS } from '../../kinds/workload-kinds.ts';
 import type { PodObject } from '../../kube/objects.ts';
 import { NODES, PODS } from '../../kube/resource.ts';
 import { objectKey } from '../../kube/watch/informer-types.ts';
@@ -12,7 +12,7 @@ import type { WebhookRule } from '../../reconcile/webhooks.ts';
 import { CACHED_MODULE_DEPLOYMENTS, MODULE_DEPLOYMENT_CRD, type ModuleDeploymentObject } from './module-deployment.ts';
 import { reviewModuleDeployment } from './module-deployment-review.ts';
 import { PodStore } from './pod-store.ts';
-import { CACHED_REVISIONS, CONTROLLER_REVISIONS, type RevisionObject } from './revision.ts';
+import { CACHED_REVISIONS, type RevisionObject } from './revision.ts';
 import { RevisionStore } from './revision-store.ts';
 import { ROLLBACK_EVENTS } from './rollback.ts';
 import { RolloutController } from './rollout-controller.ts';

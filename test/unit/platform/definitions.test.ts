@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isCollectionOf } from '../../../src/assembly/controller-parts.ts';
 import { VARIABLES } from '../../../src/config/variables.ts';
 import { MODULE_TENANCIES } from '../../../src/kinds/module-tenancy.ts';
-import { MODULE_DEPLOYMENTS } from '../../../src/kinds/workload-kinds.ts';
+import { CONTROLLER_REVISIONS, MODULE_DEPLOYMENTS } from '../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../src/kube/objects.ts';
 import { DEPLOYMENTS, NODES, PODS, type ResourceKind, SERVICES } from '../../../src/kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../src/labels.ts';
@@ -15,7 +15,6 @@ import {
 } from '../../../src/platform/catalog/platform-config/platform-config.ts';
 import { MODULE_RELEASES } from '../../../src/platform/catalog/release/module-release.ts';
 import { EXPORT_SERVICES } from '../../../src/platform/export/export-service.ts';
-import { CONTROLLER_REVISIONS } from '../../../src/platform/rollout/revision.ts';
 import { resourceOf } from '../../../src/reconcile/access.ts';
 import { accessOf, type ControllerDefinition } from '../../../src/reconcile/controller-definition.ts';
 import { SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS } from '../../../src/reconcile/token-access.ts';

@@ -1,3 +1,4 @@
+import { APPLICATION_JSON } from '../compose/compose.ts';
 import { flatten } from './flatten.ts';
 import type { ConfigFormat } from './formats.ts';
 
@@ -26,7 +27,7 @@ export function argumentsOf(configs: readonly ModuleConfigInForce[]): ConfigArgu
     override(all, flat.properties);
   }
   if (all.size === 0) return { args: [] };
-  const arg = `--spring.application.json=${jsonOf(all)}`;
+  const arg = `${APPLICATION_JSON}=${jsonOf(all)}`;
   const size = Buffer.byteLength(arg);
   if (size <= MAX_ARGUMENT_BYTES) return { args: [arg] };
   const names = configs.map(({ name }) => name).join(', ');

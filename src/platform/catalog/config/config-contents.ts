@@ -23,7 +23,7 @@ const MAX_ARGUMENTS = 2_000;
 export class ConfigContents implements ModuleConfigs {
   readonly #options: ConfigContentsOptions;
   /** Arguments by the versions that they are made of. */
-  readonly #arguments = new LruMap<ConfigArguments | undefined>(MAX_ARGUMENTS);
+  readonly #arguments = new LruMap<ConfigArguments>(MAX_ARGUMENTS);
 
   constructor(options: ConfigContentsOptions) {
     this.#options = options;
@@ -49,8 +49,15 @@ export class ConfigContents implements ModuleConfigs {
       found.push([config, stored]);
     }
     const key = JSON.stringify(found.map(([{ name, spec }, { digest }]) => [name, spec.format, digest]));
-    const known = this.#arguments.getOrCreate(key, () => undefined);
-    if (known !== undefined) return known;
+    const made = this.#arguments.get(key) ?? argumentsOf(await this.#read(namespace, found));
+    this.#arguments.set(key, made);
+    return made;
+  }
+
+  async #read(
+    namespace: string,
+    found: readonly (readonly [CachedModuleConfig, ConfigVersion])[],
+  ): Promise<ModuleConfigInForce[]> {
     const contents: ModuleConfigInForce[] = [];
     for (const [config, version] of found) {
       const content = await this.#options.store.get(config, version);
@@ -64,8 +71,6 @@ export class ConfigContents implements ModuleConfigs {
       const { format } = config.spec;
       contents.push({ name: config.name, format, content });
     }
-    const made = argumentsOf(contents);
-    this.#arguments.set(key, made);
-    return made;
+    return contents;
   }
 }

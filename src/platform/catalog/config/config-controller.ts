@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../clock.ts';
 import { ControllerError, messageOf } from '../../../errors.ts';
-import type { EventSubject } from '../../../kube/events/event-correlator.ts';
+import { subjectOf } from '../../../kube/events/event-object.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../../kube/merge-patch.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
-import { apiVersionOf, type ResourceClient } from '../../../kube/resource.ts';
+import type { ResourceClient } from '../../../kube/resource.ts';
 import { isForbidden } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import { type Informer, objectKey } from '../../../kube/watch/informer-types.ts';
 import { PLATFORM_GROUP } from '../../../labels.ts';
 import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
-import type { Result } from '../../../reconcile/reconciler.ts';
+import { type Result, UNWATCHED_AGAIN_MS } from '../../../reconcile/reconciler.ts';
 import { shortened } from '../../../shortened.ts';
 import { configsOfText } from '../module/configs-in-force.ts';
 import type { CachedModuleConfig } from './cached-module-config.ts';
@@ -74,8 +74,6 @@ export const CONFIG_EVENTS: readonly EventDefinition[] = [
 
 /** Holds up the deletion of a ModuleConfig while somebody uses it. */
 export const CONFIG_FINALIZER = `${PLATFORM_GROUP}/config-in-use`;
-/** A right that is missing may be granted at any time, and nothing shows that. */
-const LOOK_AGAIN_MS = 30_000;
 /** Many objects that begin to use it one after the other are one write. */
 const USERS_EVERY_MS = 5_000;
 const MAX_MESSAGE_LENGTH = 512;
@@ -116,22 +114,24 @@ export class ConfigController {
     try {
       return config.isDeleting ? await this.#leave(key, config) : await this.#follow(key, config);
     } catch (error) {
-      const isRefused = isForbidden(error) || (error instanceof ControllerError && error.code === 'Catalog.NameTaken');
-      if (!isRefused) throw error;
-      const reason = isForbidden(error) ? 'NotPermitted' : 'NameTaken';
-      const message =
-        reason === 'NameTaken'
-          ? messageOf(error)
-          : `the platform may not keep versions in namespace ${config.namespace}: ${messageOf(error)}`;
-      await this.#write(key, config, this.#statusWith(config, reason, message));
-      return { requeueAfterMs: LOOK_AGAIN_MS };
+      const isTaken = error instanceof ControllerError && error.code === 'Catalog.NameTaken';
+      if (!isTaken && !isForbidden(error)) throw error;
+      const status = isTaken
+        ? this.#statusWith(config, 'NameTaken', error.message)
+        : this.#statusWith(
+            config,
+            'NotPermitted',
+            `the platform may not keep versions in namespace ${config.namespace}: ${messageOf(error)}`,
+          );
+      await this.#write(key, config, status);
+      return { requeueAfterMs: UNWATCHED_AGAIN_MS };
     }
   }
 
   /** Removes the finalizer when nobody uses the ModuleConfig. The API server then deletes it, and its versions with it. */
   async #leave(key: string, config: CachedModuleConfig): Promise<Result | undefined> {
     if (!config.finalizers.includes(CONFIG_FINALIZER)) return undefined;
-    const users = this.#usersOf(key, config);
+    const users = this.#usersOf(key);
     if (users.length === 0) {
       await this.#setFinalizers(
         config,
@@ -173,7 +173,7 @@ export class ConfigController {
     // Before the status: a version that is only half gone is removed again.
     if (whole.prune.length > 0) await this.#ensureSeen(key, config);
     for (const version of whole.prune) await store.remove(config, version);
-    const users = this.#usersOf(key, config);
+    const users = this.#usersOf(key);
     const status = configStatusOf({
       generation: present.generation,
       spec: config.spec,
@@ -258,13 +258,13 @@ export class ConfigController {
   }
 
   /** Those that need it to go on: Modules, and children. */
-  #usersOf(key: string, { namespace }: CachedModuleConfig): Pick<ConfigUser, 'kind' | 'name'>[] {
+  #usersOf(key: string): Pick<ConfigUser, 'kind' | 'name'>[] {
     const { uses, configs } = this.#options;
     const children = configs.byIndex('parent', key).filter(({ isDeleting }) => !isDeleting);
     return [
       ...uses.of(key).filter(({ kind }) => kind === 'Module'),
-      ...children.map(({ name }) => ({ kind: MODULE_CONFIGS.kind, name, namespace })),
-    ].map(({ kind, name }) => ({ kind, name }));
+      ...children.map(({ name }) => ({ kind: MODULE_CONFIGS.kind, name })),
+    ];
   }
 
   /** Versions in use, with those that only the histories of workloads name. */
@@ -309,7 +309,7 @@ export class ConfigController {
       presentVersion: status?.presentVersion,
       parent: status?.observedParent ?? '',
       cause: status?.lastCause,
-      users: this.#usersOf(objectKey(config), config),
+      users: this.#usersOf(objectKey(config)),
       now: secondsTime(this.#options.clock.wallTime()),
     });
   }
@@ -335,14 +335,8 @@ export class ConfigController {
 
   #report(config: CachedModuleConfig, status: ModuleConfigStatus, secretKeys: readonly string[]): void {
     const { recorder } = this.#options;
-    const { namespace, name, uid, status: before } = config;
-    const subject: EventSubject = {
-      apiVersion: apiVersionOf(MODULE_CONFIGS),
-      kind: MODULE_CONFIGS.kind,
-      namespace,
-      name,
-      uid,
-    };
+    const { status: before } = config;
+    const subject = subjectOf(MODULE_CONFIGS, config);
     const { activeVersion } = status;
     if (activeVersion !== undefined && activeVersion !== before?.activeVersion)
       recorder.event(subject, 'Normal', 'Activated', `version ${activeVersion} is in force`);

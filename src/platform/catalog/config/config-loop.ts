@@ -1,7 +1,8 @@
+import { CONTROLLER_REVISIONS, REPLICA_SETS } from '../../../kinds/workload-kinds.ts';
 import type { ConfigMapObject, KubeObject } from '../../../kube/objects.ts';
 import type { ResourceKind } from '../../../kube/resource.ts';
 import { objectKey } from '../../../kube/watch/informer-types.ts';
-import { COMPONENT_LABEL } from '../../../labels.ts';
+import { COMPONENT, COMPONENT_LABEL } from '../../../labels.ts';
 import { type KindAccess, READ } from '../../../reconcile/access.ts';
 import type { ControllerContext } from '../../../reconcile/controller-definition.ts';
 import { ledReconciler } from '../../../reconcile/led.ts';
@@ -32,22 +33,8 @@ const CONFIG_MAPS: ResourceKind = {
   plural: 'configmaps',
   isNamespaced: true,
 };
-const REPLICA_SETS: ResourceKind = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'ReplicaSet',
-  plural: 'replicasets',
-  isNamespaced: true,
-};
-const REVISIONS: ResourceKind = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'ControllerRevision',
-  plural: 'controllerrevisions',
-  isNamespaced: true,
-};
 /** Histories of ModuleDeployments, and those of workloads whose Pods are of Modules. */
-const OF_MODULE_DEPLOYMENTS = `${COMPONENT_LABEL}=module-deployment`;
+const OF_MODULE_DEPLOYMENTS = `${COMPONENT_LABEL}=${COMPONENT.moduleDeployment}`;
 const OF_MODULES = CATALOG_LABEL.app;
 
 /** What the loop does with the API, in namespaces that have bound `optInRole`. */
@@ -85,7 +72,7 @@ export function configAccess(optInRole: string): KindAccess[] {
       use: 'ConfigController: versions that a Deployment may go back to, before it removes one.',
     },
     {
-      kind: REVISIONS,
+      kind: CONTROLLER_REVISIONS,
       verbs: ['list'],
       optInRole,
       use: 'ConfigController: versions that other workloads may go back to, before it removes one.',
@@ -177,7 +164,7 @@ interface WithTemplate extends KubeObject {
 /** Annotations of the Pods that workloads of a namespace may go back to. Rejects if any of the lists fails. */
 function histories({ resources }: ControllerContext): (namespace: string) => Promise<string[]> {
   const replicaSets = resources.of<WithTemplate>(REPLICA_SETS);
-  const revisions = resources.of<WithTemplate>(REVISIONS);
+  const revisions = resources.of<WithTemplate>(CONTROLLER_REVISIONS);
   return async (namespace) => {
     const lists = await Promise.all([
       replicaSets.list({ namespace, labelSelector: OF_MODULES }),

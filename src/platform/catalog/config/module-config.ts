@@ -4,8 +4,8 @@ import { enumOf, rules, time } from '../../../kinds/schema.ts';
 import type { KubeObject } from '../../../kube/objects.ts';
 import type { ResourceKind } from '../../../kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../labels.ts';
+import { CONFIG_VERSION } from '../module/module.ts';
 import { FORMATS, MAX_CONTENT_BYTES } from './formats.ts';
-import { VERSION_ID } from './version.ts';
 
 /** One source of the type, the CRD and the table in docs/kinds.md. */
 
@@ -88,7 +88,7 @@ const spec = Type.Object({
   activeVersion: Type.Optional(
     Type.String({
       maxLength: 23,
-      pattern: `(^$)|(${VERSION_ID})`,
+      pattern: `(^$)|(${CONFIG_VERSION})`,
       description: 'Id of the version to have in force, whatever the content. Not set: that of `content`.',
     }),
   ),

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type StoredVersion, versionDigestOf } from './config-store.ts';
 
-/** Pattern of the id of a version. */
-export const VERSION_ID = '^[0-9]{14}-[0-9a-f]{8}$';
 const DIGITS_OF_DIGEST = 8;
 const DIGITS_OF_SOURCE = 16;
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventSubject } from '../../../kube/events/event-correlator.ts';
-import { apiVersionOf, collectionPathOf } from '../../../kube/resource.ts';
+import { subjectOf } from '../../../kube/events/event-object.ts';
+import { collectionPathOf } from '../../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../../reconcile/informers.ts';
 import { MODULES, type ModuleObject, type ModuleSpec } from './module.ts';
@@ -36,8 +37,8 @@ export const CACHED_MODULES: WatchedKind<CachedModule> = {
 };
 
 /** Subject of the events of a Module. */
-export function moduleSubject({ namespace, name, uid }: CachedModule): EventSubject {
-  return { apiVersion: apiVersionOf(MODULES), kind: MODULES.kind, namespace, name, uid };
+export function moduleSubject(module: CachedModule): EventSubject {
+  return subjectOf(MODULES, module);
 }
 
 /** Whether two versions differ in nothing but their status. */

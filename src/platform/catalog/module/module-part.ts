@@ -1,5 +1,6 @@
 import { ControllerError, messageOf } from '../../../errors.ts';
 import { ApiError, isConflict, isForbidden, isRetriable } from '../../../kube/transport/api-error.ts';
+import { UNWATCHED_AGAIN_MS } from '../../../reconcile/reconciler.ts';
 import { shortened } from '../../../shortened.ts';
 import { CATALOG_LABEL } from '../compose/compose.ts';
 import { type CachedComposed, isMarked } from '../compose/composed-object.ts';
@@ -7,8 +8,6 @@ import type { Composed, OwnComposed, Restored } from '../compose/composer.ts';
 import type { CachedModule } from './cached-module.ts';
 import type { Outcome } from './module-status.ts';
 
-/** A right that is missing may be granted at any time, and nothing shows that. */
-const LOOK_AGAIN_MS = 30_000;
 const MAX_FIELDS_LENGTH = 512;
 
 /** What has become of the workload or of the Service. */
@@ -38,12 +37,12 @@ export async function partOf(
         return {};
       case 'Taken': {
         const message = `another ${kind} has the name ${name}: delete it, and create it again with another name if you need it`;
-        return { problem: { reason: 'NameTaken', message }, requeueAfterMs: LOOK_AGAIN_MS };
+        return { problem: { reason: 'NameTaken', message }, requeueAfterMs: UNWATCHED_AGAIN_MS };
       }
       case 'Deleting':
         return {
           problem: { reason: 'Deleting', message: 'its former workload or Service is still being deleted' },
-          requeueAfterMs: LOOK_AGAIN_MS,
+          requeueAfterMs: UNWATCHED_AGAIN_MS,
         };
       case 'Contested':
       case 'Current':
@@ -52,7 +51,7 @@ export async function partOf(
   } catch (error) {
     if (!(error instanceof ControllerError)) throw error;
     if (!(error instanceof ApiError) || isRetriable(error) || isConflict(error)) return { error };
-    return { problem: refusalOf(error, module), requeueAfterMs: LOOK_AGAIN_MS };
+    return { problem: refusalOf(error, module), requeueAfterMs: UNWATCHED_AGAIN_MS };
   }
 }
 
@@ -70,8 +69,8 @@ function ownPartOf({ live, restored, altered, contestMs, forMs }: OwnComposed): 
     ...(forMs < Number.POSITIVE_INFINITY && { requeueAfterMs: forMs }),
   };
   if (isMarked(live)) return part;
-  const message = `a webhook drops the label ${CATALOG_LABEL.composed} of ${what}: changes of it are seen only every ${LOOK_AGAIN_MS / 1000} s`;
-  return { ...part, problem: { reason: 'Unwatched', message }, requeueAfterMs: Math.min(forMs, LOOK_AGAIN_MS) };
+  const message = `a webhook drops the label ${CATALOG_LABEL.composed} of ${what}: changes of it are seen only every ${UNWATCHED_AGAIN_MS / 1000} s`;
+  return { ...part, problem: { reason: 'Unwatched', message }, requeueAfterMs: Math.min(forMs, UNWATCHED_AGAIN_MS) };
 }
 
 function refusalOf(error: ApiError, { namespace }: CachedModule): Outcome {

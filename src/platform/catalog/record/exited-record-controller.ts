@@ -5,7 +5,7 @@ import { apiVersionOf, type ResourceClient } from '../../../kube/resource.ts';
 import { ifFound, isForbidden, unlessGone } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import { type Informer, objectKey } from '../../../kube/watch/informer-types.ts';
-import type { Result } from '../../../reconcile/reconciler.ts';
+import { type Result, UNWATCHED_AGAIN_MS } from '../../../reconcile/reconciler.ts';
 import { type CatalogPod, moduleKeyOfLabels, moduleLabelsKey } from '../catalog-pod.ts';
 import type { CachedModule } from '../module/cached-module.ts';
 import { MODULES } from '../module/module.ts';
@@ -34,8 +34,6 @@ export interface ExitedRecordControllerOptions {
 const LIVE_DELAY_MS = 10_000;
 /** Minimum time between two writes of one record: 100 Pods that go at once are a few writes. */
 const EXIT_INTERVAL_MS = 1_000;
-/** A right that is missing may be granted at any time, and nothing shows that. */
-const LOOK_AGAIN_MS = 30_000;
 
 interface Timing {
   readonly writtenAt?: number;
@@ -79,7 +77,7 @@ export class ExitedRecordController {
       return await this.#reconcile(key, module);
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      return { requeueAfterMs: LOOK_AGAIN_MS };
+      return { requeueAfterMs: UNWATCHED_AGAIN_MS };
     }
   }
 

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../clock.ts';
+import { subjectOf } from '../../../kube/events/event-object.ts';
 import type { EventRecorder } from '../../../kube/events/event-recorder.ts';
 import { mergePatchOf } from '../../../kube/merge-patch.ts';
 import { secondsTime } from '../../../kube/micro-time.ts';
-import { apiVersionOf, type JsonPatchOperation, type ResourceClient } from '../../../kube/resource.ts';
+import type { JsonPatchOperation, ResourceClient } from '../../../kube/resource.ts';
 import { ifFound, isForbidden } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import type { Informer } from '../../../kube/watch/informer-types.ts';
@@ -79,7 +80,7 @@ export class ReleaseController {
 
   async #prune(key: string, release: CachedModuleRelease): Promise<Result | undefined> {
     const { limitOf, clock, releases, client, permit, recorder } = this.#options;
-    const { namespace, name, uid, resourceVersion, spec, status } = release;
+    const { namespace, name, resourceVersion, spec, status } = release;
     const ids = releasesToPrune(spec, status ?? {}, limitOf(namespace));
     if (ids.length === 0) return undefined;
     const waitMs = (this.#prunedAt.get(key) ?? Number.NEGATIVE_INFINITY) + PRUNE_EVERY_MS - clock.now();
@@ -101,7 +102,7 @@ export class ReleaseController {
       if (!isForbidden(error)) throw error;
       return { requeueAfterMs: LOOK_AGAIN_MS };
     }
-    const subject = { apiVersion: apiVersionOf(MODULE_RELEASES), kind: MODULE_RELEASES.kind, namespace, name, uid };
+    const subject = subjectOf(MODULE_RELEASES, release);
     const message = `removed the oldest releases beyond the limit: ${[...gone].join(', ')}`;
     recorder.event(subject, 'Normal', 'Pruned', shortened(message, MAX_MESSAGE_LENGTH));
     return undefined;

@@ -1,6 +1,6 @@
 import express, { type Express } from 'express';
 import { isDnsLabel } from '../../../kinds/label-syntax.ts';
-import type { Informer } from '../../../kube/watch/informer-types.ts';
+import { type Informer, isWatchAlive } from '../../../kube/watch/informer-types.ts';
 import type { Metrics } from '../../../metrics.ts';
 import { refuse } from '../../../server/refuse.ts';
 import { type CatalogPod, moduleLabelsKey } from '../catalog-pod.ts';
@@ -23,8 +23,6 @@ export const RESOLVE_PATH = '/resolve';
 const FORM = `${RESOLVE_PATH}/{namespace}/{app}.{module}.{port}`;
 /** `.` and `_` are for names of objects outside of the cluster. */
 const NAME = /^[0-9A-Za-z](?:[-._0-9A-Za-z]{0,190}[0-9A-Za-z])?$/;
-/** Each watch brings a bookmark every minute: a replica that hears nothing for two and a half is cut off. */
-const STALE_AFTER_MS = 150_000;
 
 /** `GET /resolve/{namespace}/{app}.{module}.{port}`: where something listens, from the caches. */
 export function resolveApp({ modules, pods, configs, access, metrics }: ResolveAppOptions): Express {
@@ -38,7 +36,7 @@ export function resolveApp({ modules, pods, configs, access, metrics }: ResolveA
     if (!isDnsLabel(namespace) || !NAME.test(name)) return refuse(response, 400, `the path must have the form ${FORM}`);
     if (!(await admit(request, response, access, { namespace, app: undefined, kind: MODULES }))) return;
     // Without the watch nobody knows which Pods have gone.
-    if ([modules, pods, configs].some((one) => one.lastEventAgeMs() > STALE_AFTER_MS))
+    if (![modules, pods, configs].every(isWatchAlive))
       return refuse(response, 503, 'the caches of this replica are not current: ask another one');
     const wanted = endpointNameOf(name);
     const found = wanted && modules.get(`${namespace}/${wanted.app.toLowerCase()}-${wanted.module}`);
