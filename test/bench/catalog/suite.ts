@@ -14,7 +14,7 @@ export const CATALOG: Suite<CatalogStage> = {
   notes: [
     `Each Module has one Pod, one port and a release, in ${NAMESPACES} namespaces: half of them in one, the others spread evenly.`,
     'A change is another maxSurge of the strategy: the workload gets it as it is, and the Pods stay.',
-    'The floor applies the same bodies for the same Modules in the same world; rollout runs in both cases, in a process of its own.',
+    'The floor applies the same bodies for the same Modules in the same world, and writes the status of each; rollout runs in both cases, in a process of its own.',
     'Off: webhooks and policies of the platform, and the controllers that make EndpointSlices.',
   ],
   steps: [[FILL], [BURST], [FLOOR], [REST]],

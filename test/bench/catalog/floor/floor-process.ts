@@ -27,8 +27,8 @@ export interface FloorCalls extends ProfileCalls {
 }
 
 /**
- * A null catalog in a process of its own: for each change of a Module it applies what the catalog would apply, as fast
- * as that can be written, and looks at nothing else.
+ * A null catalog in a process of its own: for each change of a Module it writes what the catalog would write, the
+ * workload and then the status of the Module, as fast as that can be written, and looks at nothing else.
  */
 export function startFloor(options: FloorOptions): Promise<Remote<FloorCalls>> {
   return startRemote<FloorCalls>('floor', new URL('./floor-child.ts', import.meta.url), options);

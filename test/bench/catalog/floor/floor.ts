@@ -3,7 +3,7 @@ import { MODULE_DEPLOYMENTS } from '../../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../../src/kube/objects.ts';
 import { collectionPathOf } from '../../../../src/kube/resource.ts';
 import { CATALOG_ANNOTATION } from '../../../../src/platform/catalog/compose/compose.ts';
-import type { ModuleObject } from '../../../../src/platform/catalog/module/module.ts';
+import { type ModuleObject, MODULES } from '../../../../src/platform/catalog/module/module.ts';
 import { ApiWriter } from '../../scale/floor/api-writer.ts';
 import { keepWatching, poolOf } from '../../scale/http-pool.ts';
 import { PATHS } from '../objects.ts';
@@ -19,12 +19,15 @@ const FIELD_MANAGER = 'platform-catalog';
 
 interface Known {
   readonly path: string;
+  readonly statusPath: string;
   readonly body: ApplyBody;
   /** The value that was applied last. */
   value: number;
+  /** Generation of the Module: each change is one more. */
+  generation: number;
 }
 
-/** The floor: from the event of a Module to the apply of its workload. */
+/** The floor: from the event of a Module to the apply of its workload, and then to the Module's status. */
 export class Floor {
   readonly counters: FloorCounters;
   readonly #api: ApiWriter;
@@ -66,11 +69,14 @@ export class Floor {
     const known = this.#modules.get(key);
     if (known === undefined || known.value === number) return;
     known.value = number;
-    void this.#apply(known, number);
+    known.generation++;
+    void this.#write(known, number, known.generation);
   }
 
-  async #apply({ path, body }: Known, value: number): Promise<void> {
-    if (await this.#api.apply(path, body.with(value))) this.counters.writes++;
+  async #write({ path, statusPath, body }: Known, value: number, generation: number): Promise<void> {
+    if (!(await this.#api.apply(path, body.with(value)))) return;
+    this.counters.writes++;
+    await this.#api.mergePatch(statusPath, JSON.stringify({ status: { observedGeneration: generation } }));
   }
 }
 
@@ -84,7 +90,7 @@ function knownOf(modules: readonly ModuleObject[], workloads: readonly KubeObjec
   );
   return new Map(
     modules.map(({ metadata, spec, status }): [string, Known] => {
-      const { namespace = '', name, uid = '', annotations = {} } = metadata;
+      const { namespace = '', name, uid = '', annotations = {}, generation = 0 } = metadata;
       const key = `${namespace}/${name}`;
       const release = status?.release;
       const value = Number(spec.deploy?.strategy?.rollingUpdate?.maxSurge);
@@ -93,7 +99,8 @@ function knownOf(modules: readonly ModuleObject[], workloads: readonly KubeObjec
       if (digests.get(key) !== body.digestOf(value)) throw new Error(`${key}: the catalog has applied something else`);
       const query = `fieldManager=${FIELD_MANAGER}&force=true`;
       const path = `${collectionPathOf(MODULE_DEPLOYMENTS, namespace)}/${name}?${query}`;
-      return [key, { path, body, value }];
+      const statusPath = `${collectionPathOf(MODULES, namespace)}/${name}/status?fieldManager=${FIELD_MANAGER}`;
+      return [key, { path, statusPath, body, value, generation }];
     }),
   );
 }
