@@ -99,10 +99,11 @@ export function createMetrics() {
       'Requests to the feed of load balancers, by status code.',
       ['code'],
     ),
-    catalogRequests: counter(`${PREFIX}catalog_requests_total`, 'Requests to `/resolve`, by status code.', [
-      'path',
-      'code',
-    ]),
+    catalogRequests: counter(
+      `${PREFIX}catalog_requests_total`,
+      'Requests to `/resolve` and `/config`, by status code.',
+      ['path', 'code'],
+    ),
     exportWatches: gauge(`${PREFIX}export_watches`, 'Load balancers that watch the feed.'),
     events: counter(`${PREFIX}events_total`, 'Kubernetes Events, by result.', ['result']),
     tunnelMessages: counter(`${PREFIX}tunnel_messages_total`, 'Messages from bases.', ['tunnel', 'type']),

@@ -31,6 +31,7 @@ import {
 } from './compose/composed-object.ts';
 import { Composer } from './compose/composer.ts';
 import { CACHED_MODULE_CONFIGS, offersSame } from './config/cached-module-config.ts';
+import type { ConfigContents } from './config/config-contents.ts';
 import { CONFIG_EVENTS } from './config/config-controller.ts';
 import { configAccess, configLoopOf, modulesUsing } from './config/config-loop.ts';
 import { MODULE_CONFIG_CRD } from './config/module-config.ts';
@@ -64,6 +65,7 @@ import {
 } from './release/module-release.ts';
 import { RELEASE_EVENTS, ReleaseController } from './release/release-controller.ts';
 import { CatalogAccess, isAppOfNamespace } from './serve/catalog-access.ts';
+import { CONFIG_PATH, configApp } from './serve/config-app.ts';
 import { RESOLVE_PATH, resolveApp } from './serve/resolve-app.ts';
 
 const NAME = 'catalog';
@@ -217,7 +219,7 @@ export const CATALOG: ControllerDefinition = {
       'exited Pods': exitsOf(context),
       applications: configsOf(context),
     };
-    const { served, tokens } = await servedOf(context);
+    const { served, tokens } = await servedOf(context, configuration.contents);
     return { groups: [groupOf(loops), tokens], served };
   },
 };
@@ -228,7 +230,7 @@ interface Served {
 }
 
 /** What clients ask for, and the tokens of applications, which are read again. Nothing without the port of the feed. */
-async function servedOf(context: ControllerContext): Promise<Served> {
+async function servedOf(context: ControllerContext, contents: ConfigContents): Promise<Served> {
   const { config, informers, ...shared } = context;
   const { feed } = config;
   if (feed === undefined) return { served: [], tokens: [] };
@@ -236,15 +238,19 @@ async function servedOf(context: ControllerContext): Promise<Served> {
   const files = { owner: 'application', isOwner: isAppOfNamespace, ...shared };
   const tokens = directory === undefined ? undefined : await TokenFiles.load({ directory, ...files });
   const access = new CatalogAccess({ tokens, users: tokenAccessOf(context) });
+  const common = { access, metrics: shared.metrics, logger: shared.logger };
   const resolving = resolveApp({
     modules: informers.get(CACHED_MODULES),
     pods: informers.get(CATALOG_PODS),
     configs: informers.get(CACHED_PLATFORM_CONFIGS),
-    access,
-    metrics: shared.metrics,
+    ...common,
   });
+  const configuring = configApp({ configs: informers.get(CACHED_MODULE_CONFIGS), contents, ...common });
   return {
-    served: [{ path: RESOLVE_PATH, listener: resolving }],
+    served: [
+      { path: RESOLVE_PATH, listener: resolving },
+      { path: CONFIG_PATH, listener: configuring },
+    ],
     tokens: tokens === undefined ? [] : [tokens],
   };
 }

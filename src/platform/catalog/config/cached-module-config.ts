@@ -11,12 +11,12 @@ import {
   type ModuleConfigStatus,
 } from './module-config.ts';
 
-/** The part of a ModuleConfig that the informer keeps: not its content. */
+/** The part of a ModuleConfig that the informer keeps: not its content, which comes from its versions. */
 export interface CachedModuleConfig extends CachedObject {
   readonly generation: number;
   readonly isDeleting: boolean;
   readonly finalizers: readonly string[];
-  readonly spec: Omit<ModuleConfigSpec, 'content'>;
+  readonly spec: Omit<ModuleConfigSpec, 'content' | 'instances'>;
   /** Annotations about its last change. */
   readonly cause: ChangeCause;
   readonly status: ModuleConfigStatus | undefined;
@@ -27,11 +27,14 @@ export const CACHED_MODULE_CONFIGS: WatchedKind<CachedModuleConfig> = {
   path: collectionPathOf(MODULE_CONFIGS),
   indexers: {
     namespace: ({ namespace }) => namespace,
+    // Names of Modules have their application in lower case.
+    application: ({ namespace, spec: { target } }) =>
+      target.app === undefined ? undefined : `${namespace}/${target.app.toLowerCase()}`,
     parent: ({ namespace, spec: { parent } }) => (parent === undefined ? undefined : `${namespace}/${parent}`),
   },
   project: (object) => {
     const { metadata, spec, status } = object as ModuleConfigObject;
-    const { content: _content, ...rest } = spec;
+    const { content: _content, instances: _instances, ...rest } = spec;
     return {
       ...metaOf(object),
       generation: metadata.generation ?? 0,

@@ -1,5 +1,5 @@
 import { CHANGED_BY_ANNOTATION } from '../../../labels.ts';
-import { type ChangeCause, MAX_PERSON_LENGTH, MAX_REASON_LENGTH } from './module-config.ts';
+import { type ChangeCause, type LastCause, MAX_PERSON_LENGTH, MAX_REASON_LENGTH } from './module-config.ts';
 
 export const CHANGE_CAUSE = 'kubernetes.io/change-cause';
 
@@ -14,9 +14,14 @@ export function causeIn(annotations: Annotations): ChangeCause {
 
 /**
  * Who changed the content, and why. An annotation that was there with the content before says nothing of this one.
- * `before`: what `causeIn` gave for the content before, undefined for the first one.
+ * `before`: what `causeIn` gave for the content before, undefined for the first one; `pending` is what came with a
+ * content that had no version yet. `source`: digest of the content, as in `pending`.
  */
-export function causeOf(before: ChangeCause | undefined, annotations: Annotations): ChangeCause {
+export function causeOf(before: LastCause | undefined, annotations: Annotations, source: string): ChangeCause {
+  if (before?.pending?.source === source) {
+    const { source: _source, ...cause } = before.pending;
+    return cause;
+  }
   const now = causeIn(annotations);
   return {
     ...(now.by !== undefined && now.by !== before?.by && { by: now.by }),

@@ -1,13 +1,20 @@
 import { ControllerError } from '../../../errors.ts';
-import type { Informer } from '../../../kube/watch/informer-types.ts';
+import { type Informer, objectKey } from '../../../kube/watch/informer-types.ts';
 import { LruMap } from '../../../lru-map.ts';
 import type { CachedModule } from '../module/cached-module.ts';
 import type { ConfigInForce, KnownConfig } from '../module/configs-in-force.ts';
 import type { ModuleConfigs } from '../module/module-controller.ts';
-import { argumentsOf, type ConfigArguments, type ModuleConfigInForce } from './arguments.ts';
+import {
+  argumentsOf,
+  type ConfigArguments,
+  type HttpConfigInForce,
+  type ModuleConfigInForce,
+  replacesHttp,
+} from './arguments.ts';
 import type { CachedModuleConfig } from './cached-module-config.ts';
 import type { ConfigStore } from './config-store.ts';
 import type { ConfigVersion } from './module-config.ts';
+import type { StoredContent } from './version.ts';
 
 export interface ConfigContentsOptions {
   readonly configs: Informer<CachedModuleConfig>;
@@ -15,6 +22,8 @@ export interface ConfigContentsOptions {
   /** A version of this ModuleConfig, `namespace/name`, has lost its content. */
   readonly onLost: (key: string) => void;
 }
+
+type Found = readonly [CachedModuleConfig, ConfigVersion];
 
 /** Arguments that are kept, of at most 8 KiB each: parsing a file takes milliseconds. */
 const MAX_ARGUMENTS = 2_000;
@@ -36,40 +45,58 @@ export class ConfigContents implements ModuleConfigs {
   }
 
   async argumentsOf(
-    { namespace }: Pick<CachedModule, 'namespace'>,
+    { namespace, spec }: Pick<CachedModule, 'namespace' | 'spec'>,
     wanted: readonly ConfigInForce[],
   ): Promise<ConfigArguments> {
-    const found: (readonly [CachedModuleConfig, ConfigVersion])[] = [];
+    const asArguments: Found[] = [];
+    const overHttp: HttpConfigInForce[] = [];
     for (const { name, version } of wanted) {
       const config = this.#options.configs.get(`${namespace}/${name}`);
       const stored = config?.status?.versions?.find(({ id }) => id === version);
       if (config === undefined || stored === undefined) {
         return { fault: `configs: ModuleConfig ${name} has no version ${version}` };
       }
-      found.push([config, stored]);
+      const isHttp = spec.configs?.find((one) => one.name === name)?.as === 'Http';
+      if (isHttp) overHttp.push({ name, format: config.spec.format, version });
+      else asArguments.push([config, stored]);
     }
-    const key = JSON.stringify(found.map(([{ name, spec }, { digest }]) => [name, spec.format, digest]));
-    const made = this.#arguments.get(key) ?? argumentsOf(await this.#read(namespace, found));
+    const replacing = overHttp.length === 0 ? undefined : spec.args?.find(replacesHttp);
+    if (replacing !== undefined) {
+      const [option = ''] = replacing.split('=');
+      return { fault: `args: ${option} would replace what \`as: Http\` reads` };
+    }
+    const parts = asArguments.map(
+      ([
+        {
+          name,
+          spec: { format },
+        },
+        { digest },
+      ]) => [name, format, digest],
+    );
+    const key = JSON.stringify([namespace, parts, overHttp]);
+    const made = this.#arguments.get(key) ?? argumentsOf(namespace, await this.#read(asArguments), overHttp);
     this.#arguments.set(key, made);
     return made;
   }
 
-  async #read(
-    namespace: string,
-    found: readonly (readonly [CachedModuleConfig, ConfigVersion])[],
-  ): Promise<ModuleConfigInForce[]> {
+  /** The content of a version. Rejects where the API server does not answer, or has none. */
+  async contentOf(config: CachedModuleConfig, version: ConfigVersion): Promise<StoredContent> {
+    const stored = await this.#options.store.get(config, version);
+    if (stored !== undefined) return stored;
+    this.#options.onLost(objectKey(config));
+    throw new ControllerError(
+      'Catalog.ContentLost',
+      `configs: the content of version ${version.id} of ModuleConfig ${config.name} was deleted`,
+    );
+  }
+
+  /** One after the other: they may be large. */
+  async #read(found: readonly Found[]): Promise<ModuleConfigInForce[]> {
     const contents: ModuleConfigInForce[] = [];
     for (const [config, version] of found) {
-      const content = await this.#options.store.get(config, version);
-      if (content === undefined) {
-        this.#options.onLost(`${namespace}/${config.name}`);
-        throw new ControllerError(
-          'Catalog.ContentLost',
-          `configs: the content of version ${version.id} of ModuleConfig ${config.name} was deleted`,
-        );
-      }
-      const { format } = config.spec;
-      contents.push({ name: config.name, format, content });
+      const { content } = await this.contentOf(config, version);
+      contents.push({ name: config.name, format: config.spec.format, content });
     }
     return contents;
   }

@@ -29,7 +29,7 @@ import {
   type ModuleConfigStatus,
 } from './module-config.ts';
 import { secretKeysOf } from './secrets.ts';
-import { digestOf, sizeOf, sourceOf } from './version.ts';
+import { digestOf, knownVersion, type StoredVersion, sizeOf, sourceOf } from './version.ts';
 
 export interface ConfigControllerOptions {
   readonly configs: Informer<CachedModuleConfig>;
@@ -94,6 +94,8 @@ export class ConfigController {
   readonly #reportedAt = new Map<string, number>();
   /** Keys of ModuleConfigs of which a version has lost its content. */
   readonly #lost = new Set<string>();
+  /** Versions that were stored, by key: no status is known to have them. An entry goes when one has, or they are removed. */
+  readonly #stored = new Map<string, StoredVersion[]>();
 
   constructor(options: ConfigControllerOptions) {
     this.#options = options;
@@ -109,6 +111,7 @@ export class ConfigController {
     if (config === undefined) {
       this.#reportedAt.delete(key);
       this.#lost.delete(key);
+      this.#stored.delete(key);
       return undefined;
     }
     try {
@@ -170,9 +173,14 @@ export class ConfigController {
       const message = `all ${MAX_VERSIONS} versions are in use: delete Pods or Modules that use old ones`;
       return this.#write(key, config, this.#statusWith(config, 'TooManyVersions', message));
     }
+    // The content was overwritten before a status had its version.
+    const strays = (this.#stored.get(key) ?? []).filter(
+      ({ digest }) => knownVersion(whole.versions, digest) === undefined,
+    );
+    const unneeded = [...whole.prune, ...strays];
     // Before the status: a version that is only half gone is removed again.
-    if (whole.prune.length > 0) await this.#ensureSeen(key, config);
-    for (const version of whole.prune) await store.remove(config, version);
+    if (unneeded.length > 0) await this.#ensureSeen(key, config);
+    for (const version of unneeded) await store.remove(config, version);
     const users = this.#usersOf(key);
     const status = configStatusOf({
       generation: present.generation,
@@ -187,6 +195,7 @@ export class ConfigController {
     });
     const result = await this.#write(key, config, status, present.secretKeys);
     this.#lost.delete(key);
+    this.#stored.delete(key);
     return result;
   }
 
@@ -202,35 +211,40 @@ export class ConfigController {
     const { client, store, clock } = this.#options;
     const { namespace, name, uid, status } = config;
     const { metadata, spec } = await client.get({ namespace, name });
-    if (metadata.uid !== uid) throw new ControllerError('Kube.RequestFailed', `ModuleConfig ${key} is another one now`);
+    // A status for another content than the cache has would be refused, and the version stored for nothing.
+    if (metadata.uid !== uid || metadata.resourceVersion !== config.resourceVersion) throw changed(key);
     const generation = metadata.generation ?? 0;
     const annotations = metadata.annotations ?? {};
-    const { content, format, parent } = spec;
+    const { content, format, parent, instances = {} } = spec;
     const parentContent = parent === undefined ? undefined : await this.#contentInForce(`${namespace}/${parent}`);
     const effective = effectiveOf({
       name,
       format,
       parent,
       content,
-      instances: {},
+      instances,
       find: (one) => this.#parentOf(`${namespace}/${one}`, one === parent ? parentContent : undefined),
     });
     const signed = causeIn(annotations);
-    if ('fault' in effective) return { generation, version: effective, cause: signed, secretKeys: [] };
-    const whole = { ...effective, instances: {} };
+    const source = sourceOf({ content, instances, parent });
+    const cause = causeOf(status?.lastCause, annotations, source);
+    if ('fault' in effective) {
+      const lastCause = { ...signed, pending: { source, ...cause } };
+      return { generation, version: effective, cause: lastCause, secretKeys: [] };
+    }
+    const whole = { ...effective, instances };
     const versions = status?.versions ?? [];
-    const source = sourceOf({ content, instances: {}, parent });
     const found = { digest: digestOf(whole), source, size: sizeOf(whole) };
-    const cause = causeOf(status?.lastCause, annotations);
     const version = presentVersion(versions, found, { now: clock.wallTime().getTime(), cause });
     const isNew = !versions.some(({ id }) => id === version.id);
-    const stored =
-      isNew || this.#lost.has(key) ? await store.put(config, version, whole.content, whole.parents) : version;
+    // Also if its answer is lost.
+    if (isNew) this.#stored.set(key, [...(this.#stored.get(key) ?? []), version]);
+    const stored = isNew || this.#lost.has(key) ? await store.put(config, version, whole) : version;
     return {
       generation,
       version: isNew ? { ...version, id: stored.id } : version,
       cause: signed,
-      secretKeys: isNew ? secretKeysOf(format, content) : [],
+      secretKeys: isNew ? [content, ...Object.values(instances)].flatMap((text) => secretKeysOf(format, text)) : [],
     };
   }
 
@@ -239,7 +253,7 @@ export class ConfigController {
     const { configs, store } = this.#options;
     const config = configs.get(key);
     const version = config?.status?.versions?.find(({ id }) => id === config.status?.activeVersion);
-    return config === undefined || version === undefined ? undefined : store.get(config, version);
+    return config === undefined || version === undefined ? undefined : (await store.get(config, version))?.content;
   }
 
   #parentOf(key: string, content: string | undefined): Parent | undefined {
@@ -278,7 +292,7 @@ export class ConfigController {
   async #ensureSeen(key: string, { namespace, name, resourceVersion }: CachedModuleConfig): Promise<void> {
     const { metadata } = await this.#options.client.get({ namespace, name });
     if (metadata.resourceVersion === resourceVersion) return;
-    throw new ControllerError('Kube.RequestFailed', `ModuleConfig ${key} has changed`);
+    throw changed(key);
   }
 
   async #setFinalizers(config: CachedModuleConfig, finalizers: readonly string[]): Promise<void> {
@@ -350,4 +364,9 @@ export class ConfigController {
       recorder.event(subject, 'Warning', 'SecretSuspected', shortened(message, MAX_MESSAGE_LENGTH));
     }
   }
+}
+
+/** Somebody has changed it since the cache has seen it: the next try sees that. */
+function changed(key: string): ControllerError {
+  return new ControllerError('Kube.RequestFailed', `ModuleConfig ${key} has changed`);
 }

@@ -1,25 +1,18 @@
-import { createHash } from 'node:crypto';
 import { ControllerError } from '../../../errors.ts';
 import type { ConfigMapObject, OwnerReference } from '../../../kube/objects.ts';
 import type { ResourceClient } from '../../../kube/resource.ts';
 import { ifFound, isAlreadyExists, unlessGone } from '../../../kube/transport/api-error.ts';
 import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import { PLATFORM_GROUP } from '../../../labels.ts';
+import { LruMap } from '../../../lru-map.ts';
 import { CATALOG_LABEL } from '../compose/compose.ts';
+import { digestOf, type StoredContent, type StoredVersion, sizeOf, type VersionContent } from './version.ts';
 
 /** The ModuleConfig that versions belong to. */
 export interface ConfigOwner {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-}
-
-/** A version of a configuration. */
-export interface StoredVersion {
-  /** `YYYYMMDDhhmmss-{first 8 hex of the digest}`, UTC. */
-  readonly id: string;
-  /** SHA-256 of what the version is made of, in hex. */
-  readonly digest: string;
 }
 
 export interface ConfigStoreOptions {
@@ -34,17 +27,14 @@ const DIGEST_ANNOTATION = `${PLATFORM_GROUP}/config-digest`;
 const PARENTS_ANNOTATION = `${PLATFORM_GROUP}/config-parents`;
 /** Key of the content in `data`. */
 export const CONTENT_KEY = 'content';
+/** Start of the keys of parts for single instances. */
+const INSTANCE_PREFIX = 'instance.';
 /** `composed-by` of the ConfigMaps with the versions. */
 export const CONFIG_MARK = 'ModuleConfig';
 /** Hex digits of the digest in the name of a ConfigMap: 40 bits, of a hundred versions of one ModuleConfig. */
 const NAME_DIGITS = 10;
 const MAX_NAME_LENGTH = 253;
 const MAX_BYTES = 32 * 1024 * 1024;
-
-/** SHA-256 of a content and of the versions of its parents, in hex: what makes a version. */
-export function versionDigestOf(content: string, parents: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(parents)).update('\n').update(content).digest('hex');
-}
 
 /** Name of the ConfigMap with a version. It follows from what the version is made of, so that a lost write is found again. */
 export function configMapNameOf(config: string, digest: string): string {
@@ -58,36 +48,32 @@ export function configMapNameOf(config: string, digest: string): string {
  */
 export class ConfigStore {
   readonly #options: ConfigStoreOptions;
-  /** Contents by digest, the one unused for longest in front. */
-  readonly #contents = new Map<string, string>();
-  /** Total size of `#contents`. */
-  #bytes = 0;
+  /** Contents by digest. */
+  readonly #contents: LruMap<StoredContent>;
+  /** Reads under way by digest: many that want one version are one request. */
+  readonly #reading = new Map<string, Promise<StoredContent | undefined>>();
 
   constructor(options: ConfigStoreOptions) {
     this.#options = options;
+    this.#contents = new LruMap(options.maxBytes ?? MAX_BYTES, sizeOf);
   }
 
   /**
    * Stores a version, and returns it as it is stored: one whose write got no answer has its first id. Rejects with
    * `Catalog.NameTaken` where another object has the name.
    */
-  async put(
-    owner: ConfigOwner,
-    version: StoredVersion,
-    content: string,
-    parents: readonly string[],
-  ): Promise<StoredVersion> {
+  async put(owner: ConfigOwner, version: StoredVersion, whole: VersionContent): Promise<StoredVersion> {
     const { client, permit } = this.#options;
     const { namespace } = owner;
     const name = configMapNameOf(owner.name, version.digest);
     const annotations = {
       [VERSION_ANNOTATION]: version.id,
       [DIGEST_ANNOTATION]: version.digest,
-      [PARENTS_ANNOTATION]: JSON.stringify(parents),
+      [PARENTS_ANNOTATION]: JSON.stringify(whole.parents),
     };
     const labels = { [CATALOG_LABEL.composed]: CONFIG_MARK };
     const metadata = { namespace, name, labels, annotations, ownerReferences: [ownerReferenceOf(owner)] };
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, immutable: true, data: { [CONTENT_KEY]: content } };
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, immutable: true, data: dataOf(whole) };
     try {
       await client.create(object, { permit });
     } catch (error) {
@@ -96,7 +82,7 @@ export class ConfigStore {
       if (found !== undefined && isOfFormer(found, owner)) {
         await unlessGone(client.delete({ namespace, name }, { uid: found.metadata.uid ?? '', permit }));
         await client.create(object, { permit });
-        this.#keep(version.digest, content);
+        this.#keep(version, whole);
         return version;
       }
       const id = found?.metadata.annotations?.[VERSION_ANNOTATION];
@@ -105,24 +91,35 @@ export class ConfigStore {
       }
       return { id, digest: version.digest };
     }
-    this.#keep(version.digest, content);
+    this.#keep(version, whole);
     return version;
   }
 
   /** The content of a version. Undefined: somebody has deleted it, or put something else in its place. */
-  async get(owner: Pick<ConfigOwner, 'namespace' | 'name'>, version: StoredVersion): Promise<string | undefined> {
-    const known = this.#contents.get(version.digest);
-    if (known !== undefined) {
-      // It is the one used last now.
-      this.#contents.delete(version.digest);
-      this.#contents.set(version.digest, known);
-      return known;
-    }
-    const { namespace, name } = owner;
+  async get(
+    owner: Pick<ConfigOwner, 'namespace' | 'name'>,
+    version: StoredVersion,
+  ): Promise<StoredContent | undefined> {
+    const { digest } = version;
+    const known = this.#contents.use(digest);
+    if (known !== undefined) return known;
+    // ConfigMaps of two owners may have one content: the answer of one says nothing of the other's.
+    const key = `${owner.namespace}/${owner.name}/${digest}`;
+    const underWay = this.#reading.get(key);
+    if (underWay !== undefined) return underWay;
+    const reading = this.#read(owner, version).finally(() => this.#reading.delete(key));
+    this.#reading.set(key, reading);
+    return reading;
+  }
+
+  async #read(
+    { namespace, name }: Pick<ConfigOwner, 'namespace' | 'name'>,
+    version: StoredVersion,
+  ): Promise<StoredContent | undefined> {
     const ref = { namespace, name: configMapNameOf(name, version.digest) };
     const found = await ifFound(this.#options.client.get(ref));
     const content = found && contentIn(found, version);
-    if (content !== undefined) this.#keep(version.digest, content);
+    if (content !== undefined) this.#keep(version, content);
     return content;
   }
 
@@ -135,16 +132,14 @@ export class ConfigStore {
     await unlessGone(client.delete(ref, { uid: found.metadata.uid ?? '', permit }));
   }
 
-  #keep(digest: string, content: string): void {
-    if (this.#contents.has(digest)) return;
-    this.#contents.set(digest, content);
-    this.#bytes += Buffer.byteLength(content);
-    for (const [oldest, text] of this.#contents) {
-      if (this.#bytes <= (this.#options.maxBytes ?? MAX_BYTES) || oldest === digest) break;
-      this.#contents.delete(oldest);
-      this.#bytes -= Buffer.byteLength(text);
-    }
+  #keep({ digest }: StoredVersion, { content, instances }: StoredContent): void {
+    this.#contents.set(digest, { content, instances });
   }
+}
+
+function dataOf({ content, instances }: StoredContent): Record<string, string> {
+  const parts = Object.entries(instances).map(([name, text]) => [`${INSTANCE_PREFIX}${name}`, text] as const);
+  return { [CONTENT_KEY]: content, ...Object.fromEntries(parts) };
 }
 
 function ownerReferenceOf({ name, uid }: ConfigOwner): OwnerReference {
@@ -169,11 +164,13 @@ function isOfFormer({ metadata }: ConfigMapObject, { name, uid }: ConfigOwner): 
 }
 
 /** The content, if it is what the version was made of. */
-function contentIn({ metadata, data }: ConfigMapObject, { digest }: StoredVersion): string | undefined {
-  const content = data?.[CONTENT_KEY];
+function contentIn({ metadata, data = {} }: ConfigMapObject, { digest }: StoredVersion): StoredContent | undefined {
+  const { [CONTENT_KEY]: content, ...others } = data;
   const parents = parentsIn(metadata.annotations?.[PARENTS_ANNOTATION]);
   if (content === undefined || parents === undefined) return undefined;
-  return versionDigestOf(content, parents) === digest ? content : undefined;
+  const parts = Object.entries(others).map(([key, text]) => [key.slice(INSTANCE_PREFIX.length), text] as const);
+  const instances = Object.fromEntries(parts);
+  return digestOf({ content, instances, parents }) === digest ? { content, instances } : undefined;
 }
 
 function parentsIn(text = ''): string[] | undefined {

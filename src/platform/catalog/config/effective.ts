@@ -1,4 +1,5 @@
 import { type ConfigFormat, MAX_CONTENT_BYTES, mergeContents, parseContent } from './formats.ts';
+import { sizeOf } from './version.ts';
 
 /** Most ModuleConfigs in a line of parents, the child included. */
 export const MAX_PARENTS = 16;
@@ -59,7 +60,7 @@ export function effectiveOf(input: EffectiveInput): Effective {
   if (inForce === undefined) return faultOf('ParentInvalid', `no version of ModuleConfig ${parent} is in force yet`);
   const merged = mergeContents(format, inForce.content, content);
   if ('fault' in merged) return faultOf('ParentInvalid', `ModuleConfig ${parent}: ${merged.fault.message}`);
-  const size = Buffer.byteLength(merged.content);
+  const size = sizeOf({ content: merged.content, instances });
   if (size > MAX_CONTENT_BYTES) {
     const message = `${name} merged with ${parent} has ${size} bytes: at most ${MAX_CONTENT_BYTES} are possible`;
     return faultOf('ContentInvalid', message);

@@ -5,7 +5,8 @@ import { type ConfigFormat, parseContent } from './formats.ts';
 export type SpringProperties = ReadonlyMap<string, string | number | boolean>;
 export type Flattened = { readonly properties: SpringProperties } | { readonly fault: string };
 
-const FLAT_FORMATS: readonly ConfigFormat[] = ['yaml', 'properties', 'json'];
+/** Formats with properties. */
+export const FLAT_FORMATS: readonly ConfigFormat[] = ['yaml', 'properties', 'json'];
 /** Keys of a YAML file that are no strings for Spring. */
 const NO_STRING = /^(0|[1-9][0-9]*|true|false)$/;
 
@@ -14,9 +15,7 @@ const NO_STRING = /^(0|[1-9][0-9]*|true|false)$/;
  * and an empty map or list are empty text.
  */
 export function flatten(format: ConfigFormat, content: string): Flattened {
-  if (!FLAT_FORMATS.includes(format)) {
-    return { fault: `a file of the format ${format} has no properties: use ${FLAT_FORMATS.join(', ')}` };
-  }
+  if (!FLAT_FORMATS.includes(format)) return { fault: notFlat(format) };
   const parsed = parseContent(format, content);
   if ('fault' in parsed) {
     const { line, column, message } = parsed.fault;
@@ -27,6 +26,11 @@ export function flatten(format: ConfigFormat, content: string): Flattened {
   add(properties, '', parsed.value, format === 'yaml');
   properties.delete('');
   return { properties };
+}
+
+/** Why a file of another format has no properties. */
+export function notFlat(format: ConfigFormat): string {
+  return `a file of the format ${format} has no properties: use ${FLAT_FORMATS.join(', ')}`;
 }
 
 type Properties = Map<string, string | number | boolean>;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { crdOf } from '../../../kinds/crd.ts';
-import { enumOf, rules, time } from '../../../kinds/schema.ts';
+import { enumOf, rules, stringMap, time } from '../../../kinds/schema.ts';
 import type { KubeObject } from '../../../kube/objects.ts';
 import type { ResourceKind } from '../../../kube/resource.ts';
 import { PLATFORM_GROUP } from '../../../labels.ts';
@@ -14,6 +14,10 @@ export const MAX_USERS = 20;
 export const MAX_VERSIONS = 256;
 export const MAX_PERSON_LENGTH = 100;
 export const MAX_REASON_LENGTH = 256;
+const MAX_INSTANCES = 100;
+const MAX_INSTANCE_LENGTH = 100_000;
+/** Name of a part for a single instance. */
+export const INSTANCE_NAME = '^[0-9A-Za-z]([-._0-9A-Za-z]{0,61}[0-9A-Za-z])?$';
 
 const DNS_LABEL = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 const DNS_SUBDOMAIN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$';
@@ -80,6 +84,21 @@ const spec = Type.Object({
     maxLength: MAX_CONTENT_BYTES,
     description: 'The file. Nothing secret: whoever may read the object sees it.',
   }),
+  instances: Type.Optional(
+    stringMap(
+      { maxLength: MAX_INSTANCE_LENGTH },
+      {
+        maxProperties: MAX_INSTANCES,
+        description:
+          'Parts for single instances, by name. Whoever asks over HTTP with the name as its profile gets the part over `content`; arguments do not have it.',
+        ...rules({
+          rule: `self.all(name, name.matches('${INSTANCE_NAME}'))`,
+          message:
+            'names of instances have at most 63 letters, digits, -, _ and ., and begin and end with a letter or digit',
+        }),
+      },
+    ),
+  ),
   activation: Type.Optional(
     enumOf(['Automatic', 'Manual'], {
       description: '`Manual`: new content is a version that waits until `activeVersion` names it. Default `Automatic`.',
@@ -137,9 +156,18 @@ const status = Type.Object({
     }),
   ),
   lastCause: Type.Optional(
-    Type.Object(cause, {
-      description: 'Annotations about the last change. Of a later content they count only if they have changed.',
-    }),
+    Type.Object(
+      {
+        ...cause,
+        pending: Type.Optional(
+          Type.Object(
+            { source: Type.String(), ...cause },
+            { description: 'What came with a content that has no version yet, such as one whose parent is missing.' },
+          ),
+        ),
+      },
+      { description: 'Annotations about the last change. Of a later content they count only if they have changed.' },
+    ),
   ),
   userCount: Type.Integer({ description: 'Number of objects that use it.' }),
   usedBy: Type.Optional(
@@ -156,6 +184,7 @@ export type ModuleConfigSpec = Static<typeof spec>;
 export type ModuleConfigStatus = Static<typeof status>;
 export type ModuleConfigCondition = Static<typeof condition>;
 export type ConfigVersion = Static<typeof version>;
+export type LastCause = NonNullable<ModuleConfigStatus['lastCause']>;
 export type ChangeCause = Pick<ConfigVersion, 'by' | 'reason'>;
 
 export interface ModuleConfigObject extends KubeObject {
@@ -177,7 +206,7 @@ export const MODULE_CONFIG_CRD = crdOf({
   kind: MODULE_CONFIGS,
   shortNames: ['mcfg'],
   description: 'One file of configuration with its versions, of which one is in force.',
-  schemaRevision: 2,
+  schemaRevision: 4,
   spec,
   status,
   columns: [
@@ -191,6 +220,10 @@ export const MODULE_CONFIG_CRD = crdOf({
     {
       rule: `size(bytes(self.spec.content)) <= ${MAX_CONTENT_BYTES}`,
       message: `spec.content must have at most ${MAX_CONTENT_BYTES} bytes`,
+    },
+    {
+      rule: `!has(self.spec.instances) || size(bytes(self.spec.content)) + self.spec.instances.map(name, size(bytes(self.spec.instances[name]))).sum() <= ${MAX_CONTENT_BYTES}`,
+      message: `spec.content and spec.instances together must have at most ${MAX_CONTENT_BYTES} bytes`,
     },
     {
       rule: '!has(self.spec.parent) || self.spec.parent != self.metadata.name',

@@ -1,14 +1,25 @@
 import { createHash } from 'node:crypto';
-import { type StoredVersion, versionDigestOf } from './config-store.ts';
 
 const DIGITS_OF_DIGEST = 8;
 const DIGITS_OF_SOURCE = 16;
 
-export interface VersionContent {
+/** A version of a configuration. */
+export interface StoredVersion {
+  /** `YYYYMMDDhhmmss-{first 8 hex of the digest}`, UTC. */
+  readonly id: string;
+  /** SHA-256 of what the version is made of, in hex. */
+  readonly digest: string;
+}
+
+/** What readers of a version get. */
+export interface StoredContent {
   /** Content, merged with that of the parents. */
   readonly content: string;
-  /** Parts for single instances. */
+  /** Parts for single instances, by their names. */
   readonly instances: Readonly<Record<string, string>>;
+}
+
+export interface VersionContent extends StoredContent {
   /** `{name}@{version}` of the parents. */
   readonly parents: readonly string[];
 }
@@ -16,9 +27,8 @@ export interface VersionContent {
 /** SHA-256 of what makes a version, in hex. The order of instances does not matter. */
 export function digestOf({ content, instances, parents }: VersionContent): string {
   const parts = partsOf(instances);
-  if (parts.length === 0) return versionDigestOf(content, parents);
   // The first line is an object, and a list where there are no parts.
-  const first = JSON.stringify({ parents, parts });
+  const first = JSON.stringify(parts.length === 0 ? parents : { parents, parts });
   return createHash('sha256').update(`${first}\n`).update(content).digest('hex');
 }
 
@@ -44,7 +54,7 @@ export function sourceOf(own: {
 }
 
 /** Size of a version, in bytes. */
-export function sizeOf({ content, instances }: Pick<VersionContent, 'content' | 'instances'>): number {
+export function sizeOf({ content, instances }: StoredContent): number {
   return [content, ...Object.values(instances)].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 

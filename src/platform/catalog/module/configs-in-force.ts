@@ -6,6 +6,8 @@ export interface WantedConfig {
   readonly follow?: 'Release' | 'Immediately';
   /** Id of the version to stay with. */
   readonly version?: string;
+  /** How it reaches the module. Default `Arguments`. */
+  readonly as?: 'Arguments' | 'Http';
 }
 
 /** A configuration that a Module runs with; an entry of `status.configs`. */

@@ -221,6 +221,12 @@ const config = Type.Object({
   version: Type.Optional(
     Type.String({ maxLength: 63, pattern: CONFIG_VERSION, description: 'Version to stay with. `rollbackTo` sets it.' }),
   ),
+  as: Type.Optional(
+    enumOf(['Arguments', 'Http'], {
+      description:
+        'How it reaches the module: as arguments (default), or read over HTTP by its client of Spring Cloud Config.',
+    }),
+  ),
 });
 /** CEL: a field of the release is as it was. */
 function isUnchanged(field: string): string {
@@ -355,7 +361,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 9,
+  schemaRevision: 10,
   spec,
   status,
   subresources: {

@@ -1,20 +1,28 @@
 import { bearerOf, type TokenAccess, type TokenVerdict } from '../../../reconcile/token-access.ts';
 import type { TokenFiles } from '../../../server/token-files.ts';
 
-/** What a request wants to read: something of a namespace. */
+/** What a request wants to read: objects of a kind in a namespace. */
 export interface CatalogScope {
   readonly namespace: string;
-  /** The application that it is of. Undefined: each application of the namespace may read it. */
-  readonly app: string | undefined;
-  /** The kind that its owner needs the right to `get`. */
+  /** The kind that an owner of a token of the cluster needs the right to `get`. */
   readonly kind: { readonly group: string; readonly version: string; readonly plural: string };
 }
+
+/** Somebody who may read. */
+export interface CatalogReader {
+  /** Whether it may read what belongs to an application of the namespace; undefined: what belongs to none. */
+  mayRead(app: string | undefined): boolean;
+}
+
+export type CatalogRefusal = Exclude<TokenVerdict, 'Allowed'>;
 
 export interface CatalogAccessOptions {
   /** Files are named `{namespace}.{app}`. Undefined: there are no tokens but those of the cluster. */
   readonly tokens: Pick<TokenFiles, 'namesOf'> | undefined;
   readonly users: Pick<TokenAccess, 'of'>;
 }
+
+const EVERYTHING: CatalogReader = { mayRead: () => true };
 
 /** Who may read what the catalog serves: whoever may `get` the kind in the namespace, and applications with a token. */
 export class CatalogAccess {
@@ -25,13 +33,19 @@ export class CatalogAccess {
   }
 
   /** `header`: `Authorization: Bearer …`. `source`: the address that the request comes from. Never rejects. */
-  async of(header: string | undefined, source: string, { namespace, app, kind }: CatalogScope): Promise<TokenVerdict> {
+  async of(
+    header: string | undefined,
+    source: string,
+    { namespace, kind }: CatalogScope,
+  ): Promise<CatalogReader | CatalogRefusal> {
     const token = bearerOf(header);
     if (token === undefined) return 'Unauthenticated';
     const owners = this.#options.tokens?.namesOf(token);
-    if (owners !== undefined) return [...owners].some((owner) => isOf(owner, namespace, app)) ? 'Allowed' : 'Forbidden';
+    if (owners !== undefined) return applicationOf(owners, namespace);
     const { group, version, plural } = kind;
-    return this.#options.users.of({ token, source }, { group, version, resource: plural, verb: 'get', namespace });
+    const attributes = { group, version, resource: plural, verb: 'get', namespace };
+    const verdict = await this.#options.users.of({ token, source }, attributes);
+    return verdict === 'Allowed' ? EVERYTHING : verdict;
   }
 }
 
@@ -41,6 +55,8 @@ export function isAppOfNamespace(text: string): boolean {
 }
 
 /** No name of a namespace has a dot. */
-function isOf(owner: string, namespace: string, app: string | undefined): boolean {
-  return app === undefined ? owner.startsWith(`${namespace}.`) : owner === `${namespace}.${app}`;
+function applicationOf(owners: Iterable<string>, namespace: string): CatalogReader | 'Forbidden' {
+  const start = `${namespace}.`;
+  const apps = [...owners].filter((owner) => owner.startsWith(start)).map((owner) => owner.slice(start.length));
+  return apps.length === 0 ? 'Forbidden' : { mayRead: (app) => app !== undefined && apps.includes(app) };
 }

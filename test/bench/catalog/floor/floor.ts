@@ -3,7 +3,7 @@ import { MODULE_DEPLOYMENTS } from '../../../../src/kinds/workload-kinds.ts';
 import type { KubeObject } from '../../../../src/kube/objects.ts';
 import { collectionPathOf } from '../../../../src/kube/resource.ts';
 import { CATALOG_ANNOTATION } from '../../../../src/platform/catalog/compose/compose.ts';
-import { type ModuleObject, MODULES } from '../../../../src/platform/catalog/module/module.ts';
+import { MODULES, type ModuleObject } from '../../../../src/platform/catalog/module/module.ts';
 import { ApiWriter } from '../../scale/floor/api-writer.ts';
 import { keepWatching, poolOf } from '../../scale/http-pool.ts';
 import { PATHS } from '../objects.ts';

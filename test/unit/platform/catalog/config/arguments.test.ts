@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { argumentsOf, type ModuleConfigInForce } from '../../../../../src/platform/catalog/config/arguments.ts';
+import {
+  argumentsOf,
+  type ModuleConfigInForce,
+  replacesHttp,
+} from '../../../../../src/platform/catalog/config/arguments.ts';
 import { causeIn, causeOf } from '../../../../../src/platform/catalog/config/change-cause.ts';
 import { flatten } from '../../../../../src/platform/catalog/config/flatten.ts';
 import type { ConfigFormat } from '../../../../../src/platform/catalog/config/formats.ts';
@@ -55,7 +59,7 @@ function configOf(content: string, more: Partial<ModuleConfigInForce> = {}): Mod
 }
 
 function argsOf(...configs: ModuleConfigInForce[]): unknown {
-  const result = argumentsOf(configs);
+  const result = argumentsOf('t1', configs);
   return 'fault' in result ? result.fault : result.args;
 }
 
@@ -80,7 +84,7 @@ describe('arguments', () => {
       [false, true, true],
     );
     expect(argsOf(configOf(`a: ${'x'.repeat(9000)}`))).toBe(
-      'configs: shop need 9034 bytes of arguments, at most 8192 are possible',
+      'configs: shop need 9034 bytes of arguments, at most 8192 are possible: use `as: Http`',
     );
   });
 
@@ -117,12 +121,12 @@ describe('who changed a content, and why', () => {
   const annotations = { 'platform.koupleless.io/changed-by': ' ann ', 'kubernetes.io/change-cause': 'more stock' };
 
   it('counts with the first content, and where it changed with the content', () => {
-    const first = causeOf(undefined, annotations);
+    const first = causeOf(undefined, annotations, 's1');
     expect(first).toEqual({ by: 'ann', reason: 'more stock' });
     const before = causeIn(annotations);
-    expect(causeOf(before, annotations)).toEqual({});
-    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' })).toEqual({ reason: 'less' });
-    expect(causeOf(before, {})).toEqual({});
+    expect(causeOf(before, annotations, 's2')).toEqual({});
+    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' }, 's2')).toEqual({ reason: 'less' });
+    expect(causeOf(before, {}, 's2')).toEqual({});
   });
 
   it('is shortened between characters', () => {
@@ -133,4 +137,48 @@ describe('who changed a content, and why', () => {
     });
     expect([by, reason]).toEqual(['😀'.repeat(100), undefined]);
   });
+});
+
+describe('arguments of a Module that reads its configuration over HTTP', () => {
+  const overHttp = [
+    { name: 'db', format: 'yaml', version: 'v1' },
+    { name: 'ui', format: 'json', version: 'v2' },
+  ] as const;
+  const client = {
+    'spring.config.import': `configserver:${placeholder('MODULE_CONFIG_URL')}/config/t1`,
+    'spring.cloud.config.name': 'db,ui',
+    'spring.cloud.config.profile': 'default',
+    'spring.cloud.config.label': 'v1.v2',
+    'spring.cloud.config.headers.Authorization': `Bearer ${placeholder('MODULE_CONFIG_TOKEN:')}`,
+  };
+
+  it('name the server and the versions, beside the configuration that comes as arguments', () => {
+    const found = argumentsOf('t1', [configOf('a: 1')], overHttp);
+    expect(found).toEqual({ args: [`--spring.application.json=${JSON.stringify({ a: 1, ...client })}`] });
+  });
+
+  it.each([
+    ['spring.config.import: x', 'spring.config.import'],
+    ['spring: {config: {import: [x, y]}}', 'spring.config.import[0]'],
+    ['spring.cloud.config.label: x', 'spring.cloud.config.label'],
+  ])('are refused beside %s', (content, key) =>
+    expect(argumentsOf('t1', [configOf(content)], overHttp)).toEqual({
+      fault: `configs: ${key} belongs to \`as: Http\`: remove it from the content`,
+    }),
+  );
+
+  it('are refused for a format without properties', () =>
+    expect(argumentsOf('t1', [], [{ name: 'logs', format: 'xml', version: 'v1' }])).toEqual({
+      fault: 'configs: ModuleConfig logs: a file of the format xml has no properties: use yaml, properties, json',
+    }));
+
+  it.each([
+    ['--spring.config.import=file:x', true],
+    ['--spring.config.import[0]=file:x', true],
+    ['--spring.cloud.config.name=x', true],
+    ['--spring.cloud.config.label=x', true],
+    ['--spring.cloud.config.profile=blue', false],
+    ['--spring.config.important=x', false],
+    ['spring.config.import=x', false],
+  ])('are replaced by %s: %s', (arg, expected) => expect(replacesHttp(arg)).toBe(expected));
 });

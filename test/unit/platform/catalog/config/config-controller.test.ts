@@ -155,6 +155,42 @@ describe('a ModuleConfig', () => {
     expect(statusOf()?.versions?.[0]?.by).toBeUndefined();
   });
 
+  it('is of whoever signed it, although it had to wait for its parent', async () => {
+    const jo = { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'first' };
+    await put('db', { content: 'b: 1', parent: 'base' }, jo);
+    await put('db', { content: 'b: 1', parent: 'base', activation: 'Manual' }, jo);
+    // Another content beside that signature is not jo's.
+    await put('other', { content: 'b: 1', parent: 'base' }, jo);
+    await put('other', { content: 'b: 2', parent: 'base' }, jo);
+    await put('base', { content: 'a: 1', target: { kind: 'Template' } });
+    const signatures = (name: string) => statusOf(name)?.versions?.map(({ by, reason }) => [by, reason]);
+    expect([signatures('db'), signatures('other')]).toEqual([[['jo', 'first']], [[undefined, undefined]]]);
+    expect(statusOf()?.lastCause).toEqual({ by: 'jo', reason: 'first' });
+  });
+
+  it('leaves nothing of a content that is overwritten while it is stored', async () => {
+    let isFirst = true;
+    rig.onWrite(CONFIG_MAPS, () => {
+      if (isFirst) void put('db', { content: 'a: 2' });
+      isFirst = false;
+    });
+    await put('db', { content: 'a: 1' });
+    await rig.rest(60);
+    expect([contents(), activeContent(), versionIds().length]).toEqual([['a: 2'], 'a: 2', 1]);
+  });
+
+  it('has parts for single instances, which are part of its version', async () => {
+    await put('db', { content: 'a: 1', instances: { b1: 'a: 2' } });
+    await put('db', { content: 'a: 1', instances: { b1: 'a: 3' } });
+    await put('db', { content: 'a: 1', instances: { b1: 'a: [' } });
+    expect([versionIds().length, stateOf()?.message]).toEqual([
+      2,
+      expect.stringContaining('spec.instances[b1], line 1, column 5: '),
+    ]);
+    const parts = (rig.all(CONFIG_MAPS) as ConfigMapObject[]).map(({ data }) => data?.['instance.b1']);
+    expect(parts).toEqual(['a: 2', 'a: 3']);
+  });
+
   it('warns of keys that look like secrets, once for a version', async () => {
     await put('db', { content: 'db: { password: hunter2, url: x }' });
     await put('db', { content: `db: { password: "$\{DB_PASSWORD}" }` });

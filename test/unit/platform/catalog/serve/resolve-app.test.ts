@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { silentLogger } from '../../../../../src/logger.ts';
 import { createMetrics } from '../../../../../src/metrics.ts';
 import { CATALOG_PODS, type CatalogPod } from '../../../../../src/platform/catalog/catalog-pod.ts';
 import { CACHED_MODULES, type CachedModule } from '../../../../../src/platform/catalog/module/cached-module.ts';
@@ -34,7 +35,7 @@ async function world({ verdict = 'Allowed' as TokenVerdict, isReady = true } = {
       },
     },
   });
-  const listener = resolveApp({ modules, pods, configs, access, metrics });
+  const listener = resolveApp({ modules, pods, configs, access, metrics, logger: silentLogger });
   const server = createServer(servedApp([{ path: '/resolve', listener, isReady: () => isReady }]));
   onTestFinished(() => {
     server.close();
