@@ -22,7 +22,11 @@ export function changesSince(former: readonly KeptCase[], now: readonly KeptCase
 
 function isSameSize(a: Sizes, b: Sizes): boolean {
   const isSameWorld =
-    a.bases === b.bases && a.modules === b.modules && a.replicas === b.replicas && a.services === b.services;
+    a.bases === b.bases &&
+    a.modules === b.modules &&
+    a.replicas === b.replicas &&
+    a.services === b.services &&
+    a.configs === b.configs;
   return isSameWorld && a.minutes === b.minutes && a.seconds === b.seconds && a.rate === b.rate;
 }
 

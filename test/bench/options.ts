@@ -38,7 +38,7 @@ export interface KnownSuites {
 }
 
 /** Beside the bases: those that not every suite has. */
-const SETTINGS = ['modules', 'replicas', 'services', 'minutes', 'seconds', 'rate', 'seed'] as const;
+const SETTINGS = ['modules', 'replicas', 'services', 'configs', 'minutes', 'seconds', 'rate', 'seed'] as const;
 
 /** Wrong use of the command line; the message names the flag. */
 export class UsageError extends Error {}
@@ -53,6 +53,7 @@ Usage: npm run bench -- [suite] [flags]
   --modules N    modules on each base, in a suite that has a default for it
   --replicas N   replicas of the controller, likewise
   --services N   exported Services, likewise
+  --configs N    ModuleConfigs, likewise
   --minutes N    how long it lasts, likewise
   --seconds N    how long a burst lasts, likewise
   --rate N       changes in each second of a burst, likewise
@@ -143,6 +144,7 @@ function readFlags(args: readonly string[]) {
         modules: { type: 'string' },
         replicas: { type: 'string' },
         services: { type: 'string' },
+        configs: { type: 'string' },
         minutes: { type: 'string' },
         seconds: { type: 'string' },
         rate: { type: 'string' },

@@ -55,6 +55,7 @@ export interface Sizes {
   readonly replicas?: number;
   /** That are exported. */
   readonly services?: number;
+  readonly configs?: number;
   readonly minutes?: number;
   /** How long a burst lasts. */
   readonly seconds?: number;
@@ -114,12 +115,13 @@ export function subjectsOf<S extends Stage>({ subjects = [''] }: Suite<S>): read
   return subjects;
 }
 
-export function sizesText({ bases, modules, replicas, services, minutes, seconds, rate }: Sizes): string {
+export function sizesText({ bases, modules, replicas, services, configs, minutes, seconds, rate }: Sizes): string {
   const parts = [
     counted(bases, 'base'),
     ...(modules === undefined ? [] : [`${counted(modules, 'module')} on each`]),
     ...(replicas === undefined ? [] : [counted(replicas, 'replica')]),
     ...(services === undefined ? [] : [counted(services, 'Service')]),
+    ...(configs === undefined ? [] : [counted(configs, 'ModuleConfig')]),
     ...(minutes === undefined ? [] : [counted(minutes, 'minute')]),
     ...(seconds === undefined ? [] : [`${counted(seconds, 'second')} of a burst`]),
     ...(rate === undefined ? [] : [`${counted(rate, 'change')} a second`]),

@@ -79,6 +79,9 @@ beforeAll(async () => {
   replicas = await Promise.all(
     ['catalog-1', 'catalog-2'].map((name) => platform.start(name, CONTROLLERS.join(), files.env)),
   );
+  await Promise.any(
+    replicas.map((one) => one.line(({ msg, lease }) => msg === 'started leading' && lease === 'platform-catalog')),
+  );
   const [first] = replicas as [ControllerProcess];
   client = new FeedClient({ ca: files.ca, port: await first.port('feed'), token: TOKENS['team-a.Shop'] });
 });

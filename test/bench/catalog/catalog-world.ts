@@ -55,6 +55,9 @@ interface PlatformProcess {
   readonly probe: Remote<ProbeCalls>;
 }
 
+/** Writes an object; its answer. */
+export type Send = (method: 'POST' | 'PUT', path: string, object: object) => Promise<KubeObject>;
+
 /** How long Modules change, and how many in a second. */
 export interface Burst {
   readonly seconds: number;
@@ -223,10 +226,14 @@ export class CatalogWorld {
     this.#catalog ??= await launch(this.#platform, 'catalog', `catalog-${this.#launched}`);
   }
 
-  /** Starts the floor in place of the catalog. */
-  async startFloor(): Promise<void> {
+  async stopCatalog(): Promise<void> {
     await this.#catalog?.process.stop('SIGTERM');
     this.#catalog = undefined;
+  }
+
+  /** Starts the floor in place of the catalog. */
+  async startFloor(): Promise<void> {
+    await this.stopCatalog();
     const credential = await this.world.controlPlane.credential({ serviceAccount: ACCOUNT });
     if (!('token' in credential)) throw new Error('a ServiceAccount has a token');
     const { server, certificateAuthority } = this.world.controlPlane;
@@ -262,17 +269,22 @@ export class CatalogWorld {
     await this.world.stop();
   }
 
-  async #create(module: BenchModule): Promise<void> {
-    const path = collectionPathOf(MODULES, module.namespace);
-    const response = await this.#pool.request({
-      method: 'POST',
-      path,
-      headers: { accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify(moduleObject(module)),
-    });
-    const text = await response.body.text();
-    if (response.statusCode >= 300) throw new Error(`POST ${path}: ${response.statusCode} ${text}`);
+  /** Writes for each item, as many at once as the API server takes without a queue. */
+  async inParallel<T>(items: readonly T[], write: (item: T, send: Send) => Promise<void>): Promise<void> {
+    await inParallel(items, REQUESTS_AT_ONCE, (item) => write(item, this.#send));
   }
+
+  async #create(module: BenchModule): Promise<void> {
+    await this.#send('POST', collectionPathOf(MODULES, module.namespace), moduleObject(module));
+  }
+
+  readonly #send: Send = async (method, path, object) => {
+    const headers = { accept: 'application/json', 'content-type': 'application/json' };
+    const response = await this.#pool.request({ method, path, headers, body: JSON.stringify(object) });
+    const text = await response.body.text();
+    if (response.statusCode >= 300) throw new Error(`${method} ${path}: ${response.statusCode} ${text}`);
+    return JSON.parse(text) as KubeObject;
+  };
 
   async #reportFill(): Promise<void> {
     const { modules, workloads, ready } = await this.observer.progress();

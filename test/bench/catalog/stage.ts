@@ -23,6 +23,11 @@ export class CatalogStage implements Stage {
     return { seconds, rate };
   }
 
+  /** Number of ModuleConfigs. */
+  get configs(): number {
+    return this.#options.configs ?? 0;
+  }
+
   /** The world that a case has opened while it prepared. */
   get world(): CatalogWorld {
     if (!this.#world) throw new Error('no world is open');
