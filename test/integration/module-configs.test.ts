@@ -261,6 +261,44 @@ describe('a ModuleConfig', () => {
     expect(await activeContent('broken')).toBe('a: 1');
   });
 
+  it('keeps a version that only an old ReplicaSet still names', async () => {
+    const limits = `/apis/${GROUP}/namespaces/${TENANT_NAMESPACE}/platformconfigs`;
+    const spec = { recordLimit: { configVersion: 10 } };
+    await tenant.post(limits, { apiVersion: GROUP, kind: 'PlatformConfig', metadata: { name: 'platform' }, spec });
+    await tenant.post(CONFIGS, configOf('old', { content: 'n: 0' }));
+    await untilActive('old', 'n: 0');
+    const first = (await versionsOf('old'))[0] as Version;
+    const labels = { 'platform.koupleless.io/app': 'Shop' };
+    const annotations = { 'platform.koupleless.io/configs': `old@${first.id}` };
+    const sets = `/apis/apps/v1/namespaces/${TENANT_NAMESPACE}/replicasets`;
+    await tenant.post(sets, {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: { name: 'old', labels },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels, annotations },
+          spec: { containers: [{ name: 'm', image: 'https://jars.example.com/m.jar' }] },
+        },
+      },
+    });
+    const writeMore = async (from: number): Promise<Version[]> => {
+      for (let index = from; index < from + 11; index++) {
+        await change('old', { content: `n: ${index}` });
+        await untilActive('old', `n: ${index}`);
+      }
+      return [...(await versionsOf('old'))];
+    };
+    const kept = await writeMore(1);
+    expect([kept.length, kept.at(-1)?.id, await contentOf('old', first)]).toEqual([11, first.id, 'n: 0']);
+    await tenant.delete(`${sets}/old`);
+    const left = await writeMore(12);
+    expect([left.length, left.map(({ id }) => id).includes(first.id)]).toEqual([10, false]);
+    await tenant.delete(`${limits}/platform`);
+  });
+
   it('is signed with nobody else’s name', async () => {
     const signed = (by: string) => configOf('signed', { content: 'a: 1' }, { [CHANGED_BY]: by });
     expect(await answerOf(tenant.post(CONFIGS, signed('admin')))).toContain(`must be your own name, ${TENANT_USER}`);
