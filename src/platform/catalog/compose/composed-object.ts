@@ -3,8 +3,9 @@ import { controllerOf, type KubeObject, type OwnerReference } from '../../../kub
 import { collectionPathOf, type ResourceKind, SERVICES } from '../../../kube/resource.ts';
 import { type CachedObject, metaOf } from '../../../kube/watch/informer-types.ts';
 import type { WatchedKind } from '../../../reconcile/informers.ts';
+import { type ConfigInForce, configsText } from '../module/configs-in-force.ts';
 import { MODULES, type WorkloadKind } from '../module/module.ts';
-import { CATALOG_ANNOTATION, CATALOG_LABEL, type ComposedObject, WORKLOAD_KINDS } from './compose.ts';
+import { APPLICATION_JSON, CATALOG_ANNOTATION, CATALOG_LABEL, type ComposedObject, WORKLOAD_KINDS } from './compose.ts';
 
 /** What a workload says of its Pods. */
 export interface PodCounts {
@@ -128,6 +129,30 @@ function hasSameKeys(a: unknown, b: unknown, keys: readonly string[]): boolean {
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The arguments that configuration has made of the Pods of a workload. Undefined: its Pods have other versions than
+ * these.
+ */
+export function configArgsIn(
+  { object }: Pick<CachedComposed, 'object'>,
+  configs: readonly ConfigInForce[] = [],
+): readonly string[] | undefined {
+  const { template } = (object as WithTemplate).spec ?? {};
+  const text = template?.metadata?.annotations?.[CATALOG_ANNOTATION.configs];
+  if (configs.length === 0 || text !== configsText(configs)) return undefined;
+  const [first] = template?.spec?.containers?.[0]?.args ?? [];
+  return first?.startsWith(`${APPLICATION_JSON}=`) ? [first] : [];
+}
+
+interface WithTemplate extends KubeObject {
+  readonly spec?: {
+    readonly template?: {
+      readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+      readonly spec?: { readonly containers?: readonly { readonly args?: readonly string[] }[] };
+    };
+  };
 }
 
 /** What a cached workload says of its Pods. */

@@ -50,8 +50,11 @@ export function configsInForce({ wanted, before, isNewRelease, find }: ConfigsIn
       return { missing: `ModuleConfig ${name} has no version ${pinned}` };
     }
     const former = before.find((one) => one.name === name)?.version;
-    const stays = follow === 'Release' && !isNewRelease;
-    const version = pinned ?? (stays ? former : undefined) ?? known.activeVersion;
+    const kept = follow === 'Release' && !isNewRelease ? former : undefined;
+    if (pinned === undefined && kept !== undefined && !known.versions.has(kept)) {
+      return { missing: `ModuleConfig ${name} no longer has version ${kept}: publish a release, or name a version` };
+    }
+    const version = pinned ?? kept ?? known.activeVersion;
     if (version === undefined) return { missing: `no version of ModuleConfig ${name} is active yet` };
     configs.push({ name, version });
   }

@@ -21,7 +21,7 @@ import {
   selectorLabelsOf,
   workloadOf,
 } from '../compose/compose.ts';
-import { type CachedComposed, type PodCounts, podCountsOf } from '../compose/composed-object.ts';
+import { type CachedComposed, configArgsIn, type PodCounts, podCountsOf } from '../compose/composed-object.ts';
 import { type Composer, isOwnedBy } from '../compose/composer.ts';
 import type { CachedModuleRelease } from '../release/module-release.ts';
 import { type CachedModule, isSameModule, moduleSubject } from './cached-module.ts';
@@ -222,11 +222,19 @@ export class ModuleController {
     }
   }
 
+  /** A release with the arguments of the workload, whose configuration may be gone. Undefined: the workload is of another one. */
+  #compositionAsLive(module: CachedModule, release: ComposedRelease): Composition | undefined {
+    const live = this.#options.workloads[workloadOf(module.spec)].find(objectKey(module));
+    const configArgs = live && isOwnedBy(live, module.uid) ? configArgsIn(live, release.configs) : undefined;
+    const composition = configArgs && compose({ module, release, configArgs, env: this.#options.env });
+    return composition === undefined || 'fault' in composition ? undefined : composition;
+  }
+
   /** What is in force stays, with all else that the Module says, such as the number of its copies. */
   async #hold(module: CachedModule, reason: 'NotComposable' | 'ConfigMissing', fault: string): Promise<Reconciled> {
     const release = module.status?.release;
     if (release === undefined) return this.#write(module, { outcome: { reason, message: fault } });
-    const composition = await this.#composition(module, release);
+    const composition = this.#compositionAsLive(module, release) ?? (await this.#composition(module, release));
     if ('error' in composition) return unavailable(module, composition);
     if ('fault' in composition) {
       const message = `${fault}; the workload stays as it is, its replicas and its strategy too`;

@@ -437,6 +437,31 @@ describe('the configuration of a Module', () => {
     expect(moduleStatus()?.conditions.find(({ type }) => type === 'Ready')?.message).toContain('the format text');
   });
 
+  it('stays, and lets the Module scale, where its version has gone with a former ModuleConfig', async () => {
+    await put('db', { content: 'a: 1' });
+    await putModule({ configs: [{ name: 'db' }] });
+    const former = first();
+    await rig.remove(MODULE_CONFIGS, 'db');
+    for (const { metadata } of rig.all(CONFIG_MAPS)) await rig.remove(CONFIG_MAPS, metadata.name);
+    await rig.rest(5);
+    await put('db', { content: 'a: 2' });
+    const next = new PlatformRig(CATALOG, KNOWN, {}, rig);
+    await rig.stop();
+    rig = next;
+    await rig.start();
+    await putModule({ configs: [{ name: 'db' }], deploy: { replicas: 3 } });
+    expect(moduleStatus()?.conditions.find(({ type }) => type === 'ConfigFound')).toMatchObject({
+      status: 'False',
+      message: `ModuleConfig db no longer has version ${former}: publish a release, or name a version`,
+    });
+    expect([args(), (rig.all(MODULE_DEPLOYMENTS)[0] as { spec?: { replicas?: number } }).spec?.replicas]).toEqual([
+      ['--spring.application.json={"a":1}'],
+      3,
+    ]);
+    await putModule({ configs: [{ name: 'db' }], release: { id: 'r2', image: JAR.replace('1.0.0', '2.0.0') } });
+    expect(args()).toEqual(['--spring.application.json={"a":2}']);
+  });
+
   it('is stored again where somebody has deleted its content', async () => {
     await put('db', { content: 'a: 1' });
     await put('unused', { content: 'a: 1' });
