@@ -57,7 +57,7 @@ describe('the tutorial of configuration', () => {
   });
 
   it('makes a mistake', async () => {
-    expect(await follow('3. Make a mistake')).toMatch(/spec\.content, line 3, column 1: .*stays in force/);
+    expect(await follow('3. Make a mistake')).toMatch(/spec\.content, line 3, column 1: .*stays active/);
   });
 
   it('goes back, and follows again', async () => {

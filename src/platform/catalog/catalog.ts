@@ -245,7 +245,12 @@ async function servedOf(context: ControllerContext, contents: ConfigContents): P
     configs: informers.get(CACHED_PLATFORM_CONFIGS),
     ...common,
   });
-  const configuring = configApp({ configs: informers.get(CACHED_MODULE_CONFIGS), contents, ...common });
+  const configuring = configApp({
+    configs: informers.get(CACHED_MODULE_CONFIGS),
+    modules: informers.get(CACHED_MODULES),
+    contents,
+    ...common,
+  });
   return {
     served: [
       { path: RESOLVE_PATH, listener: resolving },

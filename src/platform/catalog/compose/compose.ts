@@ -92,6 +92,12 @@ export interface CompositionFault {
 
 /** The argument by which configuration reaches a module. */
 export const APPLICATION_JSON = '--spring.application.json';
+/** Properties that say what a client of Spring Cloud Config reads: with other values it would be another configuration. */
+export const PINNED_PROPERTIES = [
+  'spring.config.import',
+  'spring.cloud.config.name',
+  'spring.cloud.config.label',
+] as const;
 
 const LABEL_VALUE = /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/;
 /** Maximum length of the name of a label key. */
@@ -113,6 +119,9 @@ export function compose({ module, release, configArgs = [], env }: ComposeInput)
   if (configArgs.length > 0 && spec.args?.some(isApplicationJson)) {
     return { fault: `args: ${APPLICATION_JSON} would replace the configuration: put it into a ModuleConfig` };
   }
+  const replacing = release.configs?.some(({ as }) => as === 'Http') ? spec.args?.find(isPinned) : undefined;
+  if (replacing !== undefined)
+    return { fault: `args: ${replacing.split('=')[0]} would replace what \`as: Http\` reads` };
   const container = containerOf(spec, release, configArgs);
   const version = moduleVersionOf(spec.module, release);
   if (version === undefined)
@@ -199,6 +208,10 @@ function containerOf(
 
 function isApplicationJson(arg: string): boolean {
   return arg.startsWith(`${APPLICATION_JSON}=`);
+}
+
+function isPinned(arg: string): boolean {
+  return PINNED_PROPERTIES.some((key) => arg.startsWith(`--${key}=`) || arg.startsWith(`--${key}[`));
 }
 
 function gatesOf({ deploy }: ModuleSpec): { readinessGates?: { conditionType: string }[] } {

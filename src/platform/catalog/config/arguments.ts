@@ -1,4 +1,4 @@
-import { APPLICATION_JSON } from '../compose/compose.ts';
+import { APPLICATION_JSON, PINNED_PROPERTIES } from '../compose/compose.ts';
 import { FLAT_FORMATS, flatten, notFlat, type SpringProperties } from './flatten.ts';
 import type { ConfigFormat } from './formats.ts';
 
@@ -28,10 +28,6 @@ const URL_VARIABLE = 'MODULE_CONFIG_URL';
 const TOKEN_VARIABLE = 'MODULE_CONFIG_TOKEN';
 /** Between ids of versions: Spring takes what commas separate as alternatives. */
 export const VERSION_SEPARATOR = '.';
-/** Properties of the client that say what it reads: another value would be another configuration. */
-const IMPORT = 'spring.config.import';
-const PINNED = [IMPORT, 'spring.cloud.config.name', 'spring.cloud.config.label'];
-
 /**
  * Arguments of the container of a module with its configuration: one `--spring.application.json=` with all properties,
  * those of later configurations first.
@@ -62,18 +58,15 @@ export function argumentsOf(
   };
 }
 
-/** Arguments of a Module by which its client would read something else. */
-export function replacesHttp(arg: string): boolean {
-  return PINNED.some((key) => arg.startsWith(`--${key}=`) || arg.startsWith(`--${key}[`));
-}
-
 function httpFault(
   overHttp: readonly HttpConfigInForce[],
   properties: ReadonlyMap<string, unknown>,
 ): string | undefined {
   const other = overHttp.find(({ format }) => !FLAT_FORMATS.includes(format));
   if (other !== undefined) return `configs: ModuleConfig ${other.name}: ${notFlat(other.format)}`;
-  const own = [...properties.keys()].find((key) => PINNED.some((pinned) => key === pinned || listOf(key) === pinned));
+  const own = [...properties.keys()].find((key) =>
+    PINNED_PROPERTIES.some((pinned) => key === pinned || listOf(key) === pinned),
+  );
   return own === undefined ? undefined : `configs: ${own} belongs to \`as: Http\`: remove it from the content`;
 }
 
@@ -83,7 +76,7 @@ function httpFault(
  */
 function clientProperties(namespace: string, overHttp: readonly HttpConfigInForce[]): SpringProperties {
   return new Map([
-    [IMPORT, `configserver:\${${URL_VARIABLE}}/config/${namespace}`],
+    ['spring.config.import', `configserver:\${${URL_VARIABLE}}/config/${namespace}`],
     ['spring.cloud.config.name', overHttp.map(({ name }) => name).join(',')],
     ['spring.cloud.config.profile', 'default'],
     ['spring.cloud.config.label', overHttp.map(({ version }) => version).join(VERSION_SEPARATOR)],

@@ -13,7 +13,8 @@ export function causeIn(annotations: Annotations): ChangeCause {
 }
 
 /**
- * Who changed the content, and why. An annotation that was there with the content before says nothing of this one.
+ * Who changed the content, and why. An annotation that was there with the content before says nothing of this one,
+ * except a name beside another reason: the API server lets nobody write a reason beside somebody else's name.
  * `before`: what `causeIn` gave for the content before, undefined for the first one; `pending` is what came with a
  * content that had no version yet. `source`: digest of the content, as in `pending`.
  */
@@ -23,9 +24,10 @@ export function causeOf(before: LastCause | undefined, annotations: Annotations,
     return cause;
   }
   const now = causeIn(annotations);
+  const isReasonNew = now.reason !== undefined && now.reason !== before?.reason;
   return {
-    ...(now.by !== undefined && now.by !== before?.by && { by: now.by }),
-    ...(now.reason !== undefined && now.reason !== before?.reason && { reason: now.reason }),
+    ...(now.by !== undefined && (isReasonNew || now.by !== before?.by) && { by: now.by }),
+    ...(isReasonNew && { reason: now.reason }),
   };
 }
 

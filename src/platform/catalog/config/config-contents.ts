@@ -4,13 +4,7 @@ import { LruMap } from '../../../lru-map.ts';
 import type { CachedModule } from '../module/cached-module.ts';
 import type { ConfigInForce, KnownConfig } from '../module/configs-in-force.ts';
 import type { ModuleConfigs } from '../module/module-controller.ts';
-import {
-  argumentsOf,
-  type ConfigArguments,
-  type HttpConfigInForce,
-  type ModuleConfigInForce,
-  replacesHttp,
-} from './arguments.ts';
+import { argumentsOf, type ConfigArguments, type HttpConfigInForce, type ModuleConfigInForce } from './arguments.ts';
 import type { CachedModuleConfig } from './cached-module-config.ts';
 import type { ConfigStore } from './config-store.ts';
 import type { ConfigVersion } from './module-config.ts';
@@ -39,31 +33,32 @@ export class ConfigContents implements ModuleConfigs {
   }
 
   find(namespace: string, name: string): KnownConfig | undefined {
-    const status = this.#options.configs.get(`${namespace}/${name}`)?.status;
-    if (status === undefined) return undefined;
-    return { activeVersion: status.activeVersion, versions: new Set(status.versions?.map(({ id }) => id)) };
+    const config = this.#options.configs.get(`${namespace}/${name}`);
+    if (config?.status === undefined) return undefined;
+    const { activeVersion, versions = [], conditions } = config.status;
+    const ready = conditions.find(({ type }) => type === 'Ready');
+    return {
+      activeVersion,
+      versions: new Set(versions.map(({ id }) => id)),
+      isTemplate: config.spec.target.kind === 'Template',
+      problem: ready?.status === 'False' ? ready.message : '',
+    };
   }
 
   async argumentsOf(
-    { namespace, spec }: Pick<CachedModule, 'namespace' | 'spec'>,
+    { namespace }: Pick<CachedModule, 'namespace'>,
     wanted: readonly ConfigInForce[],
   ): Promise<ConfigArguments> {
     const asArguments: Found[] = [];
     const overHttp: HttpConfigInForce[] = [];
-    for (const { name, version } of wanted) {
+    for (const { name, version, as } of wanted) {
       const config = this.#options.configs.get(`${namespace}/${name}`);
       const stored = config?.status?.versions?.find(({ id }) => id === version);
       if (config === undefined || stored === undefined) {
         return { fault: `configs: ModuleConfig ${name} has no version ${version}` };
       }
-      const isHttp = spec.configs?.find((one) => one.name === name)?.as === 'Http';
-      if (isHttp) overHttp.push({ name, format: config.spec.format, version });
+      if (as === 'Http') overHttp.push({ name, format: config.spec.format, version });
       else asArguments.push([config, stored]);
-    }
-    const replacing = overHttp.length === 0 ? undefined : spec.args?.find(replacesHttp);
-    if (replacing !== undefined) {
-      const [option = ''] = replacing.split('=');
-      return { fault: `args: ${option} would replace what \`as: Http\` reads` };
     }
     const parts = asArguments.map(
       ([

@@ -50,13 +50,19 @@ export const CONFIG_EVENTS: readonly EventDefinition[] = [
     about: 'ModuleConfig',
     type: 'Normal',
     reasons: ['Activated'],
-    meaning: 'A version has come into force. Modules take it at once, or with their next release.',
+    meaning: 'A version has become active. Modules take it at once, or with their next release.',
   },
   {
     about: 'ModuleConfig',
     type: 'Warning',
     reasons: ['NotActivated'],
-    meaning: 'The content, its parent or `activeVersion` cannot be used. The version in force stays.',
+    meaning: 'The content, its parent or `activeVersion` cannot be used. The active version stays.',
+  },
+  {
+    about: 'ModuleConfig',
+    type: 'Normal',
+    reasons: ['ParentChanged'],
+    meaning: 'A version waits that is made of another version of the parent.',
   },
   {
     about: 'ModuleConfig',
@@ -353,11 +359,17 @@ export class ConfigController {
     const subject = subjectOf(MODULE_CONFIGS, config);
     const { activeVersion } = status;
     if (activeVersion !== undefined && activeVersion !== before?.activeVersion)
-      recorder.event(subject, 'Normal', 'Activated', `version ${activeVersion} is in force`);
+      recorder.event(subject, 'Normal', 'Activated', `version ${activeVersion} is active`);
     const [ready, former] = [status, before].map((one) => one?.conditions.find(({ type }) => type === 'Ready'));
     if (ready?.status === 'False' && (ready.reason !== former?.reason || ready.message !== former.message)) {
       if (ready.reason === 'InUse') recorder.event(subject, 'Warning', 'DeletionWaits', ready.message);
       else if (ready.reason !== 'Waiting') recorder.event(subject, 'Warning', 'NotActivated', ready.message);
+    }
+    const [changed, unchanged] = [status, before].map((one) =>
+      one?.conditions.find(({ type, status: value }) => type === 'ParentChanged' && value === 'True'),
+    );
+    if (changed !== undefined && changed.message !== unchanged?.message) {
+      recorder.event(subject, 'Normal', 'ParentChanged', changed.message);
     }
     if (secretKeys.length > 0) {
       const message = `these keys look like secrets: ${secretKeys.join(', ')}: keep them in a Secret of the base, or in a vault`;

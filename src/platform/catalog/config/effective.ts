@@ -57,7 +57,7 @@ export function effectiveOf(input: EffectiveInput): Effective {
   }
   if (parent === undefined) return { content, parents: [] };
   const inForce = input.find(parent)?.inForce;
-  if (inForce === undefined) return faultOf('ParentInvalid', `no version of ModuleConfig ${parent} is in force yet`);
+  if (inForce === undefined) return faultOf('ParentInvalid', `no version of ModuleConfig ${parent} is active yet`);
   const merged = mergeContents(format, inForce.content, content);
   if ('fault' in merged) return faultOf('ParentInvalid', `ModuleConfig ${parent}: ${merged.fault.message}`);
   const size = sizeOf({ content: merged.content, instances });

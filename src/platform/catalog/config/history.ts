@@ -117,7 +117,7 @@ function stateOf(
   versions: readonly ConfigVersion[],
   active: string | undefined,
 ): ConfigState {
-  const stays = active === undefined ? 'no version is in force' : `version ${active} stays in force`;
+  const stays = active === undefined ? 'no version is active' : `version ${active} stays active`;
   if (wanted !== '' && !versions.some(({ id }) => id === wanted)) {
     return { isReady: false, reason: 'VersionNotFound', message: `there is no version ${wanted}: ${stays}` };
   }
@@ -128,8 +128,11 @@ function stateOf(
     const message = `version ${present.id} waits: name it in spec.activeVersion`;
     return { isReady: false, reason: 'Waiting', message };
   }
-  if (wanted !== '') return { isReady: true, reason: 'Pinned', message: `spec.activeVersion names version ${active}` };
+  if (wanted !== '') {
+    const waiting = present.id === active ? '' : `; the content is version ${present.id}, which waits`;
+    return { isReady: true, reason: 'Pinned', message: `spec.activeVersion names version ${active}${waiting}` };
+  }
   const one = versions.find(({ id }) => id === active);
-  if (one?.source === present.source) return { isReady: true, reason: 'Active', message: 'the content is in force' };
+  if (one?.source === present.source) return { isReady: true, reason: 'Active', message: 'the content is active' };
   return { isReady: true, reason: 'Waiting', message: `version ${present.id} waits; ${stays}` };
 }

@@ -14,6 +14,8 @@ export interface WantedConfig {
 export interface ConfigInForce {
   readonly name: string;
   readonly version: string;
+  /** Not set: it comes as arguments. */
+  readonly as?: 'Http';
 }
 
 /** What is known of a ModuleConfig. */
@@ -21,6 +23,10 @@ export interface KnownConfig {
   /** Undefined: it has never had one. */
   readonly activeVersion: string | undefined;
   readonly versions: ReadonlySet<string>;
+  /** It is only there to be the parent of others. */
+  readonly isTemplate: boolean;
+  /** Why it is not Ready; empty: it is, or nobody has looked at it yet. */
+  readonly problem: string;
 }
 
 export interface ConfigsInput {
@@ -41,24 +47,51 @@ export type ConfigsInForce = { readonly configs: readonly ConfigInForce[] } | { 
  * active version of its ModuleConfig; another one gets it with the next release. One that is missing holds up all of
  * them: release and configuration are one change.
  */
-export function configsInForce({ wanted, before, isNewRelease, find }: ConfigsInput): ConfigsInForce {
+export function configsInForce(input: ConfigsInput): ConfigsInForce {
   const configs: ConfigInForce[] = [];
-  for (const { name, follow = 'Release', version: pinned } of wanted) {
-    const known = find(name);
-    if (known === undefined) return { missing: `there is no ModuleConfig ${name}` };
-    if (pinned !== undefined && !known.versions.has(pinned)) {
-      return { missing: `ModuleConfig ${name} has no version ${pinned}` };
-    }
-    const former = before.find((one) => one.name === name)?.version;
-    const kept = follow === 'Release' && !isNewRelease ? former : undefined;
-    if (pinned === undefined && kept !== undefined && !known.versions.has(kept)) {
-      return { missing: `ModuleConfig ${name} no longer has version ${kept}: publish a release, or name a version` };
-    }
-    const version = pinned ?? kept ?? known.activeVersion;
-    if (version === undefined) return { missing: `no version of ModuleConfig ${name} is active yet` };
-    configs.push({ name, version });
+  for (const wanted of input.wanted) {
+    const found = versionInForce(wanted, input);
+    if ('missing' in found) return found;
+    configs.push({ name: wanted.name, version: found.version, ...(wanted.as === 'Http' && { as: wanted.as }) });
   }
   return { configs };
+}
+
+function versionInForce(
+  { name, follow = 'Release', version: pinned }: WantedConfig,
+  { before, isNewRelease, find }: ConfigsInput,
+): { readonly version: string } | { readonly missing: string } {
+  const known = find(name);
+  if (known === undefined) return { missing: `there is no ModuleConfig ${name}` };
+  const { versions, activeVersion, isTemplate, problem } = known;
+  if (isTemplate) return { missing: `ModuleConfig ${name} is a template: name one whose parent it is` };
+  if (pinned !== undefined) {
+    return versions.has(pinned) ? { version: pinned } : { missing: `ModuleConfig ${name} has no version ${pinned}` };
+  }
+  const former = before.find((one) => one.name === name)?.version;
+  const kept = follow === 'Release' && !isNewRelease ? former : undefined;
+  if (kept !== undefined && !versions.has(kept)) {
+    return { missing: `ModuleConfig ${name} no longer has version ${kept}: publish a release, or name a version` };
+  }
+  const version = kept ?? activeVersion;
+  if (version !== undefined) return { version };
+  const why = problem === '' ? '' : `: ${problem}`;
+  return { missing: `no version of ModuleConfig ${name} is active yet${why}` };
+}
+
+/** Active versions that a Module does not run with, and why; empty: there are none. */
+export function waitingText(
+  { wanted, find }: Pick<ConfigsInput, 'wanted' | 'find'>,
+  inForce: readonly ConfigInForce[],
+): string {
+  const texts = inForce.flatMap(({ name, version }) => {
+    const active = find(name)?.activeVersion;
+    if (active === undefined || active === version) return [];
+    const isPinned = wanted.find((one) => one.name === name)?.version !== undefined;
+    const why = isPinned ? `spec.configs names ${version}` : `${version} runs until the next release`;
+    return [`${name}: version ${active} waits, since ${why}`];
+  });
+  return texts.join('; ');
 }
 
 /** Text of the annotation by which a Pod shows its configuration: `{name}@{version}`, separated by commas. */

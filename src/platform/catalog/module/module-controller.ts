@@ -25,12 +25,18 @@ import { type CachedComposed, configArgsIn, type PodCounts, podCountsOf } from '
 import { type Composer, isOwnedBy } from '../compose/composer.ts';
 import type { CachedModuleRelease } from '../release/module-release.ts';
 import { type CachedModule, isSameModule, moduleSubject } from './cached-module.ts';
-import { type ConfigInForce, configsInForce, type KnownConfig } from './configs-in-force.ts';
+import {
+  type ConfigInForce,
+  type ConfigsInput,
+  configsInForce,
+  type KnownConfig,
+  waitingText,
+} from './configs-in-force.ts';
 import { MODULES, type ModuleObject, type WorkloadKind } from './module.ts';
 import { type Part, partOf } from './module-part.ts';
 import { ModuleReports } from './module-reports.ts';
 import { type ModuleRollbackOptions, rollBack } from './module-rollback.ts';
-import { moduleStatusOf, type Outcome, problemsOf } from './module-status.ts';
+import { type ConfigFound, moduleStatusOf, type Outcome, problemsOf } from './module-status.ts';
 import { releaseInForce } from './release-in-force.ts';
 
 export interface ModuleControllerOptions {
@@ -78,7 +84,7 @@ interface Reconciled {
   /** The release in force. */
   readonly release?: ComposedRelease | undefined;
   readonly missing?: string | undefined;
-  readonly configFound?: true | string | undefined;
+  readonly configFound?: ConfigFound | undefined;
   readonly contested?: string | undefined;
   readonly altered?: string | undefined;
   /** The workload. Undefined: there is none, or nothing was written. */
@@ -145,7 +151,8 @@ export class ModuleController {
     const published = releases.get(key)?.spec;
     const report: ModuleRollbackOptions['report'] = (...event) => recorder.event(subject, ...event);
     const part = await partOf(module, MODULES.kind, async () => {
-      await rollBack(module, { client, published, permit, report });
+      const findConfig = (name: string) => this.#options.configs.find(module.namespace, name);
+      await rollBack(module, { client, published, findConfig, permit, report });
       return undefined;
     });
     if (part.error !== undefined) throw part.error;
@@ -183,17 +190,22 @@ export class ModuleController {
   async #configure(module: CachedModule, release: ComposedRelease): Promise<Reconciled> {
     const { spec, status } = module;
     const before = status?.release;
-    const wanted = configsInForce({
+    const input: ConfigsInput = {
       wanted: spec.configs ?? [],
       before: before?.configs ?? [],
       isNewRelease: release.id !== before?.id || release.image !== before.image,
       find: (name) => this.#options.configs.find(module.namespace, name),
-    });
+    };
+    const wanted = configsInForce(input);
     if ('missing' in wanted) {
       const held = await this.#hold(module, 'ConfigMissing', wanted.missing);
-      return { ...held, configFound: wanted.missing };
+      return { ...held, configFound: { status: 'False', reason: 'Missing', message: wanted.missing } };
     }
-    const configFound = wanted.configs.length === 0 ? undefined : true;
+    const waiting = waitingText(input, wanted.configs);
+    const configFound: ConfigFound | undefined =
+      wanted.configs.length === 0
+        ? undefined
+        : { status: 'True', reason: waiting === '' ? 'Found' : 'Waiting', message: waiting };
     const { configs: _former, ...bare } = release;
     const whole: ComposedRelease = wanted.configs.length === 0 ? bare : { ...bare, configs: wanted.configs };
     const fault = inPlaceFault(module, whole);

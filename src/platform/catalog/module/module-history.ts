@@ -83,7 +83,10 @@ export function configsPatchOf(
   { configs = [] }: ModuleRevision,
   wanted: ModuleSpec['configs'] = [],
 ): ModuleSpec['configs'] | null | undefined {
-  const pinned = configs.map(({ name, version }) => ({ ...wanted.find((one) => one.name === name), name, version }));
+  const pinned = configs.map(({ name, version, as }) => {
+    const { as: _as, ...own } = wanted.find((one) => one.name === name) ?? {};
+    return { ...own, name, version, ...(as && { as }) };
+  });
   if (isDeepStrictEqual(pinned, wanted)) return undefined;
   return pinned.length === 0 ? null : pinned;
 }

@@ -6,6 +6,7 @@ import type { Permit } from '../../../kube/transport/rest-lane.ts';
 import type { EventDefinition } from '../../../reconcile/controller-definition.ts';
 import type { CachedReleases } from '../release/module-release.ts';
 import type { CachedModule } from './cached-module.ts';
+import type { KnownConfig } from './configs-in-force.ts';
 import type { ModuleObject } from './module.ts';
 import { configsPatchOf, releasePatchOf, rollbackTarget } from './module-history.ts';
 import { wantedRelease } from './release-in-force.ts';
@@ -22,13 +23,14 @@ export const MODULE_ROLLBACK_EVENTS: readonly EventDefinition[] = [
     type: 'Warning',
     reasons: ['RollbackFailed'],
     meaning:
-      '`rollbackTo` names no revision of the history, or the API server refuses its release. The field is removed.',
+      '`rollbackTo` names no revision of the history, its configuration is gone, or the API server refuses its release. The field is removed.',
   },
 ];
 
 export interface ModuleRollbackOptions {
   readonly client: Pick<ResourceClient<ModuleObject>, 'get' | 'mergePatch' | 'fieldManager'>;
   readonly published: CachedReleases | undefined;
+  readonly findConfig: (name: string) => KnownConfig | undefined;
   readonly permit: Permit;
   readonly report: (type: 'Normal' | 'Warning', reason: 'RolledBack' | 'RollbackFailed', message: string) => void;
 }
@@ -40,7 +42,7 @@ export interface ModuleRollbackOptions {
  * the version that they were decided from.
  */
 export async function rollBack(module: CachedModule, options: ModuleRollbackOptions): Promise<void> {
-  const { client, published, permit, report } = options;
+  const { client, published, findConfig, permit, report } = options;
   const { resourceVersion, spec, status } = module;
   const found = rollbackTarget(status?.history ?? [], spec.rollbackTo?.revision ?? 0, wantedRelease(module, published));
   const removal = (version: string | undefined, managedFields?: object) =>
@@ -55,6 +57,13 @@ export async function rollBack(module: CachedModule, options: ModuleRollbackOpti
     return;
   }
   const { target } = found;
+  const gone = target.configs?.find(({ name, version }) => !findConfig(name)?.versions.has(version));
+  if (gone !== undefined) {
+    await removal(resourceVersion);
+    const message = `revision ${target.revision} has version ${gone.version} of ModuleConfig ${gone.name}, which is gone`;
+    report('Warning', 'RollbackFailed', `${message}: nothing was changed`);
+    return;
+  }
   const release = releasePatchOf(target, published, spec.module);
   const configs = configsPatchOf(target, spec.configs);
   let restored: ModuleObject;

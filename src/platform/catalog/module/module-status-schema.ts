@@ -13,6 +13,7 @@ const configs = Type.Optional(
     Type.Object({
       name: Type.String({ description: 'Name of a ModuleConfig.' }),
       version: Type.String(),
+      as: Type.Optional(enumOf(['Http'], { description: 'How it reaches the module. Not set: as arguments.' })),
     }),
     {
       'x-kubernetes-list-type': 'map',

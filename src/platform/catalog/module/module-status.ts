@@ -37,14 +37,21 @@ export interface ModuleStatusInput {
   readonly problems: readonly ModuleProblem[];
   /** Id of a release that nobody has published. */
   readonly missing: string | undefined;
-  /** Whether its configuration is there; a text says what is missing. Undefined: it asks for none. */
-  readonly configFound?: true | string | undefined;
+  /** Its configuration. Undefined: it asks for none. */
+  readonly configFound?: ConfigFound | undefined;
   /** What somebody else changes again and again. Undefined: nothing. */
   readonly contested: string | undefined;
   /** Which labels and annotations a webhook drops or changes. Undefined: none. */
   readonly altered: string | undefined;
   /** RFC 3339. */
   readonly now: string;
+}
+
+/** The condition of the same name. */
+export interface ConfigFound {
+  readonly status: 'True' | 'False';
+  readonly reason: 'Found' | 'Waiting' | 'Missing';
+  readonly message: string;
 }
 
 /** The status of a Module; conditions that have not changed keep their times. */
@@ -97,13 +104,7 @@ function conditionsOf(input: ModuleStatusInput): Untimed[] {
           ? { status: 'Unknown', reason: 'NoRelease', message: 'the Module asks for none' }
           : { status: 'True', reason: 'Found', message: '' }),
     },
-    ...(configFound === undefined
-      ? []
-      : [
-          configFound === true
-            ? { type: 'ConfigFound' as const, status: 'True' as const, reason: 'Found', message: '' }
-            : { type: 'ConfigFound' as const, status: 'False' as const, reason: 'Missing', message: configFound },
-        ]),
+    ...(configFound === undefined ? [] : [{ type: 'ConfigFound' as const, ...configFound }]),
     ...(contested === undefined
       ? []
       : [{ type: 'Contested' as const, status: 'True' as const, reason: 'ChangedByOthers', message: contested }]),

@@ -361,7 +361,7 @@ export const MODULE_CRD = crdOf({
   shortNames: ['mod'],
   categories: ['all'],
   description: 'A module: what runs, on which bases, and which release. Makes its workload and its Service.',
-  schemaRevision: 10,
+  schemaRevision: 11,
   spec,
   status,
   subresources: {
@@ -378,6 +378,7 @@ export const MODULE_CRD = crdOf({
     { name: 'Desired', type: 'integer', jsonPath: '.spec.deploy.replicas' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
     { name: 'State', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: 'Config', type: 'string', jsonPath: '.status.conditions[?(@.type=="ConfigFound")].reason', priority: 1 },
     { name: 'Image', type: 'string', jsonPath: '.status.release.image', priority: 1 },
   ],
   rules: [

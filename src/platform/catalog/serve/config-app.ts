@@ -11,6 +11,7 @@ import type { CachedModuleConfig } from '../config/cached-module-config.ts';
 import type { ConfigContents } from '../config/config-contents.ts';
 import type { ConfigFormat } from '../config/formats.ts';
 import { INSTANCE_NAME, MODULE_CONFIGS } from '../config/module-config.ts';
+import type { CachedModule } from '../module/cached-module.ts';
 import type { CatalogAccess } from './catalog-access.ts';
 import {
   environmentText,
@@ -25,6 +26,7 @@ import { type SelectedConfig, selectConfigs } from './select-configs.ts';
 
 export interface ConfigAppOptions {
   readonly configs: Informer<CachedModuleConfig>;
+  readonly modules: Informer<CachedModule>;
   readonly contents: Pick<ConfigContents, 'contentOf'>;
   readonly access: Pick<CatalogAccess, 'of'>;
   readonly metrics: Pick<Metrics, 'catalogRequests'>;
@@ -64,7 +66,7 @@ interface WantedConfigs {
  * Configuration over HTTP in the form of Spring Cloud Config: `/config/{namespace}` is the address of a server, which has
  * `/{names}/{profiles}[/{version}]` for properties, and `/{names}/{profiles}/{version}/{file}` for a file as it is.
  */
-export function configApp({ configs, contents, ...shared }: ConfigAppOptions): Express {
+export function configApp({ configs, modules, contents, ...shared }: ConfigAppOptions): Express {
   const cached = new LruMap<PropertiesText & { readonly text: string }>(MAX_CACHED_BYTES, ({ text }) => text.length);
 
   /** A text with a fault was not kept: nobody asks for it often. */
@@ -76,10 +78,11 @@ export function configApp({ configs, contents, ...shared }: ConfigAppOptions): E
     return made;
   }
 
-  async function read({ config, version }: SelectedConfig): Promise<ReadConfig> {
+  async function read({ config, version, isNamed }: SelectedConfig): Promise<ReadConfig> {
     const { name, spec } = config;
     const stored = await contents.contentOf(config, version);
-    return { name, file: spec.file, format: spec.format, version: version.id, digest: version.digest, stored };
+    const { id, digest } = version;
+    return { name, file: spec.file, format: spec.format, version: id, digest, stored, isNamed };
   }
 
   /** Whether the reader has this already, which costs no content. */
@@ -95,7 +98,11 @@ export function configApp({ configs, contents, ...shared }: ConfigAppOptions): E
   async function answer(admitted: AdmittedRequest<WantedConfigs>): Promise<void> {
     const { response, namespace, reader, wanted } = admitted;
     const readable = configs.byIndex('namespace', namespace).filter(({ spec }) => reader.mayRead(spec.target.app));
-    const found = selectConfigs({ ...wanted, configs: readable });
+    const found = selectConfigs({
+      ...wanted,
+      configs: readable,
+      inForce: (name) => modules.get(`${namespace}/${name}`)?.status?.release?.configs,
+    });
     if ('missing' in found) return refuse(response, 404, found.missing);
     try {
       if (wanted.file === undefined) await answerProperties(admitted, found.selected);
@@ -142,7 +149,7 @@ export function configApp({ configs, contents, ...shared }: ConfigAppOptions): E
     routes: ['/:namespace/:names/:profiles{/:version}{/:file}'],
     form: FORM,
     kind: MODULE_CONFIGS,
-    caches: [configs],
+    caches: [configs, modules],
     ...shared,
     wantedIn,
     answer,

@@ -12,6 +12,8 @@ export interface ReadConfig {
   readonly version: string;
   readonly digest: string;
   readonly stored: StoredContent;
+  /** Whether the reader has named it. One that was not is left out where it has no properties. */
+  readonly isNamed: boolean;
 }
 
 /** Properties of a text, as a JSON object with them; or why it has none. */
@@ -55,6 +57,7 @@ export function environmentText(input: EnvironmentInput): PropertiesText {
   for (const { config, content, instance } of [...parts, ...wholes]) {
     const { format, digest, version, file } = config;
     const properties = propertiesOf(format, content, `${format}/${digest}${instance}`);
+    if ('fault' in properties && !config.isNamed) continue;
     if ('fault' in properties) return { fault: `ModuleConfig ${config.name}${instance}: ${properties.fault}` };
     const source = `${namespace}/${config.name}/${file}@${version}${instance}`;
     sources.push(`{"name":${JSON.stringify(source)},"source":${properties.text}}`);

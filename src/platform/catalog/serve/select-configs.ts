@@ -1,5 +1,6 @@
 import type { CachedModuleConfig } from '../config/cached-module-config.ts';
 import type { ConfigVersion } from '../config/module-config.ts';
+import type { ConfigInForce } from '../module/configs-in-force.ts';
 
 /** Most files of one answer. */
 export const MAX_FILES = 64;
@@ -13,6 +14,8 @@ export interface SelectInput {
   readonly versions: readonly string[];
   /** All that the reader may read in the namespace. */
   readonly configs: readonly CachedModuleConfig[];
+  /** What a Module runs with, by its name; undefined: there is no Module of the name, or it has no configuration. */
+  readonly inForce: (name: string) => readonly ConfigInForce[] | undefined;
 }
 
 /** A version that somebody reads. */
@@ -25,14 +28,21 @@ export interface SelectedConfig {
 
 export type SelectedConfigs = { readonly selected: readonly SelectedConfig[] } | { readonly missing: string };
 
+/** A file, in a version or in the one that is active. */
+interface WantedConfig extends Omit<SelectedConfig, 'version'> {
+  readonly id: string | undefined;
+}
+
 /**
- * The files that names stand for, of which the later win. A name is that of a ModuleConfig; else that of an application,
- * for its own files, or of a Module, for the files of its application and then its own.
+ * The files that names stand for, of which the later win. A name is that of a ModuleConfig; else that of a Module, for
+ * what it runs with; else that of an application, for its own files, or of a Module, for the files of its application and
+ * then its own.
  */
-export function selectConfigs({ names, versions, configs }: SelectInput): SelectedConfigs {
-  const found = new Map<string, Omit<SelectedConfig, 'version'>>();
+export function selectConfigs(input: SelectInput): SelectedConfigs {
+  const { names, versions, configs } = input;
+  const found = new Map<string, WantedConfig>();
   for (const name of names) {
-    const all = wantedBy(name, configs);
+    const all = wantedBy(name, input);
     if (all.length === 0) {
       const known = listed(configs.map((config) => config.name));
       return { missing: `${name} is no ModuleConfig, and no Module or application with one; there ${known}` };
@@ -50,22 +60,29 @@ export function selectConfigs({ names, versions, configs }: SelectInput): Select
   if (unknown !== undefined) {
     return { missing: `${[...found.keys()].join(', ')} has no version ${unknown}; there ${listed(ids)}` };
   }
-  const selected = wanted.map((one) => ({ ...one, version: versionOf(one.config, versions) }));
+  const selected = wanted.map(({ id, ...one }) => ({
+    ...one,
+    version: versionOf(one.config, versions) ?? versionOf(one.config, [id ?? one.config.status?.activeVersion ?? '']),
+  }));
   const inactive = selected.find(({ isNamed, version }) => isNamed && version === undefined);
   if (inactive !== undefined) return { missing: `no version of ModuleConfig ${inactive.config.name} is active yet` };
   return { selected: selected.flatMap(({ version, ...one }) => (version === undefined ? [] : { ...one, version })) };
 }
 
-function wantedBy(name: string, configs: readonly CachedModuleConfig[]): Omit<SelectedConfig, 'version'>[] {
-  const named = configs.find((config) => config.name === name);
-  if (named !== undefined) return [{ config: named, isNamed: true }];
-  return filesOf(name, configs).map((config) => ({ config, isNamed: false }));
+function wantedBy(name: string, { configs, inForce }: SelectInput): WantedConfig[] {
+  const find = (wanted: string) => configs.find((config) => config.name === wanted);
+  const named = find(name);
+  if (named !== undefined) return [{ config: named, isNamed: true, id: undefined }];
+  const ofModule = (inForce(name) ?? []).flatMap(({ name: config, version }) => {
+    const found = find(config);
+    return found === undefined ? [] : [{ config: found, isNamed: false, id: version }];
+  });
+  if (ofModule.length > 0) return ofModule;
+  return filesOf(name, configs).map((config) => ({ config, isNamed: false, id: undefined }));
 }
 
-/** The one of these, else the one in force. */
-function versionOf(config: CachedModuleConfig, versions: readonly string[]): ConfigVersion | undefined {
-  const all = versionsOf(config);
-  return all.find(({ id }) => versions.includes(id)) ?? all.find(({ id }) => id === config.status?.activeVersion);
+function versionOf(config: CachedModuleConfig, ids: readonly string[]): ConfigVersion | undefined {
+  return versionsOf(config).find(({ id }) => ids.includes(id));
 }
 
 /** The files of an application, or of a Module, whose name has that of its application in front. */

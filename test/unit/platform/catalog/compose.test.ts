@@ -196,3 +196,36 @@ describe('the number of copies', () => {
     ]);
   });
 });
+
+describe('args beside configuration over HTTP', () => {
+  it.each([
+    ['--spring.config.import=file:x', true],
+    ['--spring.config.import[0]=file:x', true],
+    ['--spring.cloud.config.name=x', true],
+    ['--spring.cloud.config.label=x', true],
+    ['--spring.cloud.config.profile=blue', false],
+    ['--spring.config.important=x', false],
+    ['spring.config.import=x', false],
+  ])('%s would read another one: %s', (arg, isRefused) => {
+    const faultOf = (as?: 'Http') =>
+      compose({
+        module: {
+          namespace: 't1',
+          name: 'shop-cart',
+          uid: 'u',
+          annotations: {},
+          spec: { app: 'Shop', module: 'cart', base: { name: 'base' }, args: [arg] },
+        },
+        release: {
+          id: 'r1',
+          image: 'https://jars.example.com/cart-1.0.0-ark-biz.jar',
+          configs: [{ name: 'db', version: 'v1', ...(as && { as }) }],
+        },
+        env: 'dev',
+      });
+    const fault = { fault: `args: ${arg.split('=')[0]} would replace what \`as: Http\` reads` };
+    if (isRefused) expect(faultOf('Http')).toEqual(fault);
+    else expect(faultOf('Http')).not.toHaveProperty('fault');
+    expect(faultOf()).not.toHaveProperty('fault');
+  });
+});

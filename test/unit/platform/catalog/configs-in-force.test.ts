@@ -4,12 +4,17 @@ import {
   configsInForce,
   configsOfText,
   configsText,
+  type KnownConfig,
+  waitingText,
 } from '../../../../src/platform/catalog/module/configs-in-force.ts';
 
-const KNOWN = new Map([
-  ['db', { activeVersion: 'd2', versions: new Set(['d1', 'd2']) }],
-  ['cache', { activeVersion: 'c1', versions: new Set(['c1']) }],
-  ['draft', { activeVersion: undefined, versions: new Set(['x1']) }],
+const READY = { isTemplate: false, problem: '' };
+const KNOWN = new Map<string, KnownConfig>([
+  ['db', { ...READY, activeVersion: 'd2', versions: new Set(['d1', 'd2']) }],
+  ['cache', { ...READY, activeVersion: 'c1', versions: new Set(['c1']) }],
+  ['draft', { ...READY, activeVersion: undefined, versions: new Set(['x1']) }],
+  ['broken', { ...READY, activeVersion: undefined, versions: new Set(), problem: 'spec.content, line 1: wrong' }],
+  ['base', { ...READY, activeVersion: 'b1', versions: new Set(['b1']), isTemplate: true }],
 ]);
 
 function inForce(input: Partial<ConfigsInput>) {
@@ -31,6 +36,43 @@ describe('the configuration of a Module', () => {
     expect(inForce({ wanted: [{ name: 'db' }, { name: 'cache' }] })).toEqual({
       configs: [
         { name: 'db', version: 'd2' },
+        { name: 'cache', version: 'c1' },
+      ],
+    });
+  });
+
+  it('says which active versions wait, and for what', () => {
+    const find = (name: string) => KNOWN.get(name);
+    const running = [...before, { name: 'cache', version: 'c1' }, { name: 'gone', version: 'g1' }];
+    expect(waitingText({ wanted: [{ name: 'db' }, { name: 'cache' }], find }, running)).toBe(
+      'db: version d2 waits, since d1 runs until the next release',
+    );
+    expect(waitingText({ wanted: [{ name: 'db', version: 'd1' }], find }, before)).toBe(
+      'db: version d2 waits, since spec.configs names d1',
+    );
+    expect(waitingText({ wanted: [{ name: 'db' }], find }, [{ name: 'db', version: 'd2' }])).toBe('');
+  });
+
+  it('is no template, and says why no version is active', () => {
+    expect(versionOf({ wanted: [{ name: 'base' }] })).toBe(
+      'ModuleConfig base is a template: name one whose parent it is',
+    );
+    expect(versionOf({ wanted: [{ name: 'broken' }] })).toBe(
+      'no version of ModuleConfig broken is active yet: spec.content, line 1: wrong',
+    );
+  });
+
+  it('keeps how it reaches the module', () => {
+    expect(
+      inForce({
+        wanted: [
+          { name: 'db', as: 'Http' },
+          { name: 'cache', as: 'Arguments' },
+        ],
+      }),
+    ).toEqual({
+      configs: [
+        { name: 'db', version: 'd2', as: 'Http' },
         { name: 'cache', version: 'c1' },
       ],
     });

@@ -233,7 +233,9 @@ describe('a rollback', () => {
     };
     const events: string[] = [];
     const report = (...event: string[]) => void events.push(event.slice(0, 2).join(' '));
-    await rollBack(stored as never, { client: client as never, published: undefined, permit: () => true, report });
+    const findConfig = (): undefined => undefined;
+    const options = { client: client as never, published: undefined, findConfig, permit: () => true, report };
+    await rollBack(stored as never, options);
     expect(patches).toHaveLength(3);
     expect(patches[2]).toMatchObject({ metadata: { resourceVersion: '3' }, spec: { rollbackTo: null } });
     expect((patches[2] as unknown as { spec: object }).spec).not.toHaveProperty('release');

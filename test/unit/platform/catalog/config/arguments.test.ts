@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  argumentsOf,
-  type ModuleConfigInForce,
-  replacesHttp,
-} from '../../../../../src/platform/catalog/config/arguments.ts';
+import { argumentsOf, type ModuleConfigInForce } from '../../../../../src/platform/catalog/config/arguments.ts';
 import { causeIn, causeOf } from '../../../../../src/platform/catalog/config/change-cause.ts';
 import { flatten } from '../../../../../src/platform/catalog/config/flatten.ts';
 import type { ConfigFormat } from '../../../../../src/platform/catalog/config/formats.ts';
@@ -125,7 +121,7 @@ describe('who changed a content, and why', () => {
     expect(first).toEqual({ by: 'ann', reason: 'more stock' });
     const before = causeIn(annotations);
     expect(causeOf(before, annotations, 's2')).toEqual({});
-    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' }, 's2')).toEqual({ reason: 'less' });
+    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' }, 's2')).toEqual({ by: 'ann', reason: 'less' });
     expect(causeOf(before, {}, 's2')).toEqual({});
   });
 
@@ -171,14 +167,4 @@ describe('arguments of a Module that reads its configuration over HTTP', () => {
     expect(argumentsOf('t1', [], [{ name: 'logs', format: 'xml', version: 'v1' }])).toEqual({
       fault: 'configs: ModuleConfig logs: a file of the format xml has no properties: use yaml, properties, json',
     }));
-
-  it.each([
-    ['--spring.config.import=file:x', true],
-    ['--spring.config.import[0]=file:x', true],
-    ['--spring.cloud.config.name=x', true],
-    ['--spring.cloud.config.label=x', true],
-    ['--spring.cloud.config.profile=blue', false],
-    ['--spring.config.important=x', false],
-    ['spring.config.import=x', false],
-  ])('are replaced by %s: %s', (arg, expected) => expect(replacesHttp(arg)).toBe(expected));
 });

@@ -131,7 +131,7 @@ describe('a ModuleConfig', () => {
       { 'platform.koupleless.io/changed-by': 'jo', 'kubernetes.io/change-cause': 'second' },
     );
     expect(statusOf()?.versions?.map(({ by, reason }) => [by, reason])).toEqual([
-      [undefined, 'second'],
+      ['jo', 'second'],
       ['jo', 'first'],
     ]);
   });
@@ -206,13 +206,14 @@ describe('a ModuleConfig', () => {
     expect(statusOf()?.activeVersion).toBe(before);
     const changed = statusOf()?.conditions.find(({ type }) => type === 'ParentChanged');
     expect([changed?.status, contentOf(versionIds()[0])]).toEqual(['True', 'x: 9\nk: 2\n']);
+    expect(rig.events.filter((event) => event.endsWith('ParentChanged'))).toHaveLength(1);
     await put('db', { content: 'k: 2', parent: 'base', activeVersion: versionIds()[0] ?? '' });
     expect(activeContent()).toBe('x: 9\nk: 2\n');
   });
 
   it.each([
     ['is missing', 'none', 'there is no ModuleConfig none'],
-    ['has no version in force', 'draft', 'no version of ModuleConfig draft is in force yet'],
+    ['has no version in force', 'draft', 'no version of ModuleConfig draft is active yet'],
     ['is its child', 'child', 'the parents form a cycle: db > child > db'],
   ])('is not in force while its parent %s', async (_what, parent, message) => {
     await put('draft', { content: 'a: 1', activation: 'Manual' });
@@ -412,6 +413,52 @@ describe('the configuration of a Module', () => {
     });
     await put('other', { content: 'o: 1' });
     expect([args(), moduleStatus()?.release?.id]).toEqual([['--spring.application.json={"o":1}'], 'r2']);
+  });
+
+  it('runs on over HTTP while what should follow it is missing, and goes back to that', async () => {
+    await put('db', { content: `a: ${'x'.repeat(9_000)}` });
+    await putModule({ configs: [{ name: 'db', as: 'Http' }] });
+    const overHttp = args();
+    expect(overHttp?.[0]).toContain('configserver:');
+    await putModule({ configs: [{ name: 'none', as: 'Http' }], deploy: { replicas: 2 } });
+    expect([args(), moduleStatus()?.release?.configs]).toEqual([
+      overHttp,
+      [{ name: 'db', version: first(), as: 'Http' }],
+    ]);
+    await put('other', { content: 'o: 1' });
+    await putModule({ configs: [{ name: 'other' }] });
+    expect(args()).toEqual(['--spring.application.json={"o":1}']);
+    await putModule({ configs: [{ name: 'other' }], rollbackTo: {} });
+    expect([args(), (rig.all(MODULES)[0] as ModuleObject).spec.configs]).toEqual([
+      overHttp,
+      [{ name: 'db', version: first(), as: 'Http' }],
+    ]);
+  });
+
+  it('does not go back to what is gone', async () => {
+    await put('db', { content: 'a: 1' });
+    await putModule({ configs: [{ name: 'db' }] });
+    await put('other', { content: 'o: 1' });
+    await putModule({ configs: [{ name: 'other' }] });
+    await rig.remove(MODULE_CONFIGS, 'db');
+    await putModule({ configs: [{ name: 'other' }], rollbackTo: {} });
+    const { configs, rollbackTo } = (rig.all(MODULES)[0] as ModuleObject).spec;
+    expect([configs, rollbackTo]).toEqual([[{ name: 'other' }], undefined]);
+    expect(rig.events).toContain('Module Warning RollbackFailed');
+    expect(args()).toEqual(['--spring.application.json={"o":1}']);
+  });
+
+  it('says which active version waits for the next release', async () => {
+    await put('db', { content: 'a: 1' });
+    await putModule({ configs: [{ name: 'db' }] });
+    const found = () => moduleStatus()?.conditions.find(({ type }) => type === 'ConfigFound');
+    expect(found()).toMatchObject({ status: 'True', reason: 'Found', message: '' });
+    await put('db', { content: 'a: 2' });
+    expect(found()).toMatchObject({
+      status: 'True',
+      reason: 'Waiting',
+      message: `db: version ${versionIds()[0]} waits, since ${first()} runs until the next release`,
+    });
   });
 
   it('does not change alone where no base may be without the module', async () => {

@@ -140,7 +140,7 @@ class Model {
     if (!isPinned || this.#conditionOf('ConfigFound') !== 'True') return;
     const overHttp = [{ name: 'db', format: 'yaml', version: inForce.version }] as const;
     const made =
-      wanted.as === 'Http'
+      inForce.as === 'Http'
         ? argumentsOf('default', [], overHttp)
         : content !== undefined && argumentsOf('default', [{ name: 'db', format: 'yaml', content }]);
     if (made !== false && this.#conditionOf('Ready') !== 'Unavailable') {

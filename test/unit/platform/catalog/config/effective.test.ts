@@ -44,7 +44,7 @@ describe('the effective content', () => {
       'p',
     ],
     [
-      'no version of ModuleConfig p is in force yet',
+      'no version of ModuleConfig p is active yet',
       { p: { format: 'yaml', parent: undefined, inForce: undefined } },
       'p',
     ],

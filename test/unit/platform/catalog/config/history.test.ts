@@ -55,7 +55,7 @@ describe('automatic activation', () => {
       ['2026-11-29T00:00:00.000Z', '2026-11-29T00:00:02.000Z'],
       ['2026-11-28T23:59:59.000Z', '2026-11-29T00:00:01.000Z'],
     ]);
-    expect(config.last.state).toEqual({ isReady: true, reason: 'Active', message: 'the content is in force' });
+    expect(config.last.state).toEqual({ isReady: true, reason: 'Active', message: 'the content is active' });
   });
 
   it('changes nothing without a change', () => {
@@ -75,7 +75,7 @@ describe('automatic activation', () => {
     expect(config.last.state).toEqual({
       isReady: false,
       reason: 'ContentInvalid',
-      message: `line 1: wrong; version ${a} stays in force`,
+      message: `line 1: wrong; version ${a} stays active`,
     });
   });
 });
@@ -99,7 +99,7 @@ describe('a version that is named', () => {
     const a = config.apply('a');
     config.wanted = '20000101000000-00000000';
     expect(config.apply('b')).toBe(a);
-    const message = `there is no version 20000101000000-00000000: version ${a} stays in force`;
+    const message = `there is no version 20000101000000-00000000: version ${a} stays active`;
     expect(config.last.state).toEqual({ isReady: false, reason: 'VersionNotFound', message });
   });
 });
@@ -116,7 +116,7 @@ it('manual activation: a version waits until it is named', () => {
   expect(config.reconcile().inForce).toBe(a);
   expect(config.apply('b')).toBe(a);
   const { id } = config.versions[0] ?? {};
-  const message = `version ${id} waits; version ${a} stays in force`;
+  const message = `version ${id} waits; version ${a} stays active`;
   expect(config.last.state).toEqual({ isReady: true, reason: 'Waiting', message });
 });
 

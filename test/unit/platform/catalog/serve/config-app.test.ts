@@ -10,6 +10,7 @@ import {
 } from '../../../../../src/platform/catalog/config/cached-module-config.ts';
 import type { ModuleConfigSpec } from '../../../../../src/platform/catalog/config/module-config.ts';
 import { digestOf, type StoredContent } from '../../../../../src/platform/catalog/config/version.ts';
+import { CACHED_MODULES, type CachedModule } from '../../../../../src/platform/catalog/module/cached-module.ts';
 import { CatalogAccess } from '../../../../../src/platform/catalog/serve/catalog-access.ts';
 import { configApp } from '../../../../../src/platform/catalog/serve/config-app.ts';
 import type { TokenVerdict } from '../../../../../src/reconcile/token-access.ts';
@@ -37,8 +38,9 @@ function wholeOf(content: string | StoredContent): StoredContent {
 }
 
 async function world(configs: readonly Config[], { verdict = 'Allowed' as TokenVerdict } = {}) {
+  const clock = new FakeClock();
   const informer = new FakeInformer<CachedModuleConfig>(
-    new FakeClock(),
+    clock,
     CACHED_MODULE_CONFIGS.project as never,
     CACHED_MODULE_CONFIGS.indexers,
   );
@@ -61,11 +63,13 @@ async function world(configs: readonly Config[], { verdict = 'Allowed' as TokenV
     };
     informer.deliver({ type: 'PUT', object: object as never });
   }
+  const modules = new FakeInformer<CachedModule>(clock, CACHED_MODULES.project as never, CACHED_MODULES.indexers);
   let reads = 0;
   const metrics = createMetrics();
   const asked: unknown[] = [];
   const listener = configApp({
     configs: informer,
+    modules,
     contents: {
       contentOf: async (_config, { digest }) => {
         reads += 1;
@@ -106,7 +110,7 @@ async function world(configs: readonly Config[], { verdict = 'Allowed' as TokenV
     };
     return propertySources.map(({ name, source }) => [name, source]);
   };
-  return { informer, contents, get, sources, asked, metrics, reads: () => reads };
+  return { informer, modules, contents, get, sources, asked, metrics, reads: () => reads };
 }
 
 const V1 = '20261101120000-00000001';
@@ -172,6 +176,35 @@ describe('/config', () => {
     ]);
     expect(nameOf(await sources('t1/Shop/default'))).toEqual([`t1/z-app/application.yaml@${V1}`]);
     expect(await sources('t1/waits/default')).toEqual([404, 'no version of ModuleConfig waits is active yet\n']);
+  });
+
+  it('has what a Module runs with by its name, whatever is active since', async () => {
+    const { sources, modules } = await world([
+      DB,
+      { name: 'a-later', versions: { [V1]: 'a: 1' } },
+      { name: 'list', versions: { [V1]: '- a' } },
+    ]);
+    const nameOf = (found: unknown[]) => found.map((one) => (Array.isArray(one) ? one[0] : one));
+    let version = 0;
+    const deliver = (configs: object[] | undefined) =>
+      modules.deliver({
+        type: 'PUT',
+        object: {
+          metadata: { namespace: 't1', name: 'shop-cart', uid: 'm', resourceVersion: String(++version) },
+          spec: { app: 'Shop', module: 'cart' },
+          status: { release: { configs } },
+        } as never,
+      });
+    const files = [`t1/shop-db/application.yaml@${V2}`, `t1/a-later/application.yaml@${V1}`];
+    deliver(undefined);
+    expect(nameOf(await sources('t1/shop-cart/default'))).toEqual(files);
+    deliver([{ name: 'shop-db', version: V1 }]);
+    expect(nameOf(await sources('t1/shop-cart/default'))).toEqual([`t1/shop-db/application.yaml@${V1}`]);
+    expect(nameOf(await sources(`t1/shop-cart/default/${V2}`))).toEqual([`t1/shop-db/application.yaml@${V2}`]);
+    expect(await sources('t1/list/default')).toEqual([
+      404,
+      'ModuleConfig list: the file must have keys at its top, no list and no single value\n',
+    ]);
   });
 
   it('has the parts of instances over the files, by the profiles, of which the later win', async () => {
