@@ -64,6 +64,16 @@ afterAll(async () => {
   await files?.remove();
 });
 
+function configOf(name: string, target: object, spec: object) {
+  const metadata = { name, namespace: 'default' };
+  return {
+    apiVersion: API_VERSION,
+    kind: 'ModuleConfig',
+    metadata,
+    spec: { target, file: 'application.yaml', format: 'yaml', ...spec },
+  };
+}
+
 /** The answers of both bases to each path. */
 async function answersOf(...paths: readonly string[]): Promise<string[]> {
   const all = await Promise.all(bases.map((base) => Promise.all(paths.map((path) => base.get(path)))));
@@ -100,20 +110,17 @@ describe('configuration over HTTP, on JVMs over HTTP and MQTT', () => {
   it('reaches no neighbour, comes with a change, and goes back with rollbackTo', async () => {
     const { image } = java.module('shop');
     const name = 'shop-shop';
-    const target = { kind: 'Module', app: 'Shop', name: 'shop' };
-    const content = 'shop: { color: blue }';
-    const config = { target, file: 'application.yaml', format: 'yaml', content };
     const spec = { app: 'Shop', module: 'shop', base: { name: 'base' }, deploy: { replicas: 2 } };
     const configs = [{ name, follow: 'Immediately' }];
     await catalog.apply([
-      { apiVersion: API_VERSION, kind: 'ModuleConfig', metadata: { name, namespace: 'default' }, spec: config },
+      configOf(name, { kind: 'Module', app: 'Shop', name: 'shop' }, { content: 'shop: { color: blue }' }),
       {
         apiVersion: API_VERSION,
         kind: 'Module',
         metadata: { name, namespace: 'default' },
         spec: { ...spec, configs, release: { id: 'r1', image } },
       },
-    ] as never);
+    ]);
     await catalog.ready('shop', bases);
     expect(await answersOf('/shop/version', '/shop/color')).toEqual(['1.0.0 blue', '1.0.0 blue']);
 
@@ -128,6 +135,25 @@ describe('configuration over HTTP, on JVMs over HTTP and MQTT', () => {
 
     await catalog.changeModule('shop-quote', { rollbackTo: {} });
     await eventually(async () => expect(await answersOf('/quote/currency')).toEqual(['EUR', 'EUR']), 120_000);
+    await untilQuoted('EUR 5');
+  });
+
+  it('is several files, of which the last wins, and the part of an instance', async () => {
+    const instances = { blue: 'quote: { discount: 99 }' };
+    const spec = { content: 'quote: { currency: USD, discount: 1 }', instances };
+    await catalog.apply([configOf('shop-all', { kind: 'Module', app: 'Shop' }, spec)]);
+    await catalog.changeConfig('shop-quote', 'quote: { currency: CHF }');
+    const own = { name: 'shop-quote', follow: 'Immediately', as: 'Http' };
+    const configs = [{ name: 'shop-all', follow: 'Immediately', as: 'Http' }, own];
+    await catalog.changeModule('shop-quote', { configs, args: ['--spring.cloud.config.profile=blue'] });
+    await eventually(async () => expect(await answersOf('/quote/discount')).toEqual(['99', '99']), 120_000);
+    await untilQuoted('CHF 99');
+    await catalog.changeModule('shop-quote', { args: null });
+    await eventually(async () => expect(await answersOf('/quote/discount')).toEqual(['1', '1']), 120_000);
+    await untilQuoted('CHF 1');
+    await catalog.changeConfig('shop-quote', 'quote: { currency: EUR, discount: 5 }');
+    await catalog.changeModule('shop-quote', { configs: [own] });
+    await eventually(async () => expect(await answersOf('/quote/discount')).toEqual(['5', '5']), 120_000);
     await untilQuoted('EUR 5');
   });
 
