@@ -18,10 +18,10 @@ wait
 export function spawnGuarded(
   program: string,
   args: readonly string[],
-  { removing = '' }: { removing?: string } = {},
+  { removing = '', env = process.env }: { removing?: string; env?: NodeJS.ProcessEnv } = {},
 ): ChildProcessWithoutNullStreams {
   // With a session of its own: a terminal's Ctrl-C is for us, and we end the guard.
-  const guard = spawn('/bin/sh', ['-c', SCRIPT, 'guard', removing, program, ...args], { detached: true });
+  const guard = spawn('/bin/sh', ['-c', SCRIPT, 'guard', removing, program, ...args], { detached: true, env });
   guard.stdin.on('error', () => {}); // it may be gone by itself
   return guard;
 }

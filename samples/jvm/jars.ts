@@ -10,7 +10,7 @@ import { copySources, fingerprintOf, JAVA_DIRECTORY } from './sources.ts';
 export const VERSIONS = ['1.0.0', '2.0.0'] as const;
 export type Version = (typeof VERSIONS)[number];
 /** The sample modules; each is a folder of samples/java. */
-export const MODULES = ['shop', 'price', 'faulty'] as const;
+export const MODULES = ['shop', 'quote', 'price', 'faulty'] as const;
 export type ModuleName = (typeof MODULES)[number];
 
 /** Of the directories of other sources. */

@@ -28,6 +28,8 @@ export interface JvmBaseOptions {
     | { readonly brokerUrl: string; readonly env: string };
   /** Of the JVM. Default: none; a metaspace without a limit. */
   readonly jvmFlags?: readonly string[];
+  /** Environment variables, which its modules can refer to. Default: those of this process alone. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The sample base of samples/java as a process: a real JVM with a real arklet. */
@@ -67,7 +69,10 @@ export class JvmBase {
     if (this.#process && !this.#process.isEnded) throw new Error(`${this.identity} runs already`);
     const home = join(this.#options.directory, this.identity);
     await mkdir(join(home, 'tmp'), { recursive: true });
-    this.#process = new JvmProcess(this.#arguments(home), { logPath: join(home, 'base.log') });
+    this.#process = new JvmProcess(this.#arguments(home), {
+      logPath: join(home, 'base.log'),
+      ...(this.#options.env && { env: this.#options.env }),
+    });
     const { promise, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
       () => reject(new Error(`${this.identity} did not start:\n${this.#process?.tail()}`)),

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { spawnGuarded } from '../control-plane/guard.ts';
 
 /** Of the JDK that Maven takes, too. */
-export function jdkProgram(name: 'java' | 'jar'): string {
+export function jdkProgram(name: 'java' | 'jar' | 'keytool'): string {
   return process.env.JAVA_HOME ? `${process.env.JAVA_HOME}/bin/${name}` : name;
 }
 
@@ -21,9 +21,13 @@ export class JvmProcess {
   #lines: string[] = [];
   #isEnded = false;
 
-  constructor(args: readonly string[], { logPath }: { logPath: string }) {
+  /** `env`: besides that of this process. */
+  constructor(
+    args: readonly string[],
+    { logPath, env = {} }: { logPath: string; env?: Readonly<Record<string, string>> },
+  ) {
     this.#log = createWriteStream(logPath, { flags: 'a' });
-    this.#guard = spawnGuarded(jdkProgram('java'), args);
+    this.#guard = spawnGuarded(jdkProgram('java'), args, { env: { ...process.env, ...env } });
     this.#log.on('error', () => {}); // nor does anybody miss a log whose directory is gone
     this.#guard.once('exit', () => this.#killGroup());
     const output = createInterface(this.#guard.stdout);

@@ -20,6 +20,7 @@ const TOKEN = 'e2e-token-of-bases';
 export interface JavaBaseOptions {
   readonly tunnel: 'http' | 'mqtt';
   readonly jvmFlags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A control plane, a controller with both tunnels, a store of jars, and real JVMs. */
@@ -52,8 +53,8 @@ export class JavaWorld {
     this.directory = parts.directory;
   }
 
-  /** The transport of the world is HTTP; MQTT comes beside it. */
-  static async start(): Promise<JavaWorld> {
+  /** The transport of the world is HTTP; MQTT comes beside it. `env`: further variables of the controller. */
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<JavaWorld> {
     const jars = await ensureJars();
     const world = await startWorld();
     const broker = await startBroker();
@@ -63,6 +64,7 @@ export class JavaWorld {
       MQTT_PORT: String(broker.port),
       HTTP_TUNNEL_TOKEN: TOKEN,
       NAME_BASE_PODS: 'true',
+      ...env,
     });
     for (const tunnel of ['mqtt_tunnel_provider', 'http_tunnel_provider']) {
       await controller.line((line) => line.msg === 'tunnel is up' && line.tunnel === tunnel);
@@ -89,7 +91,7 @@ export class JavaWorld {
 
   /** Resolves when each of them is a Node that the scheduler may use; in the order of their names. */
   async startBases(wanted: Readonly<Record<string, JavaBaseOptions>>): Promise<JvmBase[]> {
-    const starting = Object.entries(wanted).map(async ([identity, { tunnel, jvmFlags = [] }]) => {
+    const starting = Object.entries(wanted).map(async ([identity, { tunnel, jvmFlags = [], env = {} }]) => {
       const link =
         tunnel === 'http'
           ? { controllerUrl: this.#controllerUrl, token: TOKEN }
@@ -100,6 +102,7 @@ export class JavaWorld {
         directory: this.directory,
         link,
         jvmFlags,
+        env,
       });
       this.#bases.push(base); // before it runs: `stop` has to find one that does not come up
       await base.run();
