@@ -18,7 +18,9 @@ export function htmlEscaped(budget: Budget, text: Bytes): Bytes {
 
 /** As `url.QueryEscape`. */
 export function queryEscaped(budget: Budget, text: Bytes): Bytes {
-  return replaced(budget, text, /[^-A-Za-z0-9_.~]/g, (unit) => (unit === ' ' ? '+' : `%${hexOf(unit.charCodeAt(0), 2)}`));
+  return replaced(budget, text, /[^-A-Za-z0-9_.~]/g, (unit) =>
+    unit === ' ' ? '+' : `%${hexOf(unit.charCodeAt(0), 2)}`,
+  );
 }
 
 function hexOf(code: number, length: number): string {

@@ -21,7 +21,7 @@ import {
   withDefault,
 } from './library.ts';
 import { sprintf } from './printf.ts';
-import { Dict, Int, intOf, isTrue, List, type Value, typeOf } from './value.ts';
+import { Dict, Int, intOf, isTrue, List, typeOf, type Value } from './value.ts';
 import { toYaml } from './yaml.ts';
 
 /** Type of a parameter in Go: `interface{}`, `string`, `int`, `map[string]interface{}`. */

@@ -52,22 +52,23 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function jsonString(bytes: Bytes): Bytes {
-  const escaped = validOf(bytes)
+  const escaped = marked(bytes)
     .replace(/[\0-\x1f"\\<>&]/g, (unit) => ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replaceAll('\xe2\x80\xa8', '\\u2028')
-    .replaceAll('\xe2\x80\xa9', '\\u2029');
+    .replaceAll('\xe2\x80\xa9', '\\u2029')
+    .replaceAll(BROKEN, '\\ufffd');
   return `"${escaped}"`;
 }
 
-/** Go writes an escape sequence for a byte that is no UTF-8, and the character itself where it stands in the text. */
-function validOf(bytes: Bytes): Bytes {
+/** Each byte that is no UTF-8 becomes the same one. */
+function marked(bytes: Bytes): Bytes {
   if (isAscii(bytes)) return bytes;
-  let [valid, at] = ['', 0];
+  let [text, at] = ['', 0];
   for (const { code, width } of runesOf(bytes)) {
-    valid += width === 1 && code >= 0x80 ? BROKEN : bytes.slice(at, at + width);
+    text += width === 1 && code >= 0x80 ? BROKEN : bytes.slice(at, at + width);
     at += width;
   }
-  return valid.replaceAll(BROKEN, '\\ufffd');
+  return text;
 }
 
 /** A byte that no UTF-8 has. */

@@ -27,17 +27,7 @@ export type TokenKind =
   | 'nil'
   | Keyword;
 
-export type Keyword =
-  | 'block'
-  | 'break'
-  | 'continue'
-  | 'define'
-  | 'else'
-  | 'end'
-  | 'if'
-  | 'range'
-  | 'template'
-  | 'with';
+export type Keyword = 'block' | 'break' | 'continue' | 'define' | 'else' | 'end' | 'if' | 'range' | 'template' | 'with';
 
 const WORDS: ReadonlyMap<Bytes, TokenKind> = new Map<Bytes, TokenKind>([
   ...(['block', 'break', 'continue', 'define', 'else', 'end', 'if', 'range', 'template', 'with'] as const).map(

@@ -1,13 +1,13 @@
 import { type Bytes, bytesOf, lossyTextOf, textOf } from './bytes.ts';
-import { Budget, faultAt, Halt, type Limits, LIMITS, refused, type TemplateFault } from './fault.ts';
+import { Budget, faultAt, Halt, LIMITS, type Limits, refused, type TemplateFault } from './fault.ts';
 import { parseTrees } from './parser.ts';
 import { fieldReferencesOf } from './references.ts';
 import { renderTree } from './render.ts';
 import type { Block } from './tree.ts';
 import { valueOf } from './value.ts';
 
+export { type FaultCode, LIMITS, type Limits, type TemplateFault } from './fault.ts';
 export { FUNCTION_NAMES } from './functions.ts';
-export { type FaultCode, type Limits, LIMITS, type TemplateFault } from './fault.ts';
 
 /** A template that was read. It can be rendered any number of times. */
 export interface Template {

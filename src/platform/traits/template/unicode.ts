@@ -9,7 +9,10 @@ function rangesOf(table: string): Ranges {
     code += Number.parseInt(word, 36);
     return code;
   });
-  return Array.from({ length: numbers.length / 2 }, (_, index) => [numbers[2 * index] ?? 0, numbers[2 * index + 1] ?? 0]);
+  return Array.from({ length: numbers.length / 2 }, (_, index) => [
+    numbers[2 * index] ?? 0,
+    numbers[2 * index + 1] ?? 0,
+  ]);
 }
 
 const [letters, digits, printable] = [LETTERS, DIGITS, PRINTABLE].map(rangesOf) as [Ranges, Ranges, Ranges];

@@ -20,7 +20,12 @@ describe('a fault of a template', () => {
   });
 
   it('counts columns in characters', () => {
-    expect(faultOf('世界 😀 {{ .x }}')).toMatchObject({ code: 'Execution', line: 1, column: 9, excerpt: '世界 😀 {{ .x }}' });
+    expect(faultOf('世界 😀 {{ .x }}')).toMatchObject({
+      code: 'Execution',
+      line: 1,
+      column: 9,
+      excerpt: '世界 😀 {{ .x }}',
+    });
   });
 
   it('has a bounded part of a long line', () => {
@@ -48,7 +53,10 @@ describe('a fault of a template', () => {
   });
 
   it('of data has a reason', () => {
-    expect(faultOf('x', { n: 2 ** 60 })).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('2^53') });
+    expect(faultOf('x', { n: 2 ** 60 })).toMatchObject({
+      code: 'Unsupported',
+      message: expect.stringContaining('2^53'),
+    });
   });
 });
 

@@ -72,7 +72,11 @@ describe('templates that are drawn', () => {
   });
 
   it('read any JSON as Go does', async () => {
-    const texts = fc.oneof(values.map((value) => JSON.stringify(value)), strings, fc.json());
+    const texts = fc.oneof(
+      values.map((value) => JSON.stringify(value)),
+      strings,
+      fc.json(),
+    );
     await check(texts, 500, (text) => ['{{ fromJson . | printf "%#v" }}', text]);
   });
 
@@ -85,16 +89,18 @@ describe('templates that are drawn', () => {
   });
 
   it('print any format as Go does', async () => {
-    const share = await check(
-      fc.tuple(formats, fc.array(values, { maxLength: 3 })),
-      2_000,
-      ([format, items]) => [`{{ printf .f ${items.map((_, index) => `(index .v ${index})`).join(' ')} }}`, { f: format, v: items }],
-    );
+    const share = await check(fc.tuple(formats, fc.array(values, { maxLength: 3 })), 2_000, ([format, items]) => [
+      `{{ printf .f ${items.map((_, index) => `(index .v ${index})`).join(' ')} }}`,
+      { f: format, v: items },
+    ]);
     expect(share('text')).toBeGreaterThan(0.5);
   });
 
   it('print any float as Go does', async () => {
-    const floats = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer().map((n) => n / 64));
+    const floats = fc.oneof(
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.integer().map((n) => n / 64),
+    );
     await check(
       fc.tuple(floats, fc.nat({ max: 30 }), fc.constantFrom(...'efgEG')),
       1_000,

@@ -1,6 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { parseTemplate, renderTemplate, type TemplateFault } from '../../../../../src/platform/traits/template/template.ts';
+import {
+  parseTemplate,
+  renderTemplate,
+  type TemplateFault,
+} from '../../../../../src/platform/traits/template/template.ts';
 import type { Verdict } from '../../../../support/go-tools/template-judge.ts';
 
 /** Name that the templates of the tests have. */
