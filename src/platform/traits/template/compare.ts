@@ -14,7 +14,7 @@ function incompatible(a: Value, b: Value): Error {
   return failed(`incompatible types for comparison: ${typeOf(a)} and ${typeOf(b)}`);
 }
 
-/** As Go's `eq`: whether the first value equals one of the others. */
+/** Whether the first value equals one of the others: Go's `eq`. */
 export function equalsAny(first: Value, others: readonly Value[]): boolean {
   if (others.length === 0) throw failed('missing argument for comparison');
   return others.some((other) => isEqual(first, other));
@@ -31,7 +31,7 @@ export function isEqual(a: Value, b: Value): boolean {
   throw failed(`non-comparable types: ${typeOf(a)} and ${typeOf(b)}`);
 }
 
-/** As Go's `lt`. */
+/** Whether a value is less than another one: Go's `lt`. */
 export function isLess(a: Value, b: Value): boolean {
   const [kindOfA, kindOfB] = [kindOf(a), kindOf(b)];
   if (kindOfA === undefined || kindOfB === undefined) throw failed('invalid type for comparison');

@@ -11,12 +11,12 @@ const HTML: Readonly<Record<string, Bytes>> = {
   '>': '&gt;',
 };
 
-/** As `template.HTMLEscapeString`. */
+/** Text for HTML, by `template.HTMLEscapeString`. */
 export function htmlEscaped(budget: Budget, text: Bytes): Bytes {
   return replaced(budget, text, /[\0"'&<>]/g, (unit) => HTML[unit] ?? unit);
 }
 
-/** As `url.QueryEscape`. */
+/** Text for a query, by `url.QueryEscape`. */
 export function queryEscaped(budget: Budget, text: Bytes): Bytes {
   return replaced(budget, text, /[^-A-Za-z0-9_.~]/g, (unit) =>
     unit === ' ' ? '+' : `%${hexOf(unit.charCodeAt(0), 2)}`,
@@ -36,17 +36,21 @@ function replaced(budget: Budget, text: Bytes, pattern: RegExp, by: (unit: strin
 
 const SPECIAL: Readonly<Record<string, Bytes>> = { '\\': '\\\\', "'": "\\'", '"': '\\"' };
 
-/** As `template.JSEscapeString`. */
+/** Text for a string of JavaScript, by `template.JSEscapeString`. */
 export function jsEscaped(budget: Budget, text: Bytes): Bytes {
   const ascii = (part: Bytes) =>
-    part.replace(/[\\'"<>&=\0-\x1f]/g, (unit) => SPECIAL[unit] ?? `\\u00${hexOf(unit.charCodeAt(0), 2)}`);
-  if (isAscii(text)) return replaced(budget, text, /[^]+/g, ascii);
+    part.replace(/[\\'"<>&=]|[^ -\xff]/g, (unit) => SPECIAL[unit] ?? `\\u00${hexOf(unit.charCodeAt(0), 2)}`);
   const out = new Writer(budget);
+  if (isAscii(text)) out.write(ascii(text));
+  else writeRunes(out, text, ascii);
+  return out.text;
+}
+
+function writeRunes(out: Writer, text: Bytes, ascii: (part: Bytes) => Bytes): void {
   let at = 0;
   for (const { code, width } of runesOf(text)) {
     const part = text.slice(at, at + width);
     out.write(code < 0x80 ? ascii(part) : isPrint(code) ? part : `\\u${hexOf(code, 4)}`);
     at += width;
   }
-  return out.text;
 }

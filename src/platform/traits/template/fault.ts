@@ -58,7 +58,7 @@ export function failed(message: string): Halt {
 
 const BYTES_OF_STEP = 64;
 
-/** What is left of the bounds of one rendering. */
+/** Counts what one rendering takes, and ends it at a bound. */
 export class Budget {
   readonly limits: Limits;
   #steps = 0;

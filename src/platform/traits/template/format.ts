@@ -38,7 +38,7 @@ export function textOfValue(budget: Budget, value: Value): Bytes {
   return printer.text;
 }
 
-/** As `fmt.Sprint`: a blank between two operands that are no strings. */
+/** Text of values, with a blank between two that are no strings: `fmt.Sprint`. */
 export function sprint(budget: Budget, values: readonly Value[]): Bytes {
   const printer = new Printer(budget);
   for (const [index, value] of values.entries()) {
@@ -48,7 +48,7 @@ export function sprint(budget: Budget, values: readonly Value[]): Bytes {
   return printer.text;
 }
 
-/** As `fmt.Sprintln`. */
+/** Text of values, with blanks between them and a line end: `fmt.Sprintln`. */
 export function sprintln(budget: Budget, values: readonly Value[]): Bytes {
   const printer = new Printer(budget);
   for (const [index, value] of values.entries()) {

@@ -25,7 +25,7 @@ import { Dict, Int, intOf, isTrue, List, typeOf, type Value } from './value.ts';
 import { toYaml } from './yaml.ts';
 
 /** Type of a parameter in Go: `interface{}`, `string`, `int`, `map[string]interface{}`. */
-export type Parameter = 'any' | 'string' | 'int' | 'dict';
+export type Parameter = 'value' | 'string' | 'int' | 'dict';
 
 export interface GoFunction {
   readonly fixed: readonly Parameter[];
@@ -35,7 +35,7 @@ export interface GoFunction {
   readonly call: (budget: Budget, values: readonly Value[]) => Value;
 }
 
-type Of<P extends Parameter> = { any: Value; string: Bytes; int: Int; dict: Dict }[P];
+type Of<P extends Parameter> = { value: Value; string: Bytes; int: Int; dict: Dict }[P];
 type Arguments<P extends readonly Parameter[]> = { -readonly [K in keyof P]: Of<P[K]> };
 
 function fixed<const P extends readonly Parameter[]>(
@@ -52,14 +52,14 @@ function variadic<const P extends readonly Parameter[]>(
   const count = parameters.length;
   return {
     fixed: parameters,
-    rest: 'any',
+    rest: 'value',
     call: (budget, values) => call(budget, values.slice(0, count) as Arguments<P>, values.slice(count)),
   };
 }
 
 /** `and` and `or` are evaluated where their arguments are: they need not evaluate all. */
 function shortCircuit(): GoFunction {
-  return variadic(['any'], () => {
+  return variadic(['value'], () => {
     throw failed('and, or');
   });
 }
@@ -67,22 +67,22 @@ function shortCircuit(): GoFunction {
 const FUNCTIONS: ReadonlyMap<Bytes, GoFunction> = new Map<Bytes, GoFunction>([
   ['and', shortCircuit()],
   ['or', shortCircuit()],
-  ['not', fixed(['any'], (_, value) => !isTrue(value))],
+  ['not', fixed(['value'], (_, value) => !isTrue(value))],
   [
     'call',
-    variadic(['any'], (_, [callee]) => {
+    variadic(['value'], (_, [callee]) => {
       throw failed(`call of ${typeOf(callee)}, which is no function`);
     }),
   ],
-  ['eq', variadic(['any'], (_, [first], others) => equalsAny(first, others))],
-  ['ne', fixed(['any', 'any'], (_, a, b) => !isEqual(a, b))],
-  ['lt', fixed(['any', 'any'], (_, a, b) => isLess(a, b))],
-  ['le', fixed(['any', 'any'], (_, a, b) => isLessOrEqual(a, b))],
-  ['gt', fixed(['any', 'any'], (_, a, b) => !isLessOrEqual(a, b))],
-  ['ge', fixed(['any', 'any'], (_, a, b) => !isLess(a, b))],
-  ['len', fixed(['any'], (_, value) => intOf(lengthOf(value)))],
-  ['index', variadic(['any'], (_, [value], indexes) => indexed(value, indexes))],
-  ['slice', variadic(['any'], (budget, [value], indexes) => sliced(budget, value, indexes))],
+  ['eq', variadic(['value'], (_, [first], others) => equalsAny(first, others))],
+  ['ne', fixed(['value', 'value'], (_, a, b) => !isEqual(a, b))],
+  ['lt', fixed(['value', 'value'], (_, a, b) => isLess(a, b))],
+  ['le', fixed(['value', 'value'], (_, a, b) => isLessOrEqual(a, b))],
+  ['gt', fixed(['value', 'value'], (_, a, b) => !isLessOrEqual(a, b))],
+  ['ge', fixed(['value', 'value'], (_, a, b) => !isLess(a, b))],
+  ['len', fixed(['value'], (_, value) => intOf(lengthOf(value)))],
+  ['index', variadic(['value'], (_, [value], indexes) => indexed(value, indexes))],
+  ['slice', variadic(['value'], (budget, [value], indexes) => sliced(budget, value, indexes))],
   ['print', variadic([], (budget, _, values) => sprint(budget, values))],
   ['println', variadic([], (budget, _, values) => sprintln(budget, values))],
   ['printf', variadic(['string'], (budget, [format], values) => sprintf(budget, format, values))],
@@ -93,10 +93,10 @@ const FUNCTIONS: ReadonlyMap<Bytes, GoFunction> = new Map<Bytes, GoFunction>([
   ['b64enc', fixed(['string'], (_, text) => base64Encoded(text))],
   ['b64dec', fixed(['string'], (_, text) => base64Decoded(text))],
   ['quote', variadic([], (budget, _, values) => quotedValues(budget, values))],
-  ['default', variadic(['any'], (_, [usual], given) => withDefault(usual, given))],
-  ['required', fixed(['string', 'any'], (_, message, value) => required(message, value))],
-  ['toJson', fixed(['any'], toJson)],
-  ['toYaml', fixed(['any'], toYaml)],
+  ['default', variadic(['value'], (_, [usual], given) => withDefault(usual, given))],
+  ['required', fixed(['string', 'value'], (_, message, value) => required(message, value))],
+  ['toJson', fixed(['value'], toJson)],
+  ['toYaml', fixed(['value'], toYaml)],
   ['fromJson', fixed(['string'], fromJson)],
   ['indent', fixed(['int', 'string'], (budget, { value }, text) => indented(budget, value, text))],
   ['nindent', fixed(['int', 'string'], (budget, { value }, text) => `\n${indented(budget, value, text)}`)],
@@ -105,7 +105,7 @@ const FUNCTIONS: ReadonlyMap<Bytes, GoFunction> = new Map<Bytes, GoFunction>([
   ['trim', fixed(['string'], (_, text) => trimmed(text))],
   ['replace', fixed(['string', 'string', 'string'], replacedIn)],
   ['split', fixed(['string', 'string'], splitBy)],
-  ['join', fixed(['string', 'any'], joinedBy)],
+  ['join', fixed(['string', 'value'], joinedBy)],
   ['list', variadic([], (_, __, values) => new List(values))],
   ['dict', variadic([], (budget, _, values) => dictOf(budget, values))],
   ['hasKey', fixed(['dict', 'string'], (_, { entries }, key) => entries.has(key))],

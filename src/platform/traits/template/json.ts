@@ -2,7 +2,7 @@ import { type Bytes, bytesOf, isAscii, lossyTextOf, runesOf } from './bytes.ts';
 import { type Budget, failed, refused, Writer } from './fault.ts';
 import { Dict, Int, List, sortedEntriesOf, type Value } from './value.ts';
 
-/** As `json.Marshal`: keys in order, and `<`, `>` and `&` as escape sequences. */
+/** JSON of a value by `json.Marshal`: keys in order, and `<`, `>` and `&` as escape sequences. */
 export function toJson(budget: Budget, value: Value): Bytes {
   const out = new Writer(budget);
   write(out, value, 0);
@@ -53,7 +53,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 
 function jsonString(bytes: Bytes): Bytes {
   const escaped = marked(bytes)
-    .replace(/[\0-\x1f"\\<>&]/g, (unit) => ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .replace(/["\\<>&]|[^ -\xff]/g, (unit) => ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replaceAll('\xe2\x80\xa8', '\\u2028')
     .replaceAll('\xe2\x80\xa9', '\\u2029')
     .replaceAll(BROKEN, '\\ufffd');
@@ -79,7 +79,7 @@ export function fromJson(budget: Budget, bytes: Bytes): Value {
   const text = lossyTextOf(bytes);
   checkDepthOf(budget, text);
   try {
-    return valueOf(budget, JSON.parse(text, withNumbers), 0);
+    return goValueOf(budget, JSON.parse(text, withNumbers), 0);
   } catch (error) {
     if (error instanceof SyntaxError) throw refused('fromJson: the text is no JSON');
     throw error;
@@ -115,12 +115,12 @@ function numberOf(text: string): Int | number {
   return number;
 }
 
-function valueOf(budget: Budget, parsed: unknown, depth: number): Value {
+function goValueOf(budget: Budget, parsed: unknown, depth: number): Value {
   budget.spend();
   if (parsed === null || typeof parsed === 'boolean' || typeof parsed === 'number') return parsed;
   if (typeof parsed === 'string') return bytesOf(parsed);
   if (parsed instanceof Int) return parsed;
-  if (Array.isArray(parsed)) return new List(parsed.map((item) => valueOf(budget, item, depth + 1)));
+  if (Array.isArray(parsed)) return new List(parsed.map((item) => goValueOf(budget, item, depth + 1)));
   const entries = Object.entries(parsed as object);
-  return new Dict(new Map(entries.map(([key, item]) => [bytesOf(key), valueOf(budget, item, depth + 1)])));
+  return new Dict(new Map(entries.map(([key, item]) => [bytesOf(key), goValueOf(budget, item, depth + 1)])));
 }

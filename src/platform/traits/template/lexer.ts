@@ -58,7 +58,7 @@ const SIGNS: ReadonlyMap<string, TokenKind> = new Map([
 ]);
 
 /** Splits a template into tokens, as `text/template/parse` does. Throws a Halt at the first character that is wrong. */
-export class Lexer {
+class Lexer {
   readonly #input: Bytes;
   #at = 0;
   #isInAction = false;
@@ -277,4 +277,49 @@ function trimmedEndOf(input: Bytes, start: number, end: number): number {
   let trimmed = end;
   while (trimmed > start && SPACE.test(input[trimmed - 1] ?? '')) trimmed--;
   return trimmed;
+}
+
+/** Gives the tokens of a template, and takes some back. */
+export class TokenReader {
+  readonly #lexer: Lexer;
+  /** Tokens that were read and given back; the last one is the next one. */
+  readonly #ahead: Token[] = [];
+  /** Place of the last token. */
+  #at = 0;
+
+  constructor(text: Bytes) {
+    this.#lexer = new Lexer(text);
+  }
+
+  get at(): number {
+    return this.#at;
+  }
+
+  next(): Token {
+    const token = this.#ahead.pop() ?? this.#lexer.next();
+    this.#at = token.at;
+    return token;
+  }
+
+  unread(token: Token): void {
+    this.#ahead.push(token);
+  }
+
+  peek(): Token {
+    const token = this.next();
+    this.unread(token);
+    return token;
+  }
+
+  nextNonSpace(): Token {
+    let token = this.next();
+    while (token.kind === 'space') token = this.next();
+    return token;
+  }
+
+  peekNonSpace(): Token {
+    const token = this.nextNonSpace();
+    this.unread(token);
+    return token;
+  }
 }

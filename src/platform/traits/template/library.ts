@@ -83,7 +83,7 @@ export function trimmed(text: Bytes): Bytes {
   return text.slice(start, end);
 }
 
-/** As `strings.ReplaceAll`: an empty `old` stands in front of each character, and at the end. */
+/** Text by `strings.ReplaceAll`: an empty `old` stands in front of each character, and at the end. */
 export function replacedIn(budget: Budget, old: Bytes, by: Bytes, text: Bytes): Bytes {
   const parts = old === '' ? ['', ...charactersOf(text), ''] : text.split(old);
   budget.checkLength(text.length + (parts.length - 1) * (by.length - old.length));

@@ -17,7 +17,7 @@ export function parseNumber(text: Bytes): Numeric {
   if (text.endsWith('i')) throw refused(`the complex number ${text}: there are no complex numbers`);
   const integer = parseInteger(text);
   if (integer !== undefined) return ofInteger(text, integer);
-  const float = parseFloat(text);
+  const float = parseDecimal(text);
   if (float === undefined) throw malformed(text);
   if (!looksLikeFloat(text)) throw new Halt('Syntax', `integer overflow: ${text}`);
   return { integer: integerOf(float), constant: float };
@@ -69,24 +69,17 @@ function bigintOf(prefix: string, digits: string, allowed: RegExp): bigint | und
 
 /** Underscores stand between digits, or between the prefix of a base and a digit. */
 function areUnderscoresAllowed(text: Bytes): boolean {
-  const number = text.replace(/^[-+]/, '');
-  const prefix = /^0[bBoOxX]/.exec(number)?.[0];
-  const digit = prefix?.toLowerCase() === '0x' ? /[0-9a-fA-F]/ : /[0-9]/;
-  let former: 'start' | 'digit' | 'underscore' | 'other' = prefix === undefined ? 'start' : 'digit';
-  for (const character of number.slice(prefix?.length ?? 0)) {
-    if (digit.test(character)) former = 'digit';
-    else if (character === '_' && former !== 'digit') return false;
-    else if (character !== '_' && former === 'underscore') return false;
-    else former = character === '_' ? 'underscore' : 'other';
-  }
-  return former !== 'underscore';
+  const [, prefix = '', digits = ''] = /^[-+]?(0[bBoOxX])?(.*)$/s.exec(text) ?? [];
+  const isHexadecimal = prefix.toLowerCase() === '0x';
+  const wrong = isHexadecimal ? /(?:[^_0-9a-fA-F])_|_(?![0-9a-fA-F])/ : /(?:[^_0-9])_|_(?![0-9])/;
+  return !wrong.test(digits) && (prefix !== '' || !digits.startsWith('_'));
 }
 
 const DECIMAL = /^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/;
 const HEXADECIMAL = /^([-+]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([-+]?[0-9]+)$/;
 
 /** A number as `strconv.ParseFloat` reads it. Undefined: it is none, or is beyond all floats. */
-export function parseFloat(text: Bytes): number | undefined {
+export function parseDecimal(text: Bytes): number | undefined {
   if (text.includes('_') && !areUnderscoresAllowed(text)) return undefined;
   const plain = text.replaceAll('_', '');
   const value = DECIMAL.test(plain) ? Number(plain) : hexadecimalOf(plain);
@@ -108,7 +101,7 @@ function hexadecimalOf(text: Bytes): number | undefined {
 
 /** The number of a character constant, in its single quotes. */
 export function parseCharacter(text: Bytes): Numeric {
-  const character = unescape(text, 1, "'");
+  const character = unescaped(text, 1, "'");
   if (character === undefined || text.slice(character.end) !== "'") {
     throw new Halt('Syntax', `malformed character constant: ${text}`);
   }
@@ -124,7 +117,7 @@ export function unquote(text: Bytes): Bytes {
   let value = '';
   let at = 1;
   while (text[at] !== '"') {
-    const character = text[at] === '\n' ? undefined : unescape(text, at, '"');
+    const character = text[at] === '\n' ? undefined : unescaped(text, at, '"');
     if (character === undefined) throw new Halt('Syntax', 'invalid syntax in a quoted string');
     value += character.isByte ? String.fromCharCode(character.code) : encodeRune(character.code);
     at = character.end;
@@ -144,7 +137,7 @@ const SIMPLE: Readonly<Record<string, number>> = { a: 7, b: 8, f: 12, n: 10, r: 
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /** The character or the escape sequence at `at`. Undefined: it is malformed. */
-function unescape(text: Bytes, at: number, quote: string): Character | undefined {
+function unescaped(text: Bytes, at: number, quote: string): Character | undefined {
   const first = text[at];
   if (first === undefined || first === quote) return undefined;
   if (first !== '\\') {

@@ -1,7 +1,7 @@
 import type { Bytes } from './bytes.ts';
 import { Halt } from './fault.ts';
 import { isFunction } from './functions.ts';
-import { Lexer, type Token, type TokenKind } from './lexer.ts';
+import { type Token, type TokenKind, TokenReader } from './lexer.ts';
 import { parseCharacter, parseNumber, unquote } from './literals.ts';
 import {
   type Block,
@@ -57,18 +57,14 @@ export function parseTrees(name: Bytes, text: Bytes, depth: number): ReadonlyMap
 }
 
 class Parser {
-  readonly #lexer: Lexer;
+  readonly #tokens: TokenReader;
   readonly #maxDepth: number;
   readonly #trees = new Map<Bytes, Block>();
-  /** Tokens that were read and given back; the last one is the next one. */
-  readonly #ahead: Token[] = [];
   #scope: Scope = { variables: ['$'], ranges: 0 };
   #depth = 0;
-  /** Place of the last token. */
-  #at = 0;
 
   constructor(text: Bytes, maxDepth: number) {
-    this.#lexer = new Lexer(text);
+    this.#tokens = new TokenReader(text);
     this.#maxDepth = maxDepth;
   }
 
@@ -77,22 +73,24 @@ class Parser {
       this.#add(name, this.#root());
       return this.#trees;
     } catch (error) {
-      throw error instanceof Halt && error.offset === undefined ? new Halt(error.code, error.message, this.#at) : error;
+      throw error instanceof Halt && error.offset === undefined
+        ? new Halt(error.code, error.message, this.#tokens.at)
+        : error;
     }
   }
 
   #root(): Block {
     const root: Node[] = [];
-    for (let token = this.#next(); token.kind !== 'end of file'; token = this.#next()) {
+    for (let token = this.#tokens.next(); token.kind !== 'end of file'; token = this.#tokens.next()) {
       if (token.kind === 'left') {
-        const first = this.#nextNonSpace();
+        const first = this.#tokens.nextNonSpace();
         if (first.kind === 'define') {
           this.#definition();
           continue;
         }
-        this.#unread(first);
+        this.#tokens.unread(first);
       }
-      this.#unread(token);
+      this.#tokens.unread(token);
       const item = this.#textOrAction();
       if ('end' in item) throw this.#wrong(`unexpected {{${item.end.kind}}}`, item.end.at);
       root.push(item.node);
@@ -101,7 +99,7 @@ class Parser {
   }
 
   #definition(): void {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     if (token.kind !== 'string' && token.kind !== 'raw string') throw this.#unexpected(token, 'define clause');
     const name = unquote(token.text);
     this.#expectRight('define clause');
@@ -127,7 +125,7 @@ class Parser {
   #block(): ReadBlock {
     const block: Node[] = [];
     for (;;) {
-      const token = this.#peekNonSpace();
+      const token = this.#tokens.peekNonSpace();
       if (token.kind === 'end of file') throw this.#wrong('unexpected EOF', token.at);
       const item = this.#textOrAction();
       if ('end' in item) return { block, end: item.end };
@@ -136,14 +134,14 @@ class Parser {
   }
 
   #textOrAction(): Item {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     if (token.kind === 'text') return { node: { kind: 'text', at: token.at, text: token.text } };
     if (token.kind !== 'left') throw this.#unexpected(token, 'input');
     return this.#action();
   }
 
   #action(): Item {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     const { kind, at } = token;
     switch (kind) {
       case 'block':
@@ -163,7 +161,7 @@ class Parser {
       case 'template':
         return { node: this.#templateAction() };
       default:
-        this.#unread(token);
+        this.#tokens.unread(token);
         return { node: { kind: 'action', at, pipeline: this.#pipeline('command', 'right') } };
     }
   }
@@ -176,7 +174,7 @@ class Parser {
 
   /** In `{{else if …}}` and `{{else with …}}` the second word is left for the branch that has the else. */
   #elseAction(at: number): BlockEnd {
-    const next = this.#peekNonSpace();
+    const next = this.#tokens.peekNonSpace();
     if (next.kind !== 'if' && next.kind !== 'with') this.#expectRight('else');
     return { kind: 'else', at };
   }
@@ -195,9 +193,9 @@ class Parser {
   }
 
   #otherwise(kind: Branch['kind']): Block {
-    const next = this.#peek();
+    const next = this.#tokens.peek();
     if (next.kind === kind && (kind === 'if' || kind === 'with')) {
-      this.#next();
+      this.#tokens.next();
       return [this.#branch(kind, next.at)];
     }
     const { block, end } = this.#block();
@@ -206,7 +204,7 @@ class Parser {
   }
 
   #blockAction(): Node {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     const name = this.#templateName(token, 'block clause');
     const pipeline = this.#pipeline('block clause', 'right');
     this.#deeper(token.at);
@@ -216,11 +214,11 @@ class Parser {
   }
 
   #templateAction(): Node {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     const name = this.#templateName(token, 'template clause');
-    const next = this.#nextNonSpace();
+    const next = this.#tokens.nextNonSpace();
     if (next.kind === 'right') return { kind: 'template', at: token.at, name, pipeline: undefined };
-    this.#unread(next);
+    this.#tokens.unread(next);
     return { kind: 'template', at: token.at, name, pipeline: this.#pipeline('template clause', 'right') };
   }
 
@@ -230,12 +228,12 @@ class Parser {
   }
 
   #pipeline(context: string, end: 'right' | ')'): Pipeline {
-    const { at } = this.#peekNonSpace();
+    const { at } = this.#tokens.peekNonSpace();
     const { variables, isAssignment } = this.#declarations(context);
     const commands: Command[] = [];
-    for (let token = this.#nextNonSpace(); token.kind !== end; token = this.#nextNonSpace()) {
+    for (let token = this.#tokens.nextNonSpace(); token.kind !== end; token = this.#tokens.nextNonSpace()) {
       if (!FIRST.has(token.kind)) throw this.#unexpected(token, context);
-      this.#unread(token);
+      this.#tokens.unread(token);
       commands.push(this.#command());
     }
     if (commands.length === 0) throw this.#wrong(`missing value for ${context}`, at);
@@ -250,18 +248,18 @@ class Parser {
   #declarations(context: string): { variables: Bytes[]; isAssignment: boolean } {
     const variables: Bytes[] = [];
     for (;;) {
-      const variable = this.#peekNonSpace();
+      const variable = this.#tokens.peekNonSpace();
       if (variable.kind !== 'variable') return { variables, isAssignment: false };
-      this.#next();
-      const after = this.#peek();
-      const next = this.#peekNonSpace();
+      this.#tokens.next();
+      const after = this.#tokens.peek();
+      const next = this.#tokens.peekNonSpace();
       const isComma = next.kind === 'character' && next.text === ',';
       if (!isComma && next.kind !== 'assign' && next.kind !== 'declare') {
-        if (after.kind === 'space') this.#unread(after);
-        this.#unread(variable);
+        if (after.kind === 'space') this.#tokens.unread(after);
+        this.#tokens.unread(variable);
         return { variables, isAssignment: false };
       }
-      this.#nextNonSpace();
+      this.#tokens.nextNonSpace();
       variables.push(variable.text);
       this.#scope.variables.push(variable.text);
       if (!isComma) return { variables, isAssignment: next.kind === 'assign' };
@@ -272,22 +270,22 @@ class Parser {
   /** A range has a comma and a second variable. */
   #checkSecond(context: string, count: number, at: number): void {
     if (context !== 'range' || count > 1) throw this.#wrong(`too many declarations in ${context}`, at);
-    const { kind } = this.#peekNonSpace();
+    const { kind } = this.#tokens.peekNonSpace();
     if (kind !== 'variable' && kind !== 'right' && kind !== ')') {
       throw this.#wrong('range can only initialize variables', at);
     }
   }
 
   #command(): Command {
-    const { at } = this.#peekNonSpace();
+    const { at } = this.#tokens.peekNonSpace();
     const terms: Term[] = [];
     for (;;) {
-      this.#peekNonSpace();
+      this.#tokens.peekNonSpace();
       const operand = this.#operand();
       if (operand !== undefined) terms.push(operand);
-      const token = this.#next();
+      const token = this.#tokens.next();
       if (token.kind === 'space') continue;
-      if (token.kind === 'right' || token.kind === ')') this.#unread(token);
+      if (token.kind === 'right' || token.kind === ')') this.#tokens.unread(token);
       else if (token.kind !== 'pipe') throw this.#unexpected(token, 'operand');
       break;
     }
@@ -298,10 +296,10 @@ class Parser {
 
   #operand(): Term | undefined {
     const term = this.#term();
-    const next = this.#peek();
+    const next = this.#tokens.peek();
     if (term === undefined || next.kind !== 'field') return term;
     const fields: Bytes[] = [];
-    while (this.#peek().kind === 'field') fields.push(this.#next().text.slice(1));
+    while (this.#tokens.peek().kind === 'field') fields.push(this.#tokens.next().text.slice(1));
     switch (term.kind) {
       case 'field':
         return { ...term, names: [...term.names, ...fields] };
@@ -316,7 +314,7 @@ class Parser {
   }
 
   #term(): Term | undefined {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     const { kind, at, text } = token;
     switch (kind) {
       case 'identifier':
@@ -331,7 +329,7 @@ class Parser {
         return this.#parentheses(at);
       default: {
         const literal = literalOf(token);
-        if (literal === undefined) this.#unread(token);
+        if (literal === undefined) this.#tokens.unread(token);
         return literal;
       }
     }
@@ -350,36 +348,8 @@ class Parser {
     }
   }
 
-  #next(): Token {
-    const token = this.#ahead.pop() ?? this.#lexer.next();
-    this.#at = token.at;
-    return token;
-  }
-
-  #unread(token: Token): void {
-    this.#ahead.push(token);
-  }
-
-  #peek(): Token {
-    const token = this.#next();
-    this.#unread(token);
-    return token;
-  }
-
-  #nextNonSpace(): Token {
-    let token = this.#next();
-    while (token.kind === 'space') token = this.#next();
-    return token;
-  }
-
-  #peekNonSpace(): Token {
-    const token = this.#nextNonSpace();
-    this.#unread(token);
-    return token;
-  }
-
   #expectRight(context: string): void {
-    const token = this.#nextNonSpace();
+    const token = this.#tokens.nextNonSpace();
     if (token.kind !== 'right') throw this.#unexpected(token, context);
   }
 
@@ -388,7 +358,7 @@ class Parser {
     return this.#wrong(`unexpected ${what} in ${context}`, at);
   }
 
-  #wrong(message: string, at = this.#at): Halt {
+  #wrong(message: string, at = this.#tokens.at): Halt {
     return new Halt('Syntax', message, at);
   }
 }

@@ -3,7 +3,7 @@ import { type Budget, refused } from './fault.ts';
 import { noFlags, Printer } from './format.ts';
 import { Int, typeOf, type Value } from './value.ts';
 
-/** As `fmt.Sprintf`. */
+/** Values in the places of the verbs of a format: `fmt.Sprintf`. */
 export function sprintf(budget: Budget, format: Bytes, values: readonly Value[]): Bytes {
   return new Formatter(budget, format, values).run();
 }

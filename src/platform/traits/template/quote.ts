@@ -34,8 +34,8 @@ function escaped(code: number, quote: '"' | "'", isAsciiOnly: boolean): Bytes {
   const character = encodeRune(code);
   if (character === quote || character === '\\') return `\\${character}`;
   if ((!isAsciiOnly || code < 0x80) && isPrint(code)) return character;
-  const escape = ESCAPES.get(code);
-  if (escape !== undefined) return escape;
+  const named = ESCAPES.get(code);
+  if (named !== undefined) return named;
   if (code < 0x20 || code === 0x7f) return hex('\\x', code, 2);
   return code < 0x10000 ? hex('\\u', code, 4) : hex('\\U', code, 8);
 }
@@ -46,7 +46,7 @@ function hex(prefix: string, code: number, length: number): string {
 
 /** Whether `%#q` writes a string in back quotes. */
 export function canBackquote(text: Bytes): boolean {
-  if (/[\0-\x08\x0a-\x1f`\x7f]/.test(text) || text.includes('\xef\xbb\xbf')) return false;
+  if (/[`\x7f]|[^\t -\xff]/.test(text) || text.includes('\xef\xbb\xbf')) return false;
   if (isAscii(text)) return true;
   for (const { code, width } of runesOf(text)) if (width === 1 && code >= 0x80) return false;
   return true;

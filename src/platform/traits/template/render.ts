@@ -253,7 +253,7 @@ class Renderer {
   #shortCircuit(name: Bytes, rest: readonly Term[], dot: Value, piped: Piped): Value {
     let value: Value = null;
     for (const term of rest) {
-      value = this.#argument(term, 'any', dot);
+      value = this.#argument(term, 'value', dot);
       if (isTrue(value) === (name === 'or')) return value;
     }
     return piped === undefined ? value : piped;
@@ -264,16 +264,16 @@ class Renderer {
     switch (term.kind) {
       case 'nil':
         if (parameter === 'dict') throw refused('nil for a map');
-        if (parameter !== 'any') throw failed(`cannot assign nil to ${parameter}`);
+        if (parameter !== 'value') throw failed(`cannot assign nil to ${parameter}`);
         return null;
       case 'number':
-        if (parameter !== 'int') return this.#literal(term, parameter === 'any', parameter, dot);
+        if (parameter !== 'int') return this.#literal(term, parameter === 'value', parameter, dot);
         if (term.integer === undefined) throw failed(`expected integer; found ${term.text}`);
         return intOf(term.integer);
       case 'string':
-        return this.#literal(term, parameter === 'any' || parameter === 'string', parameter, dot);
+        return this.#literal(term, parameter === 'value' || parameter === 'string', parameter, dot);
       case 'bool':
-        return this.#literal(term, parameter === 'any', parameter, dot);
+        return this.#literal(term, parameter === 'value', parameter, dot);
       default: {
         const value = this.#value(term, dot);
         this.#at = term.at;
@@ -300,7 +300,7 @@ function checkCount(name: Bytes, { fixed, rest }: GoFunction, count: number): vo
 }
 
 function parameterOf({ fixed, rest }: GoFunction, index: number): Parameter {
-  return fixed[index] ?? rest ?? 'any';
+  return fixed[index] ?? rest ?? 'value';
 }
 
 /** The value, if Go can assign it to a parameter of the type. */
@@ -312,7 +312,7 @@ function checked(value: Value, parameter: Parameter): Value {
 
 function isAssignable(value: Value, parameter: Parameter): boolean {
   switch (parameter) {
-    case 'any':
+    case 'value':
       return true;
     case 'string':
       return typeof value === 'string';

@@ -4,7 +4,7 @@ import { parseTrees } from './parser.ts';
 import { fieldReferencesOf } from './references.ts';
 import { renderTree } from './render.ts';
 import type { Block } from './tree.ts';
-import { valueOf } from './value.ts';
+import { goValueOf } from './value.ts';
 
 export { type FaultCode, LIMITS, type Limits, type TemplateFault } from './fault.ts';
 export { FUNCTION_NAMES } from './functions.ts';
@@ -37,7 +37,7 @@ export function parseTemplate(name: string, text: string, limits: Limits = LIMIT
 export function renderTemplate({ name, text, trees }: Template, data: unknown, limits: Limits = LIMITS): Rendered {
   const budget = new Budget(limits);
   try {
-    const rendered = textOf(renderTree(trees, bytesOf(name), valueOf(data, budget), budget));
+    const rendered = textOf(renderTree(trees, bytesOf(name), goValueOf(data, budget), budget));
     if (rendered === undefined) throw refused('the output is no UTF-8 text');
     return { text: rendered };
   } catch (error) {

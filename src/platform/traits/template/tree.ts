@@ -5,9 +5,9 @@ export interface NumberTerm {
   readonly kind: 'number';
   readonly at: number;
   readonly text: Bytes;
-  /** Where the place needs an integer: undefined if the number is none. */
+  /** Value for a parameter that is an integer. Undefined: the number is none. */
   readonly integer: bigint | undefined;
-  /** Where the place needs no type. `overflow`: an integer above those of Go's int. */
+  /** Value for a parameter of any type. `overflow`: an integer above those of Go's int. */
   readonly constant: bigint | number | 'overflow';
 }
 

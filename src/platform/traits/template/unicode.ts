@@ -6,7 +6,7 @@ type Ranges = readonly (readonly [number, number])[];
 function rangesOf(table: string): Ranges {
   let code = 0;
   const numbers = table.split(' ').map((word) => {
-    code += Number.parseInt(word, 36);
+    code += Number.parseInt(word, 16);
     return code;
   });
   return Array.from({ length: numbers.length / 2 }, (_, index) => [
@@ -34,7 +34,7 @@ function isIn(ranges: Ranges, code: number): boolean {
   return indexIn(ranges, code) >= 0;
 }
 
-/** As Go's `unicode.IsLetter`, with the version of Unicode that Go has. */
+/** Whether `unicode.IsLetter` holds, with the version of Unicode that Go has. */
 export function isLetter(code: number): boolean {
   return code < 0x80 ? (code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a : isIn(letters, code);
 }
@@ -50,7 +50,7 @@ export function isPrint(code: number): boolean {
 /** Distances to the upper and to the lower case. Undefined: upper and lower case alternate in the range. */
 type Distances = readonly [upper: number, lower: number] | undefined;
 
-const caseEntries = CASES.split(' ').map((entry) => entry.split(',').map((word) => Number.parseInt(word, 36)));
+const caseEntries = CASES.split(' ').map((entry) => entry.split(',').map((word) => Number.parseInt(word, 16)));
 const caseRanges: Ranges = caseEntries.map(([first = 0, length = 0]) => [first, first + length]);
 const distancesOfCases: readonly Distances[] = caseEntries.map(([, , upper, lower]) =>
   upper === undefined || lower === undefined ? undefined : [upper, lower],

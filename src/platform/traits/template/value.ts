@@ -71,16 +71,16 @@ const [MIN_INT64, MAX_INT64] = [-(2 ** 63), 2 ** 63];
  * The value of JSON that JavaScript has read. An integer is what the API server stores as one; it is refused if
  * JavaScript may have rounded it. Only own properties count.
  */
-export function valueOf(data: unknown, budget: Budget, depth = 0): Value {
+export function goValueOf(data: unknown, budget: Budget, depth = 0): Value {
   budget.checkDepth(depth);
   if (data === null || data === undefined) return null;
   if (typeof data === 'string') return bytesOf(data);
   if (typeof data === 'boolean') return data;
   if (typeof data === 'number') return numberOf(data);
-  if (Array.isArray(data)) return new List(data.map((item) => valueOf(item, budget, depth + 1)));
+  if (Array.isArray(data)) return new List(data.map((item) => goValueOf(item, budget, depth + 1)));
   if (typeof data !== 'object') throw refused(`the data has a ${typeof data}, which JSON does not have`);
   const entries = Object.entries(data).filter(([, item]) => item !== undefined);
-  return new Dict(new Map(entries.map(([key, item]) => [bytesOf(key), valueOf(item, budget, depth + 1)])));
+  return new Dict(new Map(entries.map(([key, item]) => [bytesOf(key), goValueOf(item, budget, depth + 1)])));
 }
 
 function numberOf(data: number): Value {

@@ -1,5 +1,5 @@
 import type { Bytes } from './bytes.ts';
-import { parseFloat, parseInteger } from './literals.ts';
+import { parseDecimal, parseInteger } from './literals.ts';
 
 /** Scalars of YAML 1.1 that are no strings. */
 const WORDS: ReadonlySet<string> = new Set([
@@ -14,7 +14,7 @@ const SIGNED_BINARY = /^0b[-+][01]{1,63}$/;
 /** Whether the YAML library of Go reads a plain scalar as this very string. */
 export function isPlainString(text: Bytes): boolean {
   if (WORDS.has(text)) return false;
-  if (text.startsWith('.')) return parseFloat(text) === undefined;
+  if (text.startsWith('.')) return parseDecimal(text) === undefined;
   if (!/^[-+0-9]/.test(text)) return true;
   const plain = text.replaceAll('_', '');
   const isNumber = parseInteger(plain) !== undefined || isFloat(plain) || SIGNED_BINARY.test(plain);
@@ -22,7 +22,7 @@ export function isPlainString(text: Bytes): boolean {
 }
 
 function isFloat(text: string): boolean {
-  return FLOAT.test(text) && parseFloat(text) !== undefined;
+  return FLOAT.test(text) && parseDecimal(text) !== undefined;
 }
 
 const DATE = /^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})$/;

@@ -280,7 +280,7 @@ function styleOf(text: Bytes, { isSimpleKey = false }: Context): Style {
 
 /** Signs that mean something where a plain scalar begins, and within it. */
 const INDICATOR_AT_START = /^(?:[#,[\]{}&*!|>'"%@`]|[?:](?:[ \t]|$)|-(?:[ \t]|$)|---|\.\.\.)/;
-const INDICATOR_WITHIN = /[^]:(?:[ \t]|$)|[ \t\n]#/;
+const INDICATOR_WITHIN = /.:(?:[ \t]|$)|[ \t\n]#/s;
 
 function analysisOf(text: Bytes): Analysis {
   const hasIndicator = INDICATOR_AT_START.test(text) || INDICATOR_WITHIN.test(text);

@@ -23,7 +23,7 @@ func ranges(is func(rune) bool) []string {
 	var words []string
 	former := rune(0)
 	add := func(code rune) {
-		words = append(words, strconv.FormatInt(int64(code-former), 36))
+		words = append(words, strconv.FormatInt(int64(code-former), 16))
 		former = code
 	}
 	inside := false
@@ -49,7 +49,7 @@ func cases() []string {
 		}
 		texts := make([]string, len(numbers))
 		for index, number := range numbers {
-			texts[index] = strconv.FormatInt(number, 36)
+			texts[index] = strconv.FormatInt(number, 16)
 		}
 		words = append(words, strings.Join(texts, ","))
 	}
