@@ -18,6 +18,7 @@ export type Verdict =
   | { readonly text: Buffer; readonly failed?: undefined }
   | { readonly failed: 'parse' | 'execution' | 'data'; readonly message: string };
 
+const MAX_ANSWER_MS = 60_000;
 const FOLDER = fileURLToPath(new URL('./template-judge', import.meta.url));
 const SOURCES = ['go.mod', 'go.sum', 'main.go', 'tables.go'];
 
@@ -75,11 +76,14 @@ export class TemplateJudge {
   }
 
   async ask({ name, template, data }: JudgeRequest): Promise<Verdict> {
+    // A template that takes so long would have exceeded the limits: the process ends with it.
+    const timer = setTimeout(() => this.#process.kill('SIGKILL'), MAX_ANSWER_MS);
     const line = await new Promise<string | undefined>((resolve) => {
       this.#waiting.push(resolve);
       this.#process.stdin.write(`${JSON.stringify({ name, template, data })}\n`);
     });
-    if (line === undefined) throw new Error('the judge ended without an answer');
+    clearTimeout(timer);
+    if (line === undefined) throw new Error(`no answer of the judge to ${JSON.stringify(template)}`);
     const { text, failed, message } = JSON.parse(line);
     return failed === undefined ? { text: Buffer.from(text ?? '', 'base64') } : { failed, message };
   }

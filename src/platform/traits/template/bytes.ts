@@ -89,7 +89,13 @@ export function isRune(code: number): boolean {
 
 /** Bytes of a character, or of the replacement character. */
 export function encodeRune(code: number): Bytes {
-  return bytesOf(String.fromCodePoint(isRune(code) ? code : REPLACEMENT));
+  if (!isRune(code)) return encodeRune(REPLACEMENT);
+  if (code < 0x80) return String.fromCharCode(code);
+  const last = 0x80 | (code & 0x3f);
+  if (code < 0x800) return String.fromCharCode(0xc0 | (code >> 6), last);
+  const third = 0x80 | ((code >> 6) & 0x3f);
+  if (code < 0x10000) return String.fromCharCode(0xe0 | (code >> 12), third, last);
+  return String.fromCharCode(0xf0 | (code >> 18), 0x80 | ((code >> 12) & 0x3f), third, last);
 }
 
 export function hasBroken(bytes: Bytes): boolean {

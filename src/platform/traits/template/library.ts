@@ -3,7 +3,7 @@ import { type Bytes, bytesOf, encodeRune, isAscii, runesOf } from './bytes.ts';
 import { type Budget, failed, refused, Writer } from './fault.ts';
 import { textOfValue } from './format.ts';
 import { quoted } from './quote.ts';
-import { isSpace } from './tree.ts';
+import { isSpace, leadingSpaceOf } from './tree.ts';
 import { toLower, toUpper } from './unicode.ts';
 import { Dict, isTrue, List, type Value } from './value.ts';
 
@@ -65,22 +65,19 @@ function mapRunes(text: Bytes, map: (code: number) => number): Bytes {
   return mapped;
 }
 
-/** Widths of characters that are space. */
-const SPACE_WIDTHS = [1, 2, 3];
-
+/** Text without space at its ends: `strings.TrimSpace`. */
 export function trimmed(text: Bytes): Bytes {
-  let [start, end] = [0, text.length];
-  for (;;) {
-    const width = SPACE_WIDTHS.find((count) => start + count <= end && isSpace(text.slice(start, start + count)));
-    if (width === undefined) break;
-    start += width;
-  }
-  for (;;) {
-    const width = SPACE_WIDTHS.find((count) => end - count >= start && isSpace(text.slice(end - count, end)));
-    if (width === undefined) break;
-    end -= width;
-  }
+  const start = leadingSpaceOf(text).length;
+  let end = text.length;
+  for (let width = 1; width > 0 && end > start; end -= width) width = spaceWidthBefore(text, end);
   return text.slice(start, end);
+}
+
+/** Bytes of the space that ends at a place, or 0. */
+function spaceWidthBefore(text: Bytes, end: number): number {
+  const last = text.charCodeAt(end - 1);
+  if (last < 0x80) return last === 0x20 || (last >= 9 && last <= 13) ? 1 : 0;
+  return [2, 3].find((width) => isSpace(text.slice(Math.max(0, end - width), end))) ?? 0;
 }
 
 /** Text by `strings.ReplaceAll`: an empty `old` stands in front of each character, and at the end. */

@@ -64,7 +64,10 @@ function magnitudeOf(digits: Bytes): bigint | undefined {
 
 function bigintOf(prefix: string, digits: string, allowed: RegExp): bigint | undefined {
   if (!allowed.test(digits)) return undefined;
-  return digits === '' ? 0n : BigInt(prefix + digits);
+  const significant = digits.replace(/^0+/, '');
+  // No integer of Go has more digits, and reading many takes long.
+  if (significant.length > 64) return undefined;
+  return significant === '' ? 0n : BigInt(prefix + significant);
 }
 
 /** Underscores stand between digits, or between the prefix of a base and a digit. */

@@ -84,8 +84,12 @@ export function isEmpty(block: Block): boolean {
 }
 
 /** Space of Go's `bytes.TrimSpace`. */
-const SPACE = /^(?:[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)*$/;
+const SPACE = /^(?:[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)*/;
+
+export function leadingSpaceOf(text: Bytes): Bytes {
+  return SPACE.exec(text)?.[0] ?? '';
+}
 
 export function isSpace(text: Bytes): boolean {
-  return SPACE.test(text);
+  return leadingSpaceOf(text).length === text.length;
 }

@@ -60,7 +60,7 @@ export function isTrue(value: Value): boolean {
 
 /** Entries in the order in which Go visits them. */
 export function sortedEntriesOf(budget: Budget, { entries }: Dict): [Bytes, Value][] {
-  budget.spend(entries.size / 4);
+  budget.spend(entries.size);
   return [...entries].sort(([a], [b]) => (a < b ? -1 : Number(a > b)));
 }
 

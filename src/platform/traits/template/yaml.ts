@@ -80,7 +80,7 @@ class YamlWriter {
       this.#indicator('{}', { needsSpace: true });
       return;
     }
-    this.#out.budget.spend(entries.size / 4);
+    this.#out.budget.spend(entries.size);
     const outer = this.#deeper({ isSame: false });
     for (const [key, item] of [...entries].sort(([a], [b]) => compareKeys(a, b))) {
       if (key.length > MAX_KEY) throw refused(`toYaml: a key has more than ${MAX_KEY} bytes`);
