@@ -71,11 +71,16 @@ function shortestOf(value: number): Decimal {
 function significantOf(value: number, count: number): Decimal {
   if (value === 0) return { digits: '', point: 0 };
   const { point } = shortestOf(value);
-  const scale = count - point;
-  const digits = String(scaled(value, scale));
   // The shortest digits may stand for a value that is a little less than a power of ten.
-  const isShort = digits.length < count;
-  return decimalOf(isShort ? String(scaled(value, scale + 1)) : digits, isShort ? scale + 1 : scale);
+  const scale = count - (isLessThanPower(value, point - 1) ? point - 1 : point);
+  return decimalOf(String(scaled(value, scale)), scale);
+}
+
+/** Whether a value is less than ten to the power of `exponent`. */
+function isLessThanPower(value: number, exponent: number): boolean {
+  const { mantissa, power } = partsOf(value);
+  const left = mantissa * 2n ** BigInt(Math.max(power, 0)) * 10n ** BigInt(Math.max(-exponent, 0));
+  return left < 2n ** BigInt(Math.max(-power, 0)) * 10n ** BigInt(Math.max(exponent, 0));
 }
 
 /** Rounded to a number of digits behind the point. */

@@ -78,8 +78,8 @@ function areUnderscoresAllowed(text: Bytes): boolean {
   return !wrong.test(digits) && (prefix !== '' || !digits.startsWith('_'));
 }
 
-const DECIMAL = /^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/;
-const HEXADECIMAL = /^([-+]?)0[xX]([0-9a-fA-F]*)\.?([0-9a-fA-F]*)[pP]([-+]?[0-9]+)$/;
+const DECIMAL = /^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/;
+const HEXADECIMAL = /^([-+]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?[pP]([-+]?[0-9]+)$/;
 
 /** A number as `strconv.ParseFloat` reads it. Undefined: it is none, or is beyond all floats. */
 export function parseDecimal(text: Bytes): number | undefined {

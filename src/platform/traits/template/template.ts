@@ -1,3 +1,4 @@
+import { shortened } from '../../../shortened.ts';
 import { type Bytes, bytesOf, lossyTextOf, textOf } from './bytes.ts';
 import { Budget, faultAt, Halt, LIMITS, type Limits, refused, type TemplateFault } from './fault.ts';
 import { parseTrees } from './parser.ts';
@@ -8,6 +9,9 @@ import { goValueOf } from './value.ts';
 
 export { type FaultCode, LIMITS, type Limits, type TemplateFault } from './fault.ts';
 export { FUNCTION_NAMES } from './functions.ts';
+
+/** Longest message of a fault: it stands in events and conditions. */
+const MAX_MESSAGE = 300;
 
 /** A template that was read. It can be rendered any number of times. */
 export interface Template {
@@ -63,5 +67,5 @@ export function referencesOf({ name, text, trees }: Template): Reference[] {
 function faultOf(error: unknown, name: string, text: Bytes): TemplateFault {
   if (!(error instanceof Halt)) throw error;
   const { code, message, offset = 0 } = error;
-  return faultAt({ name, text }, { code, message: lossyTextOf(message), offset });
+  return faultAt({ name, text }, { code, message: shortened(lossyTextOf(message), MAX_MESSAGE), offset });
 }

@@ -48,6 +48,10 @@ describe('a fault of a template', () => {
     expect(faultOf('{{ required "Set ÄPFEL" "" }}')).toMatchObject({ code: 'Execution', message: 'Set ÄPFEL' });
   });
 
+  it('has a bounded message', () => {
+    expect(faultOf(`{{ ${'a'.repeat(5_000)} }}`)?.message.length).toBe(300);
+  });
+
   it('has the place within a template that another one uses', () => {
     expect(faultOf('{{ define "a" }}\n  {{ .x }}{{ end }}{{ template "a" . }}')).toMatchObject({ line: 2, column: 6 });
   });

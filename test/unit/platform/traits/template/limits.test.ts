@@ -71,6 +71,7 @@ describe('a template within the limits is rendered:', () => {
     ['the longest output', '{{ .text }}', { text: 'x'.repeat(LIMITS.outputBytes) }, LIMITS.outputBytes],
     ['deep blocks', `${'{{ if true }}'.repeat(90)}x${'{{ end }}'.repeat(90)}`, {}, 1],
     ['deep data', '{{ . }}', nested(90), 181],
+    ['a number of many digits', `{{ ${'0'.repeat(60_000)}1e0 }}`, {}, 1],
   ])('%s', (_, template, data, length) => {
     const outcome = run(template, data);
     expect('text' in outcome ? outcome.text.length : outcome.fault).toBe(length);
