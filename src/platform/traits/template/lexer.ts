@@ -97,7 +97,6 @@ class Lexer {
       return undefined;
     }
     this.#isInAction = true;
-    this.#parentheses = 0;
     return { kind: 'left', at, text: LEFT };
   }
 

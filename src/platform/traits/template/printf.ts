@@ -127,10 +127,7 @@ class Formatter {
       const width = this.#integerOfValue();
       if (width === undefined) this.#printer.write('%!(BADWIDTH)');
       flags.width = width === undefined ? undefined : Math.abs(width);
-      if (width !== undefined && width < 0) {
-        flags.minus = true;
-        flags.zero = false;
-      }
+      if (width !== undefined && width < 0) flags.minus = true;
       this.#isAfterIndex = false;
       return;
     }

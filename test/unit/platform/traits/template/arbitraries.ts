@@ -95,7 +95,7 @@ const pieces = fc.constantFrom(
 );
 const texts = fc.constantFrom('a', ' ', '\n', ' x ', ' \n\t', '{', '}', '}}', 'é', 'key: ', '- ', '');
 const opens = fc.constantFrom('{{', '{{ ', '{{- ');
-const closes = fc.constantFrom('}}', ' }}', ' -}}');
+const closes = fc.constantFrom('}}', ' }}', ' -}}', '  \n -}}');
 const names = fc.constantFrom('"t"', '"u"', '`t`', '"trait"', '"nope"');
 
 /** Kinds of the parameters of functions: text, integer, map, list, anything; `*` for any number of the last one. */
@@ -234,7 +234,7 @@ export const soups: fc.Arbitrary<string> = fc
 
 const characters = fc.oneof(
   fc.constantFrom(...'abcABC019 _-.:#,\'"\n\t&<>{}[]*!%@`~+='),
-  fc.constantFrom('é', 'ß', '世', '😀', '\0', '\x07', '\x1b', '\r', '\u00a0', '\ufeff', 'ǆ', 'İ', '٣'),
+  fc.constantFrom('é', 'ß', '世', '😀', '\0', '\x07', '\x1b', '\r', '\u00a0', '\ufeff', 'ǆ', 'İ', 'ā', 'Ā', '٣'),
 );
 const words = fc.constantFrom(
   'yes',
