@@ -82,8 +82,8 @@ class YamlWriter {
     }
     this.#out.budget.spend(entries.size);
     const outer = this.#deeper({ isSame: false });
+    for (const key of entries.keys()) checkKey(key);
     for (const [key, item] of [...entries].sort(([a], [b]) => compareKeys(a, b))) {
-      if (key.length > MAX_KEY) throw refused(`toYaml: a key has more than ${MAX_KEY} bytes`);
       this.#writeIndent();
       const text = readable(key);
       if (text.length <= MAX_SIMPLE_KEY && !/[\n\r]/.test(text)) {
@@ -321,6 +321,20 @@ function escapeOf(code: number): string {
   return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`;
 }
 
+/** Most digits in a row of a key: more may exceed Go's integers. The library takes digits beyond ASCII for large ones. */
+const MAX_DIGITS = { ascii: 18, others: 12 };
+
+/** Refuses a key that the library does not read, or whose place in its order is no certain one. */
+function checkKey(key: Bytes): void {
+  if (key.length > MAX_KEY) throw refused(`toYaml: a key has more than ${MAX_KEY} bytes`);
+  const most = isAscii(key) ? MAX_DIGITS.ascii : MAX_DIGITS.others;
+  let count = 0;
+  for (const { code } of runesOf(key)) {
+    count = isDigit(code) ? count + 1 : 0;
+    if (count > most) throw refused(`toYaml: a key has more than ${most} digits in a row`);
+  }
+}
+
 /** The order of the library: digits by their number, and letters behind other signs. */
 function compareKeys(a: Bytes, b: Bytes): number {
   const [left, right] = [codesOf(a), codesOf(b)];
@@ -351,12 +365,10 @@ function isAfterNonZero(codes: readonly number[], at: number): boolean {
   return false;
 }
 
-/** The number that begins at a place, with the overflow of Go's int64. */
+/** The number that begins at a place. */
 function numberAt(codes: readonly number[], at: number, isInNumber: boolean): { number: bigint; end: number } {
   let number = isInNumber ? 1n : 0n;
   let end = at;
-  for (; isDigit(codes[end] ?? 0); end++) {
-    number = BigInt.asIntN(64, number * 10n + BigInt((codes[end] ?? 0) - 0x30));
-  }
+  for (; isDigit(codes[end] ?? 0); end++) number = number * 10n + BigInt((codes[end] ?? 0) - 0x30);
   return { number, end };
 }
