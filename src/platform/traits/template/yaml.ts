@@ -2,8 +2,8 @@ import { type Bytes, encodeRune, isAscii, runeAt, runesOf } from './bytes.ts';
 import { type Budget, refused, Writer } from './fault.ts';
 import { formatFloat } from './float.ts';
 import { jsonNumber } from './json.ts';
-import { isDigit, isLetter } from './unicode.ts';
 import { Dict, Int, List, type Value } from './value.ts';
+import { sortedKeysOf } from './yaml-keys.ts';
 import { isPlainString } from './yaml-plain.ts';
 
 /**
@@ -19,8 +19,6 @@ export function toYaml(budget: Budget, value: Value): Bytes {
 const INDENT = 2;
 const WIDTH = 80;
 const MAX_SIMPLE_KEY = 128;
-/** Longer keys are no keys for the library when it reads its own JSON. */
-const MAX_KEY = 1_000;
 
 interface Context {
   readonly isRoot?: boolean;
@@ -80,10 +78,9 @@ class YamlWriter {
       this.#indicator('{}', { needsSpace: true });
       return;
     }
-    this.#out.budget.spend(entries.size);
     const outer = this.#deeper({ isSame: false });
-    for (const key of entries.keys()) checkKey(key);
-    for (const [key, item] of [...entries].sort(([a], [b]) => compareKeys(a, b))) {
+    for (const key of sortedKeysOf(this.#out.budget, [...entries.keys()])) {
+      const item = entries.get(key) ?? null;
       this.#writeIndent();
       const text = readable(key);
       if (text.length <= MAX_SIMPLE_KEY && !/[\n\r]/.test(text)) {
@@ -319,56 +316,4 @@ function escapeOf(code: number): string {
   const digits = code.toString(16).toUpperCase();
   if (code <= 0xff) return ESCAPES.get(code) ?? `\\x${digits.padStart(2, '0')}`;
   return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`;
-}
-
-/** Most digits in a row of a key: more may exceed Go's integers. The library takes digits beyond ASCII for large ones. */
-const MAX_DIGITS = { ascii: 18, others: 12 };
-
-/** Refuses a key that the library does not read, or whose place in its order is no certain one. */
-function checkKey(key: Bytes): void {
-  if (key.length > MAX_KEY) throw refused(`toYaml: a key has more than ${MAX_KEY} bytes`);
-  const most = isAscii(key) ? MAX_DIGITS.ascii : MAX_DIGITS.others;
-  let count = 0;
-  for (const { code } of runesOf(key)) {
-    count = isDigit(code) ? count + 1 : 0;
-    if (count > most) throw refused(`toYaml: a key has more than ${most} digits in a row`);
-  }
-}
-
-/** The order of the library: digits by their number, and letters behind other signs. */
-function compareKeys(a: Bytes, b: Bytes): number {
-  const [left, right] = [codesOf(a), codesOf(b)];
-  if (isLess(left, right)) return -1;
-  return Number(isLess(right, left));
-}
-
-function codesOf(text: Bytes): number[] {
-  return [...runesOf(text)].map(({ code }) => code);
-}
-
-function isLess(a: readonly number[], b: readonly number[]): boolean {
-  const at = a.findIndex((code, index) => code !== b[index]);
-  const [left, right] = [a[at], b[at]];
-  if (left === undefined || right === undefined) return a.length < b.length;
-  const [isLeftLetter, isRightLetter] = [isLetter(left), isLetter(right)];
-  if (isLeftLetter && isRightLetter) return left < right;
-  if (isLeftLetter || isRightLetter) return isRightLetter;
-  const isInNumber = (left === 0x30 || right === 0x30) && isAfterNonZero(a, at);
-  const [first, second] = [numberAt(a, at, isInNumber), numberAt(b, at, isInNumber)];
-  if (first.number !== second.number) return first.number < second.number;
-  return first.end === second.end ? left < right : first.end < second.end;
-}
-
-/** Whether the digits in front of a place have one that is not zero. */
-function isAfterNonZero(codes: readonly number[], at: number): boolean {
-  for (let index = at - 1; isDigit(codes[index] ?? 0); index--) if (codes[index] !== 0x30) return true;
-  return false;
-}
-
-/** The number that begins at a place. */
-function numberAt(codes: readonly number[], at: number, isInNumber: boolean): { number: bigint; end: number } {
-  let number = isInNumber ? 1n : 0n;
-  let end = at;
-  for (; isDigit(codes[end] ?? 0); end++) number = number * 10n + BigInt((codes[end] ?? 0) - 0x30);
-  return { number, end };
 }
