@@ -11,6 +11,8 @@ type Way = 'on' | 'break' | 'continue';
 interface Variable {
   readonly name: Bytes;
   value: Value;
+  /** Whether Go has the value within an `interface {}`: it is an item of a list or a map. */
+  isBoxed: boolean;
 }
 
 /** The value of the command in front, or undefined for the first command of a pipeline. */
@@ -51,7 +53,7 @@ class Renderer {
     const tree = this.#trees.get(name);
     if (tree === undefined) throw failed(`template "${name}" not defined`);
     const outer = this.#variables;
-    this.#variables = [{ name: '$', value: dot }];
+    this.#variables = [{ name: '$', value: dot, isBoxed: false }];
     this.#block(tree, dot);
     this.#variables = outer;
   }
@@ -114,9 +116,10 @@ class Renderer {
     const value = this.#pipeline(branch.pipeline, dot);
     this.#at = branch.at;
     let [hasRun, way]: [boolean, Way] = [false, 'on'];
+    const isBoxed = value instanceof List || (value instanceof Dict && !value.hasStrings);
     for (const [index, item] of roundsOf(this.#budget, value, branch.pipeline.variables.length)) {
       hasRun = true;
-      way = this.#round(branch, index, item);
+      way = this.#round(branch, index, item, isBoxed);
       if (way === 'break') break;
     }
     way = 'on';
@@ -125,26 +128,28 @@ class Renderer {
     return way;
   }
 
-  #round({ at, pipeline, body }: Branch, index: Value, item: Value): Way {
+  #round({ at, pipeline, body }: Branch, index: Value, item: Value, isBoxed: boolean): Way {
     this.#step(at);
     const [first, second] = pipeline.variables;
     const mark = this.#variables.length;
     if (pipeline.isAssignment) {
-      if (first !== undefined) this.#assign(first, second === undefined ? item : index);
-      if (second !== undefined) this.#assign(second, item);
+      if (first !== undefined && second !== undefined) this.#assign(first, index, false);
+      const last = second ?? first;
+      if (last !== undefined) this.#assign(last, item, isBoxed);
     } else {
       // The variables of the pipeline are on top: the value, and the index below it.
-      if (first !== undefined) this.#setTop(1, item);
-      if (second !== undefined) this.#setTop(2, index);
+      if (first !== undefined) this.#setTop(1, item, isBoxed);
+      if (second !== undefined) this.#setTop(2, index, false);
     }
     const way = this.#block(body, item);
     this.#variables.length = mark;
     return way;
   }
 
-  #setTop(place: number, value: Value): void {
+  #setTop(place: number, value: Value, isBoxed: boolean): void {
     const variable = this.#variables.at(-place);
-    if (variable !== undefined) this.#variables[this.#variables.length - place] = { name: variable.name, value };
+    if (variable === undefined) return;
+    this.#variables[this.#variables.length - place] = { name: variable.name, value, isBoxed };
   }
 
   #find(name: Bytes): Variable {
@@ -157,8 +162,10 @@ class Renderer {
     throw failed(`undefined variable: ${name}`);
   }
 
-  #assign(name: Bytes, value: Value): void {
-    this.#find(name).value = value;
+  #assign(name: Bytes, value: Value, isBoxed: boolean): void {
+    const variable = this.#find(name);
+    variable.value = value;
+    variable.isBoxed = isBoxed;
   }
 
   #pipeline(pipeline: Pipeline, dot: Value): Value {
@@ -168,8 +175,8 @@ class Renderer {
     for (const command of pipeline.commands) value = this.#command(command, dot, value);
     const result = value ?? null;
     for (const name of pipeline.variables) {
-      if (pipeline.isAssignment) this.#assign(name, result);
-      else this.#variables.push({ name, value: result });
+      if (pipeline.isAssignment) this.#assign(name, result, false);
+      else this.#variables.push({ name, value: result, isBoxed: false });
     }
     this.#depth--;
     return result;
@@ -239,6 +246,7 @@ class Renderer {
     if (term.name === 'and' || term.name === 'or') return this.#shortCircuit(term.name, rest, dot, piped);
     const values = rest.map((argument, index) => this.#argument(argument, parameterOf(called, index), dot));
     this.#at = term.at;
+    if (term.name === 'slice') for (const index of rest.slice(1)) this.#checkIndex(index);
     if (piped !== undefined) values.push(checked(piped, parameterOf(called, rest.length)));
     this.#budget.spend(1 + values.length / 4);
     for (const value of values) if (typeof value === 'string') this.#budget.spendBytes(value.length);
@@ -248,6 +256,14 @@ class Renderer {
       this.#budget.spendBytes(result.length);
     }
     return result;
+  }
+
+  /** Go's `slice`, unlike `index`, takes no index out of an `interface {}`. */
+  #checkIndex(term: Term): void {
+    if (term.kind === 'dot') throw refused('slice: the dot as an index (write it in parentheses)');
+    const isField = term.kind === 'field' || term.kind === 'chain';
+    const isItem = term.kind === 'variable' && (term.fields.length > 0 || this.#find(term.name).isBoxed);
+    if (isField || isItem) throw failed('cannot index slice/array with type interface {} (write it in parentheses)');
   }
 
   #shortCircuit(name: Bytes, rest: readonly Term[], dot: Value, piped: Piped): Value {
