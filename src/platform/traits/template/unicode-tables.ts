@@ -1,7 +1,5 @@
-// Printed by the Go program in test/support/go-tools/template-judge; a test compares the two.
-
-/** Version of Unicode. */
-export const UNICODE = '15.0.0';
+// Tables of Unicode 15.0.0 as Go has it, printed by the Go program in
+// test/support/go-tools/template-judge with the argument unicode-tables; a test compares the two.
 
 /** Distances between the first and last codes of the ranges of letters. */
 export const LETTERS =

@@ -10,8 +10,8 @@ import (
 const lineLength = 100
 
 func printTables() {
-	fmt.Printf("// Printed by the Go program in test/support/go-tools/template-judge; a test compares the two.\n")
-	fmt.Printf("\n/** Version of Unicode. */\nexport const UNICODE = '%s';\n", unicode.Version)
+	fmt.Printf("// Tables of Unicode %s as Go has it, printed by the Go program in\n", unicode.Version)
+	fmt.Printf("// test/support/go-tools/template-judge with the argument unicode-tables; a test compares the two.\n")
 	printTable("Distances between the first and last codes of the ranges of letters.", "LETTERS", ranges(unicode.IsLetter))
 	printTable("Distances of the ranges of digits.", "DIGITS", ranges(unicode.IsDigit))
 	printTable("Distances of the ranges of characters that Go prints as they are.", "PRINTABLE", ranges(unicode.IsPrint))
