@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { FUNCTION_NAMES } from '../../../../../src/platform/traits/template/template.ts';
+import { type Case, corpus } from './support.ts';
 
 /** Terms of the grammar, and parts of terms for the mutations. */
 const FIELDS = [
@@ -226,6 +227,30 @@ export const templates: fc.Arbitrary<string> = fc
   .map(([declared, nodes, changes]) => mutated(declared + nodes.join(''), changes))
   // Half of a surrogate pair is no text.
   .filter((template) => template.isWellFormed());
+
+const CASES: readonly Case[] = corpus().flatMap(([, cases]) => cases.filter(({ refused }) => refused === undefined));
+
+/** Cases of the corpus with a few changes: pieces of the grammar, or parts of another case. */
+export const changedCases: fc.Arbitrary<Pick<Case, 'template' | 'data'>> = fc
+  .tuple(
+    fc.constantFrom(...CASES),
+    fc.constantFrom(...CASES),
+    fc.array(
+      fc.record({ place: fc.nat(), length: fc.nat({ max: 12 }), piece: pieces, from: fc.nat(), isPart: fc.boolean() }),
+      { minLength: 1, maxLength: 4 },
+    ),
+  )
+  .map(([{ template, data }, other, changes]) => ({
+    template: mutated(
+      template,
+      changes.map(({ piece, from, isPart, ...change }) => {
+        const start = from % (other.template.length + 1);
+        return { ...change, piece: isPart ? other.template.slice(start, start + (from % 23)) : piece };
+      }),
+    ),
+    data,
+  }))
+  .filter(({ template }) => template.isWellFormed());
 
 /** An action without any grammar. */
 export const soups: fc.Arbitrary<string> = fc

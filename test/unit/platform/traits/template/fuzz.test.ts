@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILD_TIMEOUT_MS } from '../../../../support/go-tools/programs.ts';
 import { TemplateJudge } from '../../../../support/go-tools/template-judge.ts';
 import { runsOf } from '../../../../support/property-runs.ts';
-import { formats, soups, strings, templates, values } from './arbitraries.ts';
+import { changedCases, formats, soups, strings, templates, values } from './arbitraries.ts';
 import { DATA, differenceOf, NAME, run } from './support.ts';
 
 let judge: TemplateJudge;
@@ -42,6 +42,12 @@ describe('templates that are drawn', () => {
     expect(share('Execution')).toBeGreaterThan(0.05);
     expect(share('Syntax')).toBeGreaterThan(0.05);
     expect(share('Unsupported')).toBeLessThan(0.1);
+  });
+
+  it('are accepted and refused as by Go where a case of the corpus is changed', async () => {
+    const share = await check(changedCases, 1_000, ({ template, data }) => [template, data]);
+    expect(share('text')).toBeGreaterThan(0.05);
+    expect(share('Syntax')).toBeGreaterThan(0.05);
   });
 
   it('are refused as by Go where they have no grammar', async () => {
