@@ -2,7 +2,7 @@ import { canonical, canonicalJson, digestOf, isObject, type Json, type JsonObjec
 import { childShape, isWithin, type Path, pathKey, pathText, valueAt } from './path.ts';
 import { type Entry, NOT_STORED, type TraitRecord } from './record.ts';
 import { type Shape, WORKLOAD } from './shape.ts';
-import { requirementsOf, textOf, withRequirement } from './terms.ts';
+import { placesWith, type Requirement, requirementsOf, textOf, withRequirement } from './terms.ts';
 
 /** What a trait wants of a workload. */
 export interface Fragment {
@@ -27,8 +27,9 @@ interface Wish {
   traits: Set<string>;
   readonly path: Path;
   readonly before?: Json | undefined;
-  readonly requirement?: Entry['requirement'];
-  readonly own?: readonly string[];
+  readonly requirement?: Requirement;
+  /** Of a requirement: places of the terms that had it before. */
+  readonly places?: readonly number[];
 }
 
 /** Merges fragments into a workload, one after the other. What is there stays, and ours comes behind it. */
@@ -67,6 +68,11 @@ export class Merge {
       };
     });
     return { entries, parents: [...this.#parents.values()] };
+  }
+
+  /** By the key of the path of a requirement: places of the terms that had it before. */
+  get places(): ReadonlyMap<string, readonly number[]> {
+    return new Map([...this.#wishes].flatMap(([key, { places }]) => (places === undefined ? [] : [[key, places]])));
   }
 
   /** Undefined: it cannot be, and nothing is there. */
@@ -170,9 +176,11 @@ export class Merge {
         known.traits.add(trait);
         continue;
       }
-      const { terms: next, own } = withRequirement(terms, requirement);
-      terms = next;
-      this.#wishes.set(pathKey(at), { traits: new Set([trait]), path: at, requirement, own });
+      // What is held stands in each term already.
+      if (this.#held.some((entry) => pathKey(entry.path) === pathKey(at))) continue;
+      const places = placesWith(terms, requirement);
+      this.#wishes.set(pathKey(at), { traits: new Set([trait]), path: at, requirement, places });
+      terms = withRequirement(terms, requirement);
     }
     return terms;
   }

@@ -1,7 +1,7 @@
 import { digestOf, isObject, type Json } from './json.ts';
 import { type Path, type Step, valueAt } from './path.ts';
 import { WORKLOAD } from './shape.ts';
-import type { Requirement } from './terms.ts';
+import type { OwnTerm, Requirement } from './terms.ts';
 
 /** One thing that traits have put into a workload. */
 export interface Entry {
@@ -12,8 +12,8 @@ export interface Entry {
   readonly before?: Json | undefined;
   /** Of an entry in node selector terms: what stands in each of them. */
   readonly requirement?: Requirement | undefined;
-  /** Digests of the terms that had the requirement before. */
-  readonly own?: readonly string[] | undefined;
+  /** The terms that had the requirement before. */
+  readonly own?: readonly OwnTerm[] | undefined;
   /** Digest of what the traits want. */
   readonly source: string;
   /** Digest of what the API server has stored, which may have defaults. */
@@ -69,7 +69,7 @@ function isEntry(value: unknown): value is Entry {
   const { traits, path, requirement, own, source, stored } = value as Partial<Record<keyof Entry, unknown>>;
   const areTexts = [source, stored].every((one) => typeof one === 'string');
   return (
-    isTexts(traits) && isPath(path) && areTexts && (own === undefined || isTexts(own)) && isRequirement(requirement)
+    isTexts(traits) && isPath(path) && areTexts && (own === undefined || areOwnTerms(own)) && isRequirement(requirement)
   );
 }
 
@@ -77,6 +77,11 @@ function isRequirement(value: unknown): boolean {
   if (value === undefined) return true;
   if (!isObject(value)) return false;
   return (value.list === 'matchExpressions' || value.list === 'matchFields') && value.expression !== undefined;
+}
+
+function areOwnTerms(value: unknown): boolean {
+  const isOne = (one: unknown) => isObject(one) && Number.isInteger(one.place) && typeof one.digest === 'string';
+  return Array.isArray(value) && value.every(isOne);
 }
 
 function isPath(value: unknown): value is Path {

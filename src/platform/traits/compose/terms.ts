@@ -14,6 +14,18 @@ export interface Requirement {
   readonly expression: Json;
 }
 
+/** A term that had a requirement before a trait wanted it: its place, and a digest of it without what traits require. */
+export interface OwnTerm {
+  readonly place: number;
+  readonly digest: string;
+}
+
+/** A requirement in a list of terms, with the terms that it has of its user. */
+export interface Required {
+  readonly requirement: Requirement;
+  readonly own: readonly OwnTerm[];
+}
+
 /** The requirements of a fragment's terms; or why it has none. */
 export function requirementsOf(terms: Json): readonly Requirement[] | { readonly fault: string } {
   if (!Array.isArray(terms) || terms.length !== 1 || !isObject(terms[0])) {
@@ -34,44 +46,102 @@ export function textOf({ list, expression }: Requirement): string {
   return canonicalJson([list, expression]);
 }
 
-/** Terms with a requirement in each, and digests of those that had it before. */
-export function withRequirement(
-  terms: readonly Json[],
-  requirement: Requirement,
-): { readonly terms: readonly Json[]; readonly own: readonly string[] } {
-  if (terms.length === 0) return { terms: [{ [requirement.list]: [requirement.expression] }], own: [] };
-  const own: string[] = [];
-  const all = terms.map((term) => {
-    if (!isObject(term) || isEmpty(term)) return term;
-    if (indexIn(term, requirement) !== -1) {
-      own.push(digestOf(term));
-      return term;
-    }
+/** Terms with a requirement in each that has expressions. */
+export function withRequirement(terms: readonly Json[], requirement: Requirement): readonly Json[] {
+  if (terms.length === 0) return [{ [requirement.list]: [requirement.expression] }];
+  return terms.map((term) => {
+    if (!isObject(term) || isEmpty(term) || indexIn(term, requirement) !== -1) return term;
     return { ...term, [requirement.list]: [...expressionsOf(term, requirement.list), requirement.expression] };
   });
-  return { terms: all, own };
+}
+
+/** Places of the terms that have a requirement. */
+export function placesWith(terms: readonly Json[], requirement: Requirement): number[] {
+  return terms.flatMap((term, place) => (isObject(term) && indexIn(term, requirement) !== -1 ? [place] : []));
+}
+
+/** The terms at these places, as a record has them. `all`: what traits require in this list. */
+export function ownTerms(terms: readonly Json[], places: readonly number[], all: readonly Requirement[]): OwnTerm[] {
+  return places.map((place) => ({ place, digest: coreDigest(terms[place] ?? null, all) }));
+}
+
+export interface Removal {
+  readonly terms: readonly Json[];
+  /** By the text of a requirement that stays: places of the terms that had it before. */
+  readonly places: ReadonlyMap<string, readonly number[]>;
+  /** Texts of requirements of which nobody can say where they were before. */
+  readonly unclear: readonly string[];
 }
 
 /**
- * Terms without a requirement, except where it was before. Undefined: nobody can say in which of them it was, so that
- * nothing is removed: a Pod would fit where somebody forbade it.
+ * Terms without some requirements, except where these were before. One of which nobody can say where it was stays: else
+ * a Pod would fit where somebody forbade it. `staying`: texts of those that are left.
  */
-export function withoutRequirement(
+export function withoutRequirements(
   terms: readonly Json[],
-  requirement: Requirement,
-  own: readonly string[],
-): readonly Json[] | undefined {
-  const digests = terms.map((term) => digestOf(term));
-  if (!own.every((one) => digests.includes(one))) return undefined;
-  return terms.flatMap((term, index) => {
-    const digest = digests[index] as string;
-    if (!isObject(term) || own.includes(digest)) return [term];
-    const at = indexIn(term, requirement);
-    if (at === -1) return [term];
-    const left = expressionsOf(term, requirement.list).filter((_one, place) => place !== at);
-    const rest = left.length === 0 ? without(term, requirement.list) : { ...term, [requirement.list]: left };
-    return isEmpty(rest) ? [] : [rest];
-  });
+  all: readonly Required[],
+  staying: ReadonlySet<string>,
+): Removal {
+  const requirements = all.map(({ requirement }) => requirement);
+  const digests = terms.map((term) => coreDigest(term, requirements));
+  const placed = all.map(({ requirement, own }) => ({
+    requirement,
+    text: textOf(requirement),
+    places: placesOf(own, digests),
+  }));
+  const removed = placed.filter(({ text, places }) => places !== undefined && !staying.has(text));
+  /** The place that a term has in what is left; undefined: it is gone. */
+  const moved: (number | undefined)[] = [];
+  const left: Json[] = [];
+  for (const [place, term] of terms.entries()) {
+    const rest = removed.reduce(
+      (object, { requirement, places = [] }) => (places.includes(place) ? object : withoutOne(object, requirement)),
+      term,
+    );
+    const isGone = isObject(rest) && rest !== term && isEmpty(rest);
+    moved.push(isGone ? undefined : left.length);
+    if (!isGone) left.push(rest);
+  }
+  const stay = placed.filter(({ text }) => staying.has(text));
+  return {
+    terms: left,
+    places: new Map(stay.map(({ text, places = [] }) => [text, places.flatMap((place) => moved[place] ?? [])])),
+    unclear: placed.filter(({ text, places }) => places === undefined && !staying.has(text)).map(({ text }) => text),
+  };
+}
+
+/** Where own terms are now: at their places, or, where the terms were moved, wherever the one that is like them is. */
+function placesOf(own: readonly OwnTerm[], digests: readonly string[]): number[] | undefined {
+  const places: number[] = [];
+  for (const { place, digest } of own) {
+    const [only, ...more] = digests.flatMap((one, index) => (one === digest ? [index] : []));
+    const found = digests[place] === digest ? place : more.length === 0 ? only : undefined;
+    if (found === undefined) return undefined;
+    places.push(found);
+  }
+  return places;
+}
+
+/** Digest of what a term has besides what traits require. */
+function coreDigest(term: Json, all: readonly Requirement[]): string {
+  const texts = new Set(all.map(textOf));
+  if (!isObject(term)) return digestOf(term);
+  return digestOf(
+    LISTS.map((list) =>
+      expressionsOf(term, list)
+        .filter((expression) => !texts.has(textOf({ list, expression })))
+        .map(canonicalJson)
+        .sort(),
+    ),
+  );
+}
+
+function withoutOne(term: Json, { list, expression }: Requirement): Json {
+  if (!isObject(term)) return term;
+  const at = indexIn(term, { list, expression });
+  if (at === -1) return term;
+  const left = expressionsOf(term, list).toSpliced(at, 1);
+  return left.length === 0 ? without(term, list) : { ...term, [list]: left };
 }
 
 function isEmpty(term: JsonObject): boolean {
