@@ -58,7 +58,13 @@ export function normalForm(typeName: string, value: unknown): unknown {
   return Object.fromEntries(entries);
 }
 
-function normalOf(type: FieldType, value: unknown): unknown {
+/** What a field means that is not there, by its ID; undefined: nothing, or nobody knows. */
+export function defaultOf(fieldId: string): unknown {
+  return Object.hasOwn(DEFAULTS, fieldId) ? DEFAULTS[fieldId] : undefined;
+}
+
+/** A value of any type in the form of `normalForm`. */
+export function normalOf(type: FieldType, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   switch (type.form) {
     case 'value':
