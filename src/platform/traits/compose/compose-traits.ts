@@ -10,7 +10,7 @@ export interface ComposeInput {
   /** The workload as it is. */
   readonly live: Json;
   readonly record: TraitRecord;
-  /** Of all traits of the workload, in the order in which they count: by priority, definition and name. */
+  /** Fragments of all traits of the workload, in the order in which they count: by priority, definition and name. */
   readonly fragments: readonly Fragment[];
 }
 
@@ -27,7 +27,7 @@ export interface Composed {
 }
 
 /**
- * The live workload, without what the last write put in, with the fragments. The order of what is there stays. A trait
+ * Composes the live workload, without the parts that the last write put in, with the fragments. The order of its parts stays. A trait
  * in a conflict keeps what it has, and gets nothing new; the others are not held up.
  */
 export function composeTraits(input: ComposeInput): Composed {
@@ -83,7 +83,7 @@ interface Base {
   readonly kept: readonly string[];
   /** Those that are still not empty. */
   readonly parents: readonly Path[];
-  /** By the key of the path of a requirement that is held: places of the terms that had it before. */
+  /** Places of the terms that had a requirement before, by the key of its path; of those that are held. */
   readonly places: ReadonlyMap<string, readonly number[]>;
 }
 

@@ -28,11 +28,11 @@ interface Wish {
   readonly path: Path;
   readonly before?: Json | undefined;
   readonly requirement?: Requirement;
-  /** Of a requirement: places of the terms that had it before. */
+  /** Places of the terms that had the requirement before. */
   readonly places?: readonly number[];
 }
 
-/** Merges fragments into a workload, one after the other. What is there stays, and ours comes behind it. */
+/** Merges fragments into a workload, one after the other. The parts of the workload stay, and those of traits come behind them. */
 export class Merge {
   #object: Json;
   readonly #wishes = new Map<string, Wish>();
@@ -70,7 +70,7 @@ export class Merge {
     return { entries, parents: [...this.#parents.values()] };
   }
 
-  /** By the key of the path of a requirement: places of the terms that had it before. */
+  /** Places of the terms that had a requirement before, by the key of its path. */
   get places(): ReadonlyMap<string, readonly number[]> {
     return new Map([...this.#wishes].flatMap(([key, { places }]) => (places === undefined ? [] : [[key, places]])));
   }

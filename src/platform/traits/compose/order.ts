@@ -28,7 +28,7 @@ function listInOrder(live: readonly Json[], value: readonly Json[], shape: Shape
 
 interface Placed {
   readonly item: Json;
-  /** Index in the former list; its length for what is new. */
+  /** Index in the former list; its length for an item that is new. */
   readonly place: number;
 }
 
@@ -40,7 +40,7 @@ function placed(live: readonly Json[], value: readonly Json[], keyOf: (item: Jso
     places.set(key, [...(places.get(key) ?? []), index]);
   }
   const all = value.map((item) => ({ item, place: places.get(keyOf(item))?.shift() ?? live.length }));
-  // What is new stays in its order.
+  // New items stay in their order.
   return all.sort((a, b) => a.place - b.place);
 }
 

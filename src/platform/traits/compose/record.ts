@@ -10,7 +10,7 @@ export interface Entry {
   readonly path: Path;
   /** The value that was there before. Undefined: none was. */
   readonly before?: Json | undefined;
-  /** Of an entry in node selector terms: what stands in each of them. */
+  /** Requirement that stands in each node selector term. Undefined: the entry is a value. */
   readonly requirement?: Requirement | undefined;
   /** The terms that had the requirement before. */
   readonly own?: readonly OwnTerm[] | undefined;

@@ -17,7 +17,7 @@ export type Shape =
     }
   /** `nodeSelectorTerms`: of several terms one is enough, so what is required is added to each. */
   | { readonly form: 'terms' }
-  /** As a whole. `unset`: what it means when it is not there; undefined: nobody knows. */
+  /** One value. `unset`: what it means when it is not there; undefined: nobody knows. */
   | { readonly form: 'value'; readonly normal: Normal; readonly unset: Json | undefined };
 
 /** A value without what changes nothing: equal values have equal texts. */

@@ -67,7 +67,7 @@ export function ownTerms(terms: readonly Json[], places: readonly number[], all:
 
 export interface Removal {
   readonly terms: readonly Json[];
-  /** By the text of a requirement that stays: places of the terms that had it before. */
+  /** Places of the terms that had a requirement before, by its text; of those that stay. */
   readonly places: ReadonlyMap<string, readonly number[]>;
   /** Texts of requirements of which nobody can say where they were before. */
   readonly unclear: readonly string[];
@@ -90,7 +90,7 @@ export function withoutRequirements(
     places: placesOf(own, digests),
   }));
   const removed = placed.filter(({ text, places }) => places !== undefined && !staying.has(text));
-  /** The place that a term has in what is left; undefined: it is gone. */
+  /** New place of each term; undefined: the term is gone. */
   const moved: (number | undefined)[] = [];
   const left: Json[] = [];
   for (const [place, term] of terms.entries()) {
@@ -110,7 +110,7 @@ export function withoutRequirements(
   };
 }
 
-/** Where own terms are now: at their places, or, where the terms were moved, wherever the one that is like them is. */
+/** Present places of own terms: their former ones, or, if terms were moved, those of the only terms that are like them. */
 function placesOf(own: readonly OwnTerm[], digests: readonly string[]): number[] | undefined {
   const places: number[] = [];
   for (const { place, digest } of own) {
@@ -153,7 +153,7 @@ function expressionsOf(term: JsonObject, list: List): readonly Json[] {
   return Array.isArray(expressions) ? (expressions as readonly Json[]) : [];
 }
 
-/** The last one: ours stands behind the others. */
+/** Place of the last one: that of a trait stands behind the others. */
 function indexIn(term: JsonObject, { list, expression }: Requirement): number {
   const text = canonicalJson(expression);
   return expressionsOf(term, list).findLastIndex((one) => canonicalJson(one) === text);

@@ -121,7 +121,10 @@ describe('who changed a content, and why', () => {
     expect(first).toEqual({ by: 'ann', reason: 'more stock' });
     const before = causeIn(annotations);
     expect(causeOf(before, annotations, 's2')).toEqual({});
-    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' }, 's2')).toEqual({ by: 'ann', reason: 'less' });
+    expect(causeOf(before, { ...annotations, 'kubernetes.io/change-cause': 'less' }, 's2')).toEqual({
+      by: 'ann',
+      reason: 'less',
+    });
     expect(causeOf(before, {}, 's2')).toEqual({});
   });
 
